@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A checkout that somebody depends on must build with a newer compiler that warns of more, so warnings are errors
+// only where this variable is set: in `deploy/test`, `.ci/run` and the Makefile.
+let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
+
+let base: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
+let memorySafe = base + [.strictMemorySafety()]
+
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let sqlite = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "lockstep",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "Lockstep", targets: ["Lockstep"]),
+        .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
+        .library(name: "Counters", targets: ["Counters"]),
+        .library(name: "ZeroMQ", targets: ["ZeroMQ"]),
+        .executable(name: "lockstep", targets: ["LockstepCLI"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])]),
+        .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: memorySafe),
+        .target(name: "LockstepCore", dependencies: [crypto, collections], swiftSettings: memorySafe),
+        .target(
+            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, collections],
+            swiftSettings: base),
+        .target(name: "LockstepSQLite", dependencies: ["LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
+        .target(
+            name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", collections, logging],
+            swiftSettings: base),
+        .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
+        .executableTarget(
+            name: "LockstepCLI",
+            dependencies: [
+                "Lockstep", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ", arguments, logging,
+                lifecycle,
+            ],
+            swiftSettings: base),
+        .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
+        .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
+        .testTarget(
+            name: "LockstepSQLiteTests", dependencies: ["LockstepSQLite", "LockstepNode", "LockstepCore", sqlite],
+            swiftSettings: base),
+        .testTarget(
+            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", collections],
+            swiftSettings: base),
+        .testTarget(
+            name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),
+        .testTarget(name: "IntegrationTests", dependencies: [], swiftSettings: base),
+        .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
+    ]
+)
