@@ -16,7 +16,8 @@ let base: [SwiftSetting] =
 let memorySafe = base + [.strictMemorySafety()]
 
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let trees = Target.Dependency.product(name: "HashTreeCollections", package: "swift-collections")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -45,13 +46,13 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])]),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: memorySafe),
-        .target(name: "LockstepCore", dependencies: [crypto, collections], swiftSettings: memorySafe),
+        .target(name: "LockstepCore", dependencies: [crypto, deques], swiftSettings: memorySafe),
         .target(
-            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, collections],
+            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques],
             swiftSettings: base),
         .target(name: "LockstepSQLite", dependencies: ["LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
         .target(
-            name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", collections, logging],
+            name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", trees, deques, logging],
             swiftSettings: base),
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
         .executableTarget(
@@ -67,7 +68,7 @@ let package = Package(
             name: "LockstepSQLiteTests", dependencies: ["LockstepSQLite", "LockstepNode", "LockstepCore", sqlite],
             swiftSettings: base),
         .testTarget(
-            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", collections],
+            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore"],
             swiftSettings: base),
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),

@@ -1,0 +1,54 @@
+/// Every bound of the protocol, with its reason; the relations between them are checked by ``check()``.
+package enum Limits {
+    /// The largest message that a socket takes: the largest entry, a full batch beside it, and room for headers.
+    package static let messageBytes = (1 << 20) + (128 << 10)
+    /// The largest action, and the largest sum of the mutations and the reply of one: 1 MiB.
+    package static let actionBytes = 1 << 20
+    /// A batch is closed by the entry with which it reaches this size, so entries below 16 KiB stay under
+    /// ``broadcastBytes``.
+    package static let batchFullBytes = 48 << 10
+    /// A larger batch is published as its head only, and fetched.
+    package static let broadcastBytes = 64 << 10
+    /// What a primary keeps in memory for repair, about 3 million small entries.
+    package static let resendWindowBytes = 64 << 20
+    /// What a replica keeps of the stream while it joins.
+    package static let joinBufferBytes = 64 << 20
+    /// What may wait for the journal before new actions get BUSY: two commits of traffic and more.
+    package static let unpersistedBytes = 32 << 20
+    /// What one node may have in flight, by default: two commits of traffic.
+    package static let creditActions = 65_536
+    package static let creditBytes = 4 << 20
+    /// The largest window of a session.
+    package static let windowNumbers: UInt32 = 131_072
+    package static let windowBytes: UInt32 = 4 << 20
+    package static let smallestWindowBytes: UInt32 = 16 << 10
+    /// The sum of all windows of a store.
+    package static let windowBudgetBytes = 256 << 20
+    package static let sessions = 16_384
+    /// Actions in one SUBMIT.
+    package static let submitActions = 16_384
+    /// A RESULT, and a SUBMIT that a client makes, is closed when it reaches this size.
+    package static let frameTargetBytes = 64 << 10
+    package static let chunkBytes = 256 << 10
+    /// Chunks that a joiner has in flight: 4 MiB.
+    package static let chunkWindow: UInt32 = 16
+    /// Joins that are served at a time; more get BUSY.
+    package static let concurrentJoins = 4
+    /// Reads that wait at a node; more are answered `unavailable`.
+    package static let waitingReads = 10_000
+    /// Connections that a node knows; a further HELLO is refused.
+    package static let connections = 65_536
+    package static let nameBytes = 64
+    package static let textBytes = 1_024
+    /// Epochs that a store can live through; each boot of a primary is one.
+    package static let epochs = 1 << 20
+
+    /// The relations that the bounds rely on; a node checks them when it starts.
+    package static func check() {
+        precondition(actionBytes + batchFullBytes + 4_096 <= messageBytes, "the largest batch must fit a message")
+        precondition(chunkBytes + 4_096 <= messageBytes, "a chunk must fit a message")
+        precondition(creditActions <= Int(windowNumbers), "the credit must fit a session's window")
+        precondition(batchFullBytes < broadcastBytes, "a batch of small entries must fit the broadcast")
+        precondition(joinBufferBytes >= 2 * unpersistedBytes, "a joiner must hold more than one commit")
+    }
+}

@@ -1,0 +1,122 @@
+/// The batch under construction, on the primary.
+///
+/// It writes the batch's bytes once, as they will stand in the journal and on the wire. Runs of actions grow item by
+/// item; beside each run it collects the replies in the form in which the session keeps them and RESULT carries them.
+package struct BatchBuilder: Hashable, Sendable {
+    package private(set) var head: BatchHead
+    /// Used by a reactor's coding between ``beginItem(mutationCount:)`` and ``endItem(_:replyStart:)`` only.
+    package var writer: ByteWriter
+    /// The replies of the open run, or of the last one.
+    package private(set) var replies = ByteWriter()
+    private var openRun: OpenRun?
+
+    private struct OpenRun: Hashable, Sendable {
+        var countOffset: Int
+        var count: Int
+    }
+
+    /// Opens a batch behind `previous`.
+    package init(store: StoreID, epoch: Epoch, after previous: Position, time: LogTime) {
+        head = BatchHead(
+            store: store, epoch: epoch, first: previous.sequence.next, last: previous.sequence, time: time,
+            previous: previous.hash)
+        writer = ByteWriter(capacity: Limits.broadcastBytes)
+        head.write(to: &writer)
+    }
+
+    package var isEmpty: Bool { head.last < head.first }
+    package var isFull: Bool { writer.count >= Limits.batchFullBytes }
+    package var byteCount: Int { writer.count }
+    package var nextSequence: SequenceNumber { head.last.next }
+
+    /// Writes a record that is not a run; it takes the next sequence number, which is returned.
+    @discardableResult
+    package mutating func append(_ entry: Entry) -> SequenceNumber {
+        precondition(openRun == nil, "a run is open")
+        withBytes(of: []) { entry.write(to: &writer, source: $0) }
+        head.last = head.last.next
+        return head.last
+    }
+
+    /// Begins a run of a session's actions; items follow, then ``endRun()``.
+    package mutating func beginRun(session: SessionID, first: RequestNumber, ackedThrough: RequestNumber) {
+        precondition(openRun == nil, "a run is open")
+        writer.write(EntryKind.actions.rawValue)
+        writer.writeSession(session)
+        writer.writeVarint(first)
+        writer.writeVarint(ackedThrough)
+        openRun = OpenRun(countOffset: writer.count, count: 0)
+        writer.write(UInt32(0))
+        writer.write(UInt32(0))
+        replies.removeAll()
+    }
+
+    /// Ends the run and returns how many items it has.
+    package mutating func endRun() -> Int {
+        guard let run = openRun else { preconditionFailure("no run is open") }
+        precondition(run.count > 0, "a run has at least one item")
+        writer.overwrite(UInt32(run.count), at: run.countOffset)
+        writer.overwrite(UInt32(writer.count - run.countOffset - 8), at: run.countOffset + 4)
+        openRun = nil
+        return run.count
+    }
+
+    /// Begins the item of an action that takes effect. The caller then writes `mutationCount` mutations to ``writer``,
+    /// each with ``ByteWriter/writeMeasured(_:)``, then the reply in the same way, and ends
+    /// with ``endItem(_:replyStart:)``, or takes everything back with ``takeBack(_:)``.
+    package mutating func beginItem(mutationCount: Int) -> ItemStart {
+        let start = ItemStart(offset: writer.count)
+        writer.writeVarint(UInt64(mutationCount) << 2 | UInt64(ActionStatus.committed.rawValue))
+        return start
+    }
+
+    /// Where an item began.
+    package struct ItemStart: Hashable, Sendable {
+        fileprivate var offset: Int
+    }
+
+    /// Ends the item, whose reply is the content that ``ByteWriter/writeMeasured(_:)`` said begins at `replyStart`.
+    ///
+    /// Returns false, and takes everything back, if the item is larger than ``Limits/actionBytes``.
+    package mutating func endItem(_ start: ItemStart, replyStart: Int) -> Bool {
+        guard writer.count - start.offset <= Limits.actionBytes else {
+            takeBack(start)
+            return false
+        }
+        itemFinished(.committed, replyStart: replyStart)
+        return true
+    }
+
+    /// Forgets an item that was begun.
+    package mutating func takeBack(_ start: ItemStart) { writer.truncate(to: start.offset) }
+
+    /// Appends the item of an action without effect: rejected with a reason, or void.
+    package mutating func appendItem(_ status: ActionStatus, reason: String = "") {
+        precondition(status == .rejected || status == .void, "an action with effect is written in steps")
+        writer.writeVarint(UInt64(status.rawValue))
+        let replyStart = writer.writeMeasured { $0.writeRaw(Self.cut(reason)) }
+        itemFinished(status, replyStart: replyStart)
+    }
+
+    /// Counts the item and copies its reply to where the session will keep it.
+    private mutating func itemFinished(_ status: ActionStatus, replyStart: Int) {
+        precondition(openRun != nil, "no run is open")
+        openRun?.count += 1
+        head.last = head.last.next
+        let range = replyStart..<writer.count
+        withBytes(of: writer.bytes) { ReplyItem.write(status, $0, range, to: &replies) }
+    }
+
+    /// A reason of at most ``Limits/textBytes``.
+    private static func cut(_ reason: String) -> String.UTF8View.SubSequence {
+        reason.utf8.prefix(Limits.textBytes)
+    }
+
+    /// Fixes the batch; it must have entries and no open run.
+    package consuming func sealed() -> SealedBatch {
+        precondition(openRun == nil && !isEmpty, "a batch is sealed with entries and without an open run")
+        writer.overwrite(head.last.rawValue, at: 32)
+        let hash = BatchHash(rawValue: sha256Prefix(writer.bytes))
+        return SealedBatch(head: head, hash: hash, bytes: writer.bytes)
+    }
+}

@@ -1,0 +1,209 @@
+/// What became of an action; two bits in front of every reply (PROTOCOL, R-22).
+package enum ActionStatus: UInt8, Hashable, Sendable {
+    /// Its mutations, if any, are in the log.
+    case committed = 0
+    /// It is certainly without effect; the reply is the reason, a text.
+    case rejected = 1
+    /// Its number was given up before it reached the log; it is certainly without effect.
+    case void = 2
+    /// It began an effect; the end follows (PROTOCOL, R-60).
+    case accepted = 3
+}
+
+/// The kinds of records that a batch is made of. The numbers are the wire's (PROTOCOL, section 6).
+package enum EntryKind: UInt8, Hashable, Sendable {
+    case actions = 1
+    case epochOpen = 2
+    case sessionOpen = 3
+    case sessionClose = 4
+    case sessionExpire = 5
+    case sessionAck = 6
+    case digestMark = 7
+    case clockJump = 8
+    case accepted = 9
+    case emitted = 10
+    case finished = 11
+}
+
+/// Entries of one session with consecutive numbers, which share one header (PROTOCOL, R-14).
+package struct ActionRun: Hashable, Sendable {
+    package var session: SessionID
+    package var first: RequestNumber
+    package var ackedThrough: RequestNumber
+    package var count: Int
+    /// The items, in the batch's bytes: each a head, the mutations, and the reply.
+    package var items: Range<Int>
+}
+
+/// A session and the number up to which its owner has the answers.
+package struct SessionAcknowledgement: Hashable, Sendable {
+    package var session: SessionID
+    package var through: RequestNumber
+}
+
+/// One record of a batch. All but ``actions(_:)`` are one entry with one sequence number.
+package enum Entry: Hashable, Sendable {
+    case actions(ActionRun)
+    case epochOpen(node: String, incarnation: Incarnation, boot: BootID)
+    case sessionOpen(Open)
+    case sessionClose(SessionID)
+    case sessionExpire([SessionID])
+    case sessionAck([SessionAcknowledgement])
+    /// The digest of state and sessions behind this entry, which is the last of its batch.
+    case digestMark(Digest)
+    case clockJump(LogTime)
+    /// An action whose effect goes on: session, number, and the action's bytes.
+    case accepted(session: SessionID, number: RequestNumber, ackedThrough: RequestNumber, action: Range<Int>)
+    /// What a running effect, or an external source, wrote: the entry that began it, or a source's name.
+    case emitted(cause: EffectCause, mutations: Range<Int>)
+    /// The end of an accepted action: its last mutations and its reply, as an item.
+    case finished(session: SessionID, number: RequestNumber, item: Range<Int>)
+
+    /// How many sequence numbers the record takes.
+    package var sequenceCount: Int {
+        guard case .actions(let run) = self else { return 1 }
+        return run.count
+    }
+}
+
+/// What an emission belongs to.
+package enum EffectCause: Hashable, Sendable {
+    case action(SessionID, RequestNumber)
+    case source(String)
+}
+
+extension Entry {
+    /// Reads the next record of a batch.
+    package init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        let start = reader.offset
+        guard let kind = EntryKind(rawValue: try reader.read(UInt8.self, from: bytes)) else {
+            throw WireError(.unknownKind, at: start)
+        }
+        switch kind {
+        case .actions:
+            let session = try reader.readSession(from: bytes)
+            let first = try reader.readVarint(from: bytes)
+            let ackedThrough = try reader.readVarint(from: bytes)
+            let count = Int(try reader.read(UInt32.self, from: bytes))
+            let length = Int(try reader.read(UInt32.self, from: bytes))
+            let itemsStart = try reader.skip(length)
+            // An item is at least two bytes long, so a count that is too large is found before anything is reserved.
+            guard first > 0, first <= UInt64(Int64.max), ackedThrough < first, count > 0, count <= length / 2 else {
+                throw WireError(.outOfRange, at: start)
+            }
+            self = .actions(
+                ActionRun(
+                    session: session, first: first, ackedThrough: ackedThrough, count: count,
+                    items: itemsStart..<itemsStart + length))
+        case .epochOpen:
+            self = .epochOpen(
+                node: try reader.readName(from: bytes),
+                incarnation: Incarnation(rawValue: try reader.read128(from: bytes)),
+                boot: BootID(rawValue: try reader.read128(from: bytes)))
+        case .sessionOpen:
+            self = .sessionOpen(try Open(from: bytes, &reader))
+        case .sessionClose:
+            self = .sessionClose(try reader.readSession(from: bytes))
+        case .sessionExpire:
+            self = .sessionExpire(
+                try reader.readList(from: bytes, smallestItem: 2) { (reader) throws(WireError) in
+                    try reader.readSession(from: bytes)
+                })
+        case .sessionAck:
+            self = .sessionAck(
+                try reader.readList(from: bytes, smallestItem: 3) { (reader) throws(WireError) in
+                    SessionAcknowledgement(
+                        session: try reader.readSession(from: bytes), through: try reader.readVarint(from: bytes))
+                })
+        case .digestMark:
+            self = .digestMark(Digest(rawValue: try reader.read128(from: bytes)))
+        case .clockJump:
+            self = .clockJump(LogTime(rawValue: try reader.read(from: bytes)))
+        case .accepted:
+            self = .accepted(
+                session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes),
+                ackedThrough: try reader.readVarint(from: bytes), action: try reader.readRange(from: bytes))
+        case .emitted:
+            self = .emitted(
+                cause: try EffectCause(from: bytes, &reader), mutations: try reader.readRange(from: bytes))
+        case .finished:
+            self = .finished(
+                session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes),
+                item: try reader.readRange(from: bytes))
+        }
+    }
+
+    /// Writes the record, except `actions`, which ``BatchBuilder`` writes as it grows; ranges refer to `source`.
+    package func write(to writer: inout ByteWriter, source: RawSpan) {
+        switch self {
+        case .actions:
+            preconditionFailure("a run of actions is written by BatchBuilder")
+        case .epochOpen(let node, let incarnation, let boot):
+            writer.write(EntryKind.epochOpen.rawValue)
+            writer.writeString(node)
+            writer.write128(incarnation.rawValue)
+            writer.write128(boot.rawValue)
+        case .sessionOpen(let open):
+            writer.write(EntryKind.sessionOpen.rawValue)
+            open.write(to: &writer)
+        case .sessionClose(let session):
+            writer.write(EntryKind.sessionClose.rawValue)
+            writer.writeSession(session)
+        case .sessionExpire(let sessions):
+            writer.write(EntryKind.sessionExpire.rawValue)
+            writer.writeVarint(UInt64(sessions.count))
+            for session in sessions { writer.writeSession(session) }
+        case .sessionAck(let acknowledgements):
+            writer.write(EntryKind.sessionAck.rawValue)
+            writer.writeVarint(UInt64(acknowledgements.count))
+            for acknowledgement in acknowledgements {
+                writer.writeSession(acknowledgement.session)
+                writer.writeVarint(acknowledgement.through)
+            }
+        case .digestMark(let digest):
+            writer.write(EntryKind.digestMark.rawValue)
+            writer.write128(digest.rawValue)
+        case .clockJump(let time):
+            writer.write(EntryKind.clockJump.rawValue)
+            writer.write(time.rawValue)
+        case .accepted(let session, let number, let ackedThrough, let action):
+            writer.write(EntryKind.accepted.rawValue)
+            writer.writeSession(session)
+            writer.writeVarint(number)
+            writer.writeVarint(ackedThrough)
+            writer.writeRange(source, action)
+        case .emitted(let cause, let mutations):
+            writer.write(EntryKind.emitted.rawValue)
+            cause.write(to: &writer)
+            writer.writeRange(source, mutations)
+        case .finished(let session, let number, let item):
+            writer.write(EntryKind.finished.rawValue)
+            writer.writeSession(session)
+            writer.writeVarint(number)
+            writer.writeRange(source, item)
+        }
+    }
+}
+
+extension EffectCause {
+    init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        let start = reader.offset
+        switch try reader.read(UInt8.self, from: bytes) {
+        case 1: self = .action(try reader.readSession(from: bytes), try reader.readVarint(from: bytes))
+        case 2: self = .source(try reader.readName(from: bytes))
+        default: throw WireError(.unknownKind, at: start)
+        }
+    }
+
+    func write(to writer: inout ByteWriter) {
+        switch self {
+        case .action(let session, let number):
+            writer.write(UInt8(1))
+            writer.writeSession(session)
+            writer.writeVarint(number)
+        case .source(let name):
+            writer.write(UInt8(2))
+            writer.writeString(name)
+        }
+    }
+}

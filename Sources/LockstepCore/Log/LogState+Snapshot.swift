@@ -1,0 +1,54 @@
+/// A snapshot's bytes: what the log determines, then the user's state (PROTOCOL, section 7).
+package struct SnapshotContent: Sendable {
+    package var log: LogState
+    /// Of the user's state and the sessions together, at ``LogState/position``.
+    package var digest: Digest
+    package var state: [UInt8]
+
+    private static let magic: UInt32 = 0x4B4C_534E
+    private static let version: UInt32 = 1
+
+    package init(log: LogState, digest: Digest, state: [UInt8]) {
+        self.log = log
+        self.digest = digest
+        self.state = state
+    }
+
+    package func encoded() -> [UInt8] {
+        var writer = ByteWriter(capacity: state.count + 4_096)
+        writer.write(Self.magic)
+        writer.write(Self.version)
+        writer.write128(log.store.rawValue)
+        writer.writePosition(log.position)
+        writer.write128(log.boot.rawValue)
+        writer.write(log.time.rawValue)
+        writer.write128(digest.rawValue)
+        writer.write(log.mark?.sequence.rawValue ?? 0)
+        writer.write128(log.mark?.digest.rawValue ?? 0)
+        writer.writeEpochEnds(log.epochEnds)
+        log.sessions.write(to: &writer)
+        writer.writeBytes(state)
+        return writer.bytes
+    }
+
+    package init(_ bytes: [UInt8]) throws(WireError) {
+        self = try withBytes(of: bytes) { (span) throws(WireError) in
+            var reader = ByteReader(span)
+            guard try reader.read(UInt32.self, from: span) == Self.magic else { throw WireError(.wrongMagic, at: 0) }
+            guard try reader.read(UInt32.self, from: span) == Self.version else { throw WireError(.wrongVersion, at: 4) }
+            var log = LogState(store: StoreID(rawValue: try reader.read128(from: span)))
+            log.position = try reader.readPosition(from: span)
+            log.boot = BootID(rawValue: try reader.read128(from: span))
+            log.time = LogTime(rawValue: try reader.read(from: span))
+            let digest = Digest(rawValue: try reader.read128(from: span))
+            let markSequence = SequenceNumber(rawValue: try reader.read(from: span))
+            let markDigest = Digest(rawValue: try reader.read128(from: span))
+            if markSequence > .zero { log.mark = LogState.Mark(sequence: markSequence, digest: markDigest) }
+            log.epochEnds = try reader.readEpochEnds(from: span)
+            log.sessions = try SessionTable(from: span, &reader)
+            let state = try reader.readBytes(from: span)
+            try reader.finish()
+            return SnapshotContent(log: log, digest: digest, state: state)
+        }
+    }
+}

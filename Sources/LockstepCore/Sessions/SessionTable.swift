@@ -1,0 +1,153 @@
+/// One client's record in the log (PROTOCOL, R-20 to R-24).
+package struct Session: Hashable, Sendable {
+    package let id: SessionID
+    package let client: ClientKey
+    package let openNonce: UInt64
+    /// Microseconds of silence after which the primary logs its end.
+    package let timeToLive: Int64
+    package let windowNumbers: UInt32
+    package let windowBytes: UInt32
+    /// The highest number in the log.
+    package fileprivate(set) var last: RequestNumber = 0
+    /// The highest number whose answer the owner has.
+    package fileprivate(set) var ackedThrough: RequestNumber = 0
+    package fileprivate(set) var replies = ReplyRing()
+
+    fileprivate init(id: SessionID, open: Open) {
+        self.id = id
+        client = open.client
+        openNonce = open.nonce
+        timeToLive = open.timeToLive
+        windowNumbers = open.windowNumbers
+        windowBytes = open.windowBytes
+    }
+}
+
+/// All sessions of a store, as the log determines them: equal on every node at the same sequence number.
+///
+/// Sessions come by `sessionOpen` and go by `sessionClose` and `sessionExpire` only; nobody asks a clock.
+package struct SessionTable: Hashable, Sendable {
+    private var sessions: [SessionID: Session] = [:]
+    private var byOpener: [Opener: SessionID] = [:]
+    package private(set) var windowBytes = 0
+
+    private struct Opener: Hashable, Sendable {
+        var client: ClientKey
+        var nonce: UInt64
+    }
+
+    package init() {}
+
+    package var count: Int { sessions.count }
+    package subscript(id: SessionID) -> Session? { sessions[id] }
+
+    /// The session that this client opened with this nonce: a repeated OPEN gets it again.
+    package func session(openedBy client: ClientKey, nonce: UInt64) -> Session? {
+        byOpener[Opener(client: client, nonce: nonce)].flatMap { sessions[$0] }
+    }
+
+    /// All sessions in the order of their opening. Cost: a sort.
+    package var sorted: [Session] { sessions.values.sorted { $0.id < $1.id } }
+
+    package mutating func open(_ id: SessionID, _ open: Open) {
+        sessions[id] = Session(id: id, open: open)
+        byOpener[Opener(client: open.client, nonce: open.nonce)] = id
+        windowBytes += Int(open.windowBytes)
+    }
+
+    /// Ends a session; false if there is none.
+    @discardableResult
+    package mutating func remove(_ id: SessionID) -> Bool {
+        guard let session = sessions.removeValue(forKey: id) else { return false }
+        byOpener[Opener(client: session.client, nonce: session.openNonce)] = nil
+        windowBytes -= Int(session.windowBytes)
+        return true
+    }
+
+    /// Adds the replies of a run; false if the session does not exist or the numbers are not its next.
+    package mutating func append(
+        _ run: ReplyRing.Run, to id: SessionID, ackedThrough: RequestNumber, items: RawSpan, _ range: Range<Int>
+    ) -> Bool {
+        guard let index = sessions.index(forKey: id) else { return false }
+        guard sessions.values[index].last + 1 == run.first, ackedThrough < run.first else { return false }
+        sessions.values[index].last = run.last
+        sessions.values[index].replies.append(run, items: items, range)
+        acknowledge(at: index, through: ackedThrough)
+        return true
+    }
+
+    /// Drops replies that the owner has; false if the session does not exist or never had that number.
+    package mutating func acknowledge(_ id: SessionID, through number: RequestNumber) -> Bool {
+        guard let index = sessions.index(forKey: id), number <= sessions.values[index].last else { return false }
+        acknowledge(at: index, through: number)
+        return true
+    }
+
+    private mutating func acknowledge(at index: Dictionary<SessionID, Session>.Index, through number: RequestNumber) {
+        guard number > sessions.values[index].ackedThrough else { return }
+        sessions.values[index].ackedThrough = number
+        sessions.values[index].replies.drop(through: number)
+    }
+
+    /// The digest of what the log says of sessions; reply bytes are covered by the chain. Cost: a walk.
+    package var digest: Digest {
+        var sum: UInt128 = 0
+        for session in sessions.values {
+            var hash = FieldHash()
+            hash.combine(session.id.epoch.rawValue)
+            hash.combine(session.id.sequence.rawValue)
+            hash.combine(session.last)
+            hash.combine(session.ackedThrough)
+            hash.combine(UInt64(bitPattern: session.timeToLive))
+            sum &+= hash.value
+        }
+        return Digest(rawValue: sum)
+    }
+
+    package func write(to writer: inout ByteWriter) {
+        writer.writeVarint(UInt64(count))
+        for session in sorted {
+            writer.writeSession(session.id)
+            Open(
+                client: session.client, nonce: session.openNonce, timeToLive: session.timeToLive,
+                windowNumbers: session.windowNumbers, windowBytes: session.windowBytes
+            ).write(to: &writer)
+            writer.writeVarint(session.last)
+            writer.writeVarint(session.ackedThrough)
+            session.replies.write(to: &writer)
+        }
+    }
+
+    package init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        let count = try reader.readVarint(from: bytes)
+        for _ in 0..<count {
+            let start = reader.offset
+            let id = try reader.readSession(from: bytes)
+            guard sessions[id] == nil else { throw WireError(.outOfRange, at: start) }
+            open(id, try Open(from: bytes, &reader))
+            let last = try reader.readVarint(from: bytes)
+            let ackedThrough = try reader.readVarint(from: bytes)
+            guard ackedThrough <= last else { throw WireError(.outOfRange, at: start) }
+            sessions[id]?.last = last
+            sessions[id]?.ackedThrough = ackedThrough
+            sessions[id]?.replies = try ReplyRing(from: bytes, &reader)
+        }
+    }
+}
+
+/// A hash of a few 64-bit fields in order: two multiplications a field (PROTOCOL, R-52).
+package struct FieldHash: Sendable {
+    private var high: UInt64 = 0x9E37_79B9_7F4A_7C15
+    private var low: UInt64 = 0xD1B5_4A32_D192_ED03
+
+    package init() {}
+
+    package mutating func combine(_ field: UInt64) {
+        let product = (high ^ field).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
+        high = product.high ^ product.low
+        let other = (low ^ field &+ high).multipliedFullWidth(by: 0xE703_7ED1_A0B4_28DB)
+        low = other.high ^ other.low
+    }
+
+    package var value: UInt128 { UInt128(high) << 64 | UInt128(low) }
+}

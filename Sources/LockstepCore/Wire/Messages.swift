@@ -1,0 +1,339 @@
+/// What the sender of a HELLO wants to be.
+package enum PeerRole: UInt8, Hashable, Sendable {
+    case client = 1
+    case replica = 2
+}
+
+/// What a node is for a store.
+package enum NodeRole: UInt8, Hashable, Sendable, CustomStringConvertible {
+    case primary = 1
+    case replica = 2
+    package var description: String { self == .primary ? "primary" : "replica" }
+}
+
+/// Why a peer was refused; the connection is of no use until its cause is gone.
+package enum RefusalReason: UInt8, Hashable, Sendable {
+    case wrongCluster = 1
+    case wrongVersion = 2
+    case unknownStore = 3
+    /// The peer knows of a history that this primary does not have (PROTOCOL, R-41).
+    case primaryBehind = 4
+    /// The node is not the primary; the message names where it believes the primary is.
+    case notPrimary = 5
+    /// The node cannot serve now: it stops, or its state is quarantined.
+    case unavailable = 6
+    /// More sessions, or larger windows, than the store grants.
+    case sessionLimit = 7
+    /// A message that its sender should not have sent.
+    case protocolViolation = 8
+}
+
+/// HELLO: the first message on every connection, once for each store.
+package struct Hello: Hashable, Sendable {
+    package var nonce: UInt64
+    package var role: PeerRole
+    package var node: String
+    package var incarnation: Incarnation
+    package var boot: BootID
+    package var store: String
+    package var known: KnownPosition
+}
+
+/// WELCOME: the answer to HELLO.
+package struct Welcome: Hashable, Sendable {
+    package var nonce: UInt64
+    package var cluster: ClusterID
+    package var role: NodeRole
+    /// The journal is in memory: when ``incarnation`` changes, everything is gone (PROTOCOL, R-43).
+    package var isVolatile: Bool
+    package var node: String
+    package var incarnation: Incarnation
+    package var boot: BootID
+    package var channel: Channel
+    package var store: StoreID
+    package var commit: Position
+    /// Where batches are published; empty if this node does not publish.
+    package var publishEndpoint: String
+    /// Where snapshots and repairs are served; empty if this node serves none.
+    package var bulkEndpoint: String
+    /// Where the primary takes actions; empty if it is this node, or not known.
+    package var primaryEndpoint: String
+    package var creditActions: UInt32
+    package var creditBytes: UInt32
+    package var largestAction: UInt32
+}
+
+/// REFUSED: the peer, or one of its messages, is not accepted.
+package struct Refused: Hashable, Sendable {
+    package var nonce: UInt64
+    package var reason: RefusalReason
+    /// One line for a person.
+    package var text: String
+    /// For `notPrimary`: where the primary takes actions, if known.
+    package var endpoint: String = ""
+}
+
+package struct Open: Hashable, Sendable {
+    package var client: ClientKey
+    package var nonce: UInt64
+    package var timeToLive: Int64
+    package var windowNumbers: UInt32
+    package var windowBytes: UInt32
+}
+
+package struct Opened: Hashable, Sendable {
+    package var nonce: UInt64
+    package var session: SessionID
+    package var timeToLive: Int64
+    package var windowNumbers: UInt32
+    package var windowBytes: UInt32
+}
+
+package struct Resume: Hashable, Sendable {
+    package var session: SessionID
+    package var openNonce: UInt64
+    package var connectionNonce: UInt64
+    package var ackedThrough: RequestNumber
+}
+
+package struct Resumed: Hashable, Sendable {
+    package var session: SessionID
+    package var connectionNonce: UInt64
+    /// The number that the primary takes next.
+    package var expected: RequestNumber
+}
+
+/// SUBMIT: `count` actions with the numbers from `first`; each a length and its bytes, in ``actions`` of the frame.
+package struct Submit: Hashable, Sendable {
+    package var session: SessionID
+    package var first: RequestNumber
+    package var ackedThrough: RequestNumber
+    package var count: Int
+    /// The numbers are given up: they are logged without effect unless their actions were logged before.
+    package var isVoid: Bool
+    package var actions: Range<Int>
+}
+
+/// RESULT: the answers to `count` numbers from `first`, whose entries have consecutive sequence numbers.
+package struct ResultRun: Hashable, Sendable {
+    package var session: SessionID
+    package var first: RequestNumber
+    package var count: Int
+    package var epoch: Epoch
+    package var firstSequence: SequenceNumber
+    /// ``ReplyItem``s, end to end.
+    package var items: Range<Int>
+}
+
+package enum BusyReason: UInt8, Hashable, Sendable {
+    case overloaded = 1
+    case diskFull = 2
+    /// The primary does not admit: it is behind its audience, or stops.
+    case notAdmitting = 3
+    /// The session's window is full: answers were not acknowledged.
+    case windowFull = 4
+}
+
+package struct Busy: Hashable, Sendable {
+    package var session: SessionID
+    package var expected: RequestNumber
+    /// Microseconds.
+    package var retryAfter: UInt32
+    package var reason: BusyReason
+}
+
+package struct KeepAlive: Hashable, Sendable {
+    package var session: SessionID
+    package var ackedThrough: RequestNumber
+    package var applied: SequenceNumber
+}
+
+/// How fresh a read must be.
+package enum ReadLevel: UInt8, Hashable, Sendable {
+    /// What the node has now.
+    case local = 1
+    /// At least the sequence number that the reader names.
+    case session = 2
+    /// Everything acknowledged before the read was sent; answered by the primary.
+    case linearizable = 3
+}
+
+package struct Read: Hashable, Sendable {
+    package var id: UInt64
+    package var level: ReadLevel
+    package var minimum: SequenceNumber
+    /// Only the position is wanted: a replica then waits for it and reads its own state.
+    package var isIndexOnly: Bool
+    package var query: Range<Int>
+}
+
+package enum ReadStatus: UInt8, Hashable, Sendable {
+    case answered = 1
+    /// The store's reactor answers no queries, or refused this one; the bytes are a text.
+    case refused = 2
+    /// The node cannot answer in time; ask again.
+    case unavailable = 3
+}
+
+package struct ReadResult: Hashable, Sendable {
+    package var id: UInt64
+    package var status: ReadStatus
+    package var epoch: Epoch
+    package var sequence: SequenceNumber
+    package var time: LogTime
+    package var answer: Range<Int>
+}
+
+package struct Query: Hashable, Sendable {
+    package var session: SessionID
+    package var number: RequestNumber
+}
+
+package enum QueryStatus: UInt8, Hashable, Sendable {
+    /// Logged and not yet committed, or not yet logged and free to be.
+    case pending = 1
+    /// Answered, and the session's owner said that it has the answer.
+    case acknowledged = 2
+    case sessionEnded = 3
+    case sessionUnknown = 4
+}
+
+package struct QueryResult: Hashable, Sendable {
+    package var session: SessionID
+    package var number: RequestNumber
+    package var status: QueryStatus
+}
+
+package struct Sync: Hashable, Sendable {
+    package var nonce: UInt64
+    package var store: StoreID
+    package var node: String
+    package var have: KnownPosition
+    /// The first sequence number of the first frame that the joiner saw on the stream.
+    package var firstFrame: SequenceNumber
+    /// The joiner discards what it has: it was told to, or holds nothing.
+    package var wantsSnapshot: Bool
+}
+
+package struct SnapshotInfo: Hashable, Sendable {
+    package var id: UInt64
+    package var position: Position
+    /// The boot that owns ``Position/epoch``.
+    package var boot: BootID
+    package var digest: Digest
+    package var byteCount: UInt64
+    package var chunkSize: UInt32
+    /// SHA-256 prefix over the chunks' hashes, end to end.
+    package var root: UInt128
+    package var chunkCount: Int {
+        guard chunkSize > 0 else { return 0 }
+        return Int((byteCount + UInt64(chunkSize) - 1) / UInt64(chunkSize))
+    }
+}
+
+/// The last batch of an epoch, kept for ever (PROTOCOL, R-8).
+package struct EpochEnd: Hashable, Sendable {
+    package var epoch: Epoch
+    package var boot: BootID
+    package var sequence: SequenceNumber
+    package var hash: BatchHash
+}
+
+package enum SyncDecision: Hashable, Sendable {
+    /// The log goes on from what the joiner has; ask for it by REPAIR_REQ.
+    case tail
+    case snapshot(SnapshotInfo)
+    /// The joiner's hash is not this node's at that place; the ends of this node's epochs, oldest first.
+    case diverged([EpochEnd])
+    /// The joiner is ahead of this node.
+    case ahead
+    /// Microseconds to wait.
+    case busy(retryAfter: UInt32)
+}
+
+package struct SyncPlan: Hashable, Sendable {
+    package var nonce: UInt64
+    package var commit: Position
+    package var boot: BootID
+    package var decision: SyncDecision
+}
+
+package struct ChunkRequest: Hashable, Sendable {
+    package var snapshot: UInt64
+    package var index: UInt32
+    /// How many chunks from ``index`` may be sent.
+    package var window: UInt32
+}
+
+package struct Chunk: Hashable, Sendable {
+    package var snapshot: UInt64
+    package var index: UInt32
+    package var hash: UInt128
+    package var content: Range<Int>
+}
+
+package struct RepairRequest: Hashable, Sendable {
+    package var nonce: UInt64
+    package var after: Position
+    package var through: SequenceNumber
+    package var largestReply: UInt32
+}
+
+package enum RepairStatus: UInt8, Hashable, Sendable {
+    case batches = 1
+    /// The batches are no longer, or not yet, held here: SYNC again.
+    case unavailable = 2
+}
+
+package struct Repair: Hashable, Sendable {
+    package var nonce: UInt64
+    package var status: RepairStatus
+    /// The batches, in order, each a range of the frame.
+    package var batches: [Range<Int>]
+}
+
+package struct Beacon: Hashable, Sendable {
+    package var boot: BootID
+    package var incarnation: Incarnation
+    package var commit: Position
+    package var time: LogTime
+    package var markSequence: SequenceNumber
+    package var markDigest: Digest
+}
+
+/// One message, whole. Ranges point into the frame that it was decoded from.
+package enum Message: Hashable, Sendable {
+    case hello(Hello)
+    case welcome(Welcome)
+    case refused(Refused)
+    case open(Open)
+    case opened(Opened)
+    case resume(Resume)
+    case resumed(Resumed)
+    case sessionMoved(SessionID)
+    case submit(Submit)
+    case result(ResultRun)
+    case busy(Busy)
+    case outOfOrder(SessionID, expected: RequestNumber)
+    case sessionExpired(SessionID)
+    case sessionUnknown(SessionID)
+    case keepAlive(KeepAlive)
+    case close(SessionID)
+    case closed(SessionID)
+    case read(Read)
+    case readResult(ReadResult)
+    case query(Query)
+    case queryResult(QueryResult)
+    case resync
+    case sync(Sync)
+    case syncPlan(SyncPlan)
+    case chunkRequest(ChunkRequest)
+    case chunk(Chunk)
+    case repairRequest(RepairRequest)
+    case repair(Repair)
+    /// The batch's bytes, or its 64-byte head alone if it is too large for the broadcast (flag 1, R-33).
+    case batch(Range<Int>, isHeadOnly: Bool)
+    case beacon(Beacon)
+    case adminRequest(Range<Int>)
+    case adminResponse(Range<Int>)
+}
