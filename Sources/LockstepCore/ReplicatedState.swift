@@ -45,6 +45,9 @@ package protocol ReplicatedState: AnyObject {
     /// Keeps the working state as of `sequence`, which is a batch's end; it may be shown when that has committed.
     func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime)
 
+    /// Whether a reader or an observer has asked for a newer view since the last ``publish(through:)``.
+    var isViewWanted: Bool { get }
+
     /// Shows the newest captured state at or below `sequence` to readers and observers.
     func publish(through sequence: SequenceNumber)
 
