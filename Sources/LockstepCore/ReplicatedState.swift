@@ -31,7 +31,8 @@ package protocol ReplicatedState: AnyObject {
     /// one. It never throws: what cannot be decoded, and what the reactor refuses, becomes a rejected item.
     func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
-        into batch: inout BatchBuilder) -> Int
+        into batch: inout BatchBuilder
+    ) -> Int
 
     /// Reduces the mutations of `item`, which lie in `bytes`, each behind its length.
     ///
@@ -41,6 +42,10 @@ package protocol ReplicatedState: AnyObject {
 
     /// The digest of the working state. Cost: constant for a `ReplicatedMap`, else a walk over the state.
     var digest: Digest { get }
+
+    /// How long ``digest`` took when it was last asked for, in nanoseconds; marks are spaced so that it stays below 1 %
+    /// of the time.
+    var digestCost: Int64 { get }
 
     /// Keeps the working state as of `sequence`, which is a batch's end; it may be shown when that has committed.
     func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime)
@@ -65,6 +70,10 @@ package protocol ReplicatedState: AnyObject {
 
     /// Goes back to the initial state.
     func reset()
+}
+
+extension ReplicatedState {
+    package var digestCost: Int64 { 0 }
 }
 
 /// Why a query got no answer.

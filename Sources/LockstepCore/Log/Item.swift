@@ -46,7 +46,9 @@ package struct ReplyItem: Hashable, Sendable {
     }
 
     @inlinable
-    package static func write(_ status: ActionStatus, _ source: RawSpan, _ reply: Range<Int>, to writer: inout ByteWriter) {
+    package static func write(
+        _ status: ActionStatus, _ source: RawSpan, _ reply: Range<Int>, to writer: inout ByteWriter
+    ) {
         writer.writeVarint(UInt64(reply.count) << 2 | UInt64(status.rawValue))
         writer.writeRaw(source, reply)
     }

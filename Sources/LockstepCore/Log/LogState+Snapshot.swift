@@ -35,7 +35,9 @@ package struct SnapshotContent: Sendable {
         self = try withBytes(of: bytes) { (span) throws(WireError) in
             var reader = ByteReader(span)
             guard try reader.read(UInt32.self, from: span) == Self.magic else { throw WireError(.wrongMagic, at: 0) }
-            guard try reader.read(UInt32.self, from: span) == Self.version else { throw WireError(.wrongVersion, at: 4) }
+            guard try reader.read(UInt32.self, from: span) == Self.version else {
+                throw WireError(.wrongVersion, at: 4)
+            }
             var log = LogState(store: StoreID(rawValue: try reader.read128(from: span)))
             log.position = try reader.readPosition(from: span)
             log.boot = BootID(rawValue: try reader.read128(from: span))

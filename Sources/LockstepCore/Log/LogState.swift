@@ -77,7 +77,9 @@ package struct LogState: Hashable, Sendable {
                 guard sequence == head.last.next else { throw WireError(.truncated, at: reader.offset) }
             }
         } catch {
-            if error.problem == .unknownKind, error.offset == Self.unsupportedOffset { throw .unsupported(at: sequence) }
+            if error.problem == .unknownKind, error.offset == Self.unsupportedOffset {
+                throw .unsupported(at: sequence)
+            }
             throw .malformed(at: sequence, error)
         }
         finish(head: head, hash: batch.hash)

@@ -3,6 +3,7 @@ package import DequeModule
 /// The replies of a session that its owner has not acknowledged, as runs of ``ReplyItem``s end to end (M13, R-23).
 ///
 /// Runs are appended at the end and dropped whole from the front, so an action costs about 12 ns and no allocation.
+/// A run is one RESULT, so short ones that follow each other are joined up to ``Limits/frameTargetBytes``.
 package struct ReplyRing: Hashable, Sendable {
     package struct Run: Hashable, Sendable {
         package var first: RequestNumber
@@ -26,7 +27,8 @@ package struct ReplyRing: Hashable, Sendable {
         precondition(run.byteCount == range.count, "the run says how long it is")
         unsafe items.extracting(range).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
         if let last = runs.last, last.last + 1 == run.first, last.epoch == run.epoch,
-            last.firstSequence.advanced(by: last.count) == run.firstSequence, last.count < 4_096
+            last.firstSequence.advanced(by: last.count) == run.firstSequence, last.count < 4_096,
+            last.byteCount + run.byteCount <= Limits.frameTargetBytes
         {
             runs[runs.count - 1].count += run.count
             runs[runs.count - 1].byteCount += run.byteCount
@@ -60,7 +62,11 @@ package struct ReplyRing: Hashable, Sendable {
                 let last = min(run.last, numbers.upperBound)
                 Self.skip(first - run.first, span, &reader)
                 let from = reader.offset
-                if last == run.last { _ = try? reader.skip(reader.remaining) } else { Self.skip(last - first + 1, span, &reader) }
+                if last == run.last {
+                    _ = try? reader.skip(reader.remaining)
+                } else {
+                    Self.skip(last - first + 1, span, &reader)
+                }
                 let part = Run(
                     first: first, count: Int(last - first) + 1, epoch: run.epoch,
                     firstSequence: run.firstSequence.advanced(by: Int(first - run.first)),
@@ -73,7 +79,9 @@ package struct ReplyRing: Hashable, Sendable {
     /// The ring holds only items that were checked when they came, so one that cannot be read is a bug here.
     private static func skip(_ count: RequestNumber, _ bytes: RawSpan, _ reader: inout ByteReader) {
         for _ in 0..<count {
-            do { _ = try ReplyItem(from: bytes, &reader) } catch { preconditionFailure("a kept reply is broken: \(error)") }
+            do { _ = try ReplyItem(from: bytes, &reader) } catch {
+                preconditionFailure("a kept reply is broken: \(error)")
+            }
         }
     }
 

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// One client's record in the log (PROTOCOL, R-20 to R-24).
 package struct Session: Hashable, Sendable {
     package let id: SessionID
@@ -44,6 +46,46 @@ package struct SessionTable: Hashable, Sendable {
     /// The session that this client opened with this nonce: a repeated OPEN gets it again.
     package func session(openedBy client: ClientKey, nonce: UInt64) -> Session? {
         byOpener[Opener(client: client, nonce: nonce)].flatMap { sessions[$0] }
+    }
+
+    /// What decides whether a session may go on, without a copy of its replies: holding a ``Session`` while the table
+    /// changes it would copy them.
+    package struct Standing: Hashable, Sendable {
+        package var last: RequestNumber
+        package var ackedThrough: RequestNumber
+        package var keptBytes: Int
+        package var openNonce: UInt64
+        package var timeToLive: Int64
+        package var windowNumbers: UInt32
+        package var windowBytes: UInt32
+    }
+
+    package func standing(of id: SessionID) -> Standing? {
+        guard let index = sessions.index(forKey: id) else { return nil }
+        return Standing(
+            last: sessions.values[index].last, ackedThrough: sessions.values[index].ackedThrough,
+            keptBytes: sessions.values[index].replies.byteCount, openNonce: sessions.values[index].openNonce,
+            timeToLive: sessions.values[index].timeToLive, windowNumbers: sessions.values[index].windowNumbers,
+            windowBytes: sessions.values[index].windowBytes)
+    }
+
+    /// Calls `body` for each kept stretch of a session's numbers; nothing is called if the session does not exist.
+    package func forEachReply(
+        of id: SessionID, in numbers: ClosedRange<RequestNumber>, _ body: (ReplyRing.Run, RawSpan, Range<Int>) -> Void
+    ) {
+        guard let index = sessions.index(forKey: id) else { return }
+        sessions.values[index].replies.forEachRun(in: numbers, body)
+    }
+
+    /// The highest number of a session whose entry is at or below `sequence`, as far as its replies are kept.
+    package func lastNumber(of id: SessionID, through sequence: SequenceNumber) -> RequestNumber? {
+        guard let index = sessions.index(forKey: id) else { return nil }
+        var last: RequestNumber?
+        for run in sessions.values[index].replies.runs where run.firstSequence <= sequence {
+            let committed = sequence.rawValue - run.firstSequence.rawValue + 1
+            last = run.first + min(UInt64(run.count), committed) - 1
+        }
+        return last
     }
 
     /// All sessions in the order of their opening. Cost: a sort.

@@ -36,11 +36,14 @@ package struct CRC32C: Sendable {
                 var crc = state
                 var offset = range.lowerBound
                 while offset + 8 <= range.upperBound {
-                    let word = unsafe UInt64(
-                        littleEndian: buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(crc)
-                    let low = unsafe tables[1792 + Int(word & 0xFF)] ^ tables[1536 + Int(word >> 8 & 0xFF)]
+                    let word =
+                        unsafe UInt64(
+                            littleEndian: buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(crc)
+                    let low =
+                        unsafe tables[1792 + Int(word & 0xFF)] ^ tables[1536 + Int(word >> 8 & 0xFF)]
                         ^ tables[1280 + Int(word >> 16 & 0xFF)] ^ tables[1024 + Int(word >> 24 & 0xFF)]
-                    let high = unsafe tables[768 + Int(word >> 32 & 0xFF)] ^ tables[512 + Int(word >> 40 & 0xFF)]
+                    let high =
+                        unsafe tables[768 + Int(word >> 32 & 0xFF)] ^ tables[512 + Int(word >> 40 & 0xFF)]
                         ^ tables[256 + Int(word >> 48 & 0xFF)] ^ tables[Int(word >> 56)]
                     crc = low ^ high
                     offset += 8

@@ -1,0 +1,55 @@
+/// What a primary's machine is told once, when its process starts.
+package struct PrimaryConfiguration: Hashable, Sendable {
+    package var cluster: ClusterID
+    package var node: String
+    package var incarnation: Incarnation
+    package var boot: BootID
+    package var channel: Channel
+    package var storeName: String
+    package var isVolatile: Bool
+    /// Where this node publishes and serves snapshots; empty if it has no sockets.
+    package var publishEndpoint: String
+    package var bulkEndpoint: String
+    package var seed: UInt64
+    /// An operator accepted the loss of everything up to here that this log does not have.
+    package var lossAccepted: KnownPosition?
+
+    package init(
+        cluster: ClusterID, node: String, incarnation: Incarnation, boot: BootID, channel: Channel, storeName: String,
+        isVolatile: Bool, publishEndpoint: String, bulkEndpoint: String, seed: UInt64,
+        lossAccepted: KnownPosition? = nil
+    ) {
+        self.cluster = cluster
+        self.node = node
+        self.incarnation = incarnation
+        self.boot = boot
+        self.channel = channel
+        self.storeName = storeName
+        self.isVolatile = isVolatile
+        self.publishEndpoint = publishEndpoint
+        self.bulkEndpoint = bulkEndpoint
+        self.seed = seed
+        self.lossAccepted = lossAccepted
+    }
+}
+
+/// A primary as it is seen from outside.
+package struct PrimaryStatus: Hashable, Sendable {
+    package struct Peer: Hashable, Sendable {
+        package var node: String
+        package var role: PeerRole
+        package var boot: BootID
+        package var applied: SequenceNumber
+    }
+    package var phase: PrimaryStateMachine.Phase
+    package var epoch: Epoch
+    /// The last sequence number given.
+    package var head: SequenceNumber
+    package var committed: KnownPosition
+    package var time: LogTime
+    package var mark: LogState.Mark?
+    package var unpersistedBytes: Int
+    package var isDiskFull: Bool
+    package var behind: KnownPosition?
+    package var peers: [Peer]
+}

@@ -1,0 +1,194 @@
+import DequeModule
+
+extension PrimaryStateMachine {
+    private var joinLog: JoinLog {
+        JoinLog(stamp: stamp, store: log.store, committed: committed, epochEnds: log.epochEnds, window: window)
+    }
+
+    /// Whether a peer knows of a history that this log does not have.
+    func isAhead(_ known: KnownPosition) -> Bool {
+        if known.position.epoch == epoch, known.boot != .none, known.boot != configuration.boot { return true }
+        switch joinLog.verdict(on: known) {
+        case .known, .tooOld: return false
+        case .ahead, .diverged: return true
+        }
+    }
+
+    /// Raises the alarm once for each position that is reported; a replica's report also ends admission, unless an
+    /// operator accepted that loss.
+    mutating func audienceIsAhead(
+        _ known: KnownPosition, by node: String, stopsAdmitting: Bool, into directives: inout [PrimaryDirective]
+    ) {
+        if let accepted = configuration.lossAccepted,
+            (known.position.epoch, known.position.sequence) <= (accepted.position.epoch, accepted.position.sequence)
+        {
+            return
+        }
+        if stopsAdmitting, phase == .admitting { phase = .behind }
+        guard alarmedBehind != known else { return }
+        alarmedBehind = known
+        directives.append(.alarm(.primaryBehind(own: committed, reported: known, by: node)))
+    }
+
+    /// A frame came in on the bulk socket.
+    package mutating func bulkReceived(
+        _ frame: RawSpan, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
+    ) {
+        guard phase != .created, phase != .opening, phase != .halted else { return }
+        let message: Message
+        do {
+            message = try Message.decode(frame, rule: .member(configuration.cluster.hash)).message
+        } catch {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        if case .sync = message { directives.append(.count(.joins)) }
+        var actions: [ServeAction] = []
+        joins.received(message, from: connection, now: now, log: joinLog, into: &actions)
+        serve(actions, into: &directives)
+    }
+
+    mutating func serve(_ actions: [ServeAction], into directives: inout [PrimaryDirective]) {
+        for action in actions {
+            switch action {
+            case .frame(let frame, let connection): directives.append(.sendBulk(frame, to: connection))
+            case .chunks(let snapshot, let indices, let connection):
+                directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
+            case .wantsSnapshot: isSnapshotWanted = true
+            case .audienceAhead(let known, let node):
+                audienceIsAhead(known, by: node, stopsAdmitting: true, into: &directives)
+            case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
+            case .count(let counter): directives.append(.count(counter))
+            }
+        }
+    }
+
+    // MARK: - Snapshots
+
+    /// The driver saw that the journal has grown: the next mark takes a snapshot.
+    package mutating func snapshotDue() { isSnapshotWanted = true }
+
+    /// A snapshot is encoded: joiners may have it, and the journal gets it.
+    package mutating func snapshotEncoded(
+        _ number: SnapshotNumber, info: SnapshotInfo, now: Tick, into directives: inout [PrimaryDirective]
+    ) {
+        precondition(snapshot == .encoding(number), "this snapshot is not being encoded")
+        snapshot = .none
+        var actions: [ServeAction] = []
+        joins.snapshotReady(info, now: now, into: &actions)
+        directives.append(.saveSnapshot(number))
+        serve(actions, into: &directives)
+    }
+
+    /// The snapshot could not be encoded; joiners ask again.
+    package mutating func snapshotFailed(_ number: SnapshotNumber, into directives: inout [PrimaryDirective]) {
+        snapshot = .none
+        joins.snapshotFailed()
+        directives.append(.dropSnapshot(number))
+    }
+
+    // MARK: - Time
+
+    /// When ``ticked(now:wall:state:into:)`` is due.
+    package var nextDeadline: Tick {
+        guard phase != .created, phase != .halted else { return .never }
+        return min(nextBeacon, nextSweep, retryPersist, joins.nextDeadline, reads.nextDeadline)
+    }
+
+    /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.
+    package mutating func ticked(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard phase != .created, phase != .halted else { return }
+        if now >= retryPersist, isDiskFull {
+            retryPersist = .never
+            directives.append(.persist(inFlight))
+        }
+        if now >= nextBeacon, phase != .opening {
+            nextBeacon = now.advanced(byMilliseconds: 100)
+            directives.append(.publish(stamp.frame(.beacon(beacon))))
+        }
+        if now >= nextSweep {
+            nextSweep = now.advanced(byMilliseconds: 1_000)
+            sweep(now: now, wall: wall, state: state, into: &directives)
+        }
+        for read in reads.expire(now: now) {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
+        }
+        var actions: [ServeAction] = []
+        joins.ticked(now: now, into: &actions)
+        serve(actions, into: &directives)
+    }
+
+    private var beacon: Beacon {
+        Beacon(
+            boot: configuration.boot, incarnation: configuration.incarnation, commit: committed.position,
+            time: committedTime, markSequence: committedMark?.sequence ?? .zero,
+            markDigest: committedMark?.digest ?? .none)
+    }
+
+    /// Once a second: sessions that were silent too long, acknowledgements, peers that are gone, a last mark.
+    private mutating func sweep(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        peers = peers.filter { now - $0.value.lastHeard < Tick.milliseconds(30_000) }
+        guard phase == .admitting, !isDiskFull, !isSpaceLow else { return }
+        let expired = bindings.filter { session, binding in
+            guard let standing = log.sessions.standing(of: session) else { return false }
+            return now - binding.lastHeard > Self.nanoseconds(standing.timeToLive)
+        }.keys.sorted()
+        if !expired.isEmpty {
+            withOpenBatch(now: now, wall: wall) { _ = $0.append(.sessionExpire(expired)) }
+            for session in expired {
+                forget(session)
+                directives.append(.count(.sessionsExpired))
+            }
+        }
+        let acknowledged = acknowledgements.sorted { $0.key < $1.key }.map {
+            SessionAcknowledgement(session: $0.key, through: $0.value)
+        }
+        acknowledgements = [:]
+        if !acknowledged.isEmpty {
+            withOpenBatch(now: now, wall: wall) { _ = $0.append(.sessionAck(acknowledged)) }
+            for item in acknowledged { _ = log.sessions.acknowledge(item.session, through: item.through) }
+        }
+        // The last writes before a rest get their mark too, or nobody would compare them.
+        if isUnmarked, isMarkDue(now), inFlight.isEmpty {
+            seal(now: now, wall: wall, forcingMark: true, state: state, into: &directives)
+        }
+    }
+
+    private static func nanoseconds(_ microseconds: Int64) -> Int64 {
+        let (product, overflow) = microseconds.multipliedReportingOverflow(by: 1_000)
+        return overflow ? .max : product
+    }
+
+    package var status: PrimaryStatus {
+        PrimaryStatus(
+            phase: phase, epoch: epoch, head: head, committed: committed, time: committedTime, mark: committedMark,
+            unpersistedBytes: unpersistedBytes, isDiskFull: isDiskFull || isSpaceLow, behind: alarmedBehind,
+            peers: peers.values.map {
+                PrimaryStatus.Peer(
+                    node: $0.hello.node, role: $0.hello.role, boot: $0.hello.boot, applied: $0.applied)
+            }.sorted { ($0.node, $0.boot) < ($1.node, $1.boot) })
+    }
+
+    /// The relations that the machine's header names.
+    package func checkInvariants() {
+        var position = committed.position
+        for batch in inFlight + sealed {
+            precondition(batch.head.previous == position.hash, "sealed batches follow the commit without holes")
+            position = batch.position
+        }
+        precondition(position == log.position, "the log ends with the last sealed batch")
+        if let last = window.last { precondition(last.position == committed.position, "the window ends at the commit") }
+        if let open, !open.isEmpty { precondition(open.head.first == position.sequence.next, "the open batch is next") }
+        var waited = committed.position.sequence
+        for answer in answers {
+            precondition(answer.sequence > committed.position.sequence, "an answer waits for what has not committed")
+            precondition(answer.sequence >= waited, "answers are in order")
+            waited = answer.sequence
+        }
+        joins.checkInvariants()
+    }
+}

@@ -1,0 +1,172 @@
+import DequeModule
+
+extension PrimaryStateMachine {
+    /// Hands all sealed batches to the journal in one transaction if it is free.
+    mutating func handOver(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard inFlight.isEmpty else { return }
+        seal(now: now, wall: wall, state: state, into: &directives)
+        guard !sealed.isEmpty else { return }
+        captureView(now: now, state: state)
+        inFlight = sealed
+        sealed = []
+        directives.append(.persist(inFlight))
+    }
+
+    /// What was handed over is durable, and so it is committed. In this order: broadcast, answers, observers.
+    package mutating func persisted(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard let last = inFlight.last else { preconditionFailure("nothing is at the journal") }
+        let batches = inFlight
+        inFlight = []
+        for batch in batches {
+            directives.append(.publish(stamp.frame(broadcasting: batch)))
+            window.append(batch)
+            sealedBytes -= batch.bytes.count
+        }
+        committed = KnownPosition(position: last.position, boot: configuration.boot)
+        committedTime = last.head.time
+        if let mark = log.mark, mark.sequence <= committed.position.sequence { committedMark = mark }
+        if phase == .opening { phase = .admitting }
+        state.publish(through: committed.position.sequence)
+        if captured.sequence <= committed.position.sequence { view = captured }
+        releaseAnswers(into: &directives)
+        answerReads(state: state, into: &directives)
+        directives.append(.committed(batches))
+        if case .captured(let number, let sequence) = snapshot, sequence <= committed.position.sequence {
+            snapshot = .encoding(number)
+            directives.append(.encodeSnapshot(number))
+        }
+        if isDiskFull {
+            isDiskFull = false
+            retryPersist = .never
+            if !isSpaceLow { directives.append(.alarm(.diskHasRoom)) }
+        }
+    }
+
+    /// The journal did not write. For want of room nothing happened, and the same batches are tried again, unchanged
+    /// . Anything else leaves the outcome unknown: the node stops and never tries that commit again.
+    package mutating func persistFailed(
+        isDiskFull full: Bool, reason: String, now: Tick, into directives: inout [PrimaryDirective]
+    ) {
+        precondition(!inFlight.isEmpty, "nothing is at the journal")
+        guard full else {
+            phase = .halted
+            directives.append(.halt(.journalFailed(reason)))
+            return
+        }
+        retryPersist = now.advanced(byMilliseconds: 250)
+        guard !isDiskFull else { return }
+        isDiskFull = true
+        directives.append(.alarm(.diskFull))
+    }
+
+    /// The driver saw that less than the reserve is free, or that there is room again.
+    package mutating func freeSpaceChanged(isLow: Bool, into directives: inout [PrimaryDirective]) {
+        guard isLow != isSpaceLow else { return }
+        isSpaceLow = isLow
+        guard !isDiskFull else { return }
+        directives.append(.alarm(isLow ? .diskFull : .diskHasRoom))
+    }
+
+    // MARK: - Answers
+
+    /// Keeps an answer until everything sequenced so far has committed; sends it at once if everything has.
+    mutating func answer(
+        _ message: Message, to connection: Connection, into directives: inout [PrimaryDirective]
+    ) {
+        guard head > committed.position.sequence else {
+            directives.append(.send(stamp.frame(message), to: connection))
+            return
+        }
+        answers.append(PendingAnswer(sequence: head, content: .message(message, connection)))
+    }
+
+    /// Keeps the answers to numbers that were just sequenced; neighbours of one session become one.
+    mutating func answerLater(_ session: SessionID, numbers: ClosedRange<RequestNumber>) {
+        if let last = answers.last, case .results(session, let before) = last.content,
+            before.upperBound + 1 == numbers.lowerBound, isInOpenHandOver(last.sequence)
+        {
+            answers[answers.count - 1] = PendingAnswer(
+                sequence: head, content: .results(session, before.lowerBound...numbers.upperBound))
+        } else {
+            answers.append(PendingAnswer(sequence: head, content: .results(session, numbers)))
+        }
+    }
+
+    /// Whether `sequence` will commit no earlier than what is sequenced now: then one answer may cover both.
+    private func isInOpenHandOver(_ sequence: SequenceNumber) -> Bool {
+        guard let last = inFlight.last else { return true }
+        return sequence > last.head.last
+    }
+
+    private mutating func releaseAnswers(into directives: inout [PrimaryDirective]) {
+        while let first = answers.first, first.sequence <= committed.position.sequence {
+            answers.removeFirst()
+            switch first.content {
+            case .message(let message, let connection):
+                directives.append(.send(stamp.frame(message), to: connection))
+            case .results(let session, let numbers):
+                guard let connection = bindings[session]?.connection else { continue }
+                sendReplies(of: session, numbers, to: connection, into: &directives)
+            }
+        }
+    }
+
+    /// Sends kept replies, one RESULT for each kept run; all of `numbers` must have committed.
+    func sendReplies(
+        of session: SessionID, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
+        into directives: inout [PrimaryDirective]
+    ) {
+        log.sessions.forEachReply(of: session, in: numbers) { run, bytes, range in
+            let result = ResultRun(
+                session: session, first: run.first, count: run.count, epoch: run.epoch,
+                firstSequence: run.firstSequence, items: range)
+            directives.append(.send(stamp.frame(.result(result), source: bytes), to: connection))
+        }
+    }
+
+    // MARK: - What may be seen
+
+    /// Takes a root at the end of what is handed over: it may be shown when that has committed.
+    ///
+    /// A retained root makes each later write copy its path once (measured: two to six times the cost of a write), so
+    /// under load one is taken at most every 10 ms while somebody reads, and every 100 ms if nobody does.
+    private mutating func captureView(now: Tick, state: any ReplicatedState) {
+        let first = sealed.first?.head.first ?? log.position.sequence
+        let isSmall = log.position.sequence.rawValue - first.rawValue < 64
+        let age = now - lastCapture
+        let isWanted = state.isViewWanted || !reads.isEmpty
+        guard isSmall || age >= Tick.milliseconds(isWanted ? 10 : 100) else { return }
+        capture(now: now, state: state)
+    }
+
+    private mutating func capture(now: Tick, state: any ReplicatedState) {
+        captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+        state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
+        lastCapture = now
+    }
+
+    /// When nothing is waiting, the working state is the committed one and can be shown as it is.
+    mutating func refreshView(now: Tick, state: any ReplicatedState) {
+        guard view.sequence < committed.position.sequence, head == committed.position.sequence else { return }
+        capture(now: now, state: state)
+        state.publish(through: committed.position.sequence)
+        view = captured
+    }
+
+    /// Answers the reads whose sequence number the view has reached.
+    mutating func answerReads(state: any ReplicatedState, into directives: inout [PrimaryDirective]) {
+        guard !reads.isEmpty else { return }
+        for read in reads.take(publishedThrough: view.sequence) {
+            let frame = withBytes(of: read.query) { query in
+                stamp.readResult(
+                    id: read.id, isIndexOnly: read.isIndexOnly, query: 0..<query.byteCount, in: query, state: state,
+                    view: view)
+            }
+            directives.append(.send(frame, to: read.connection))
+        }
+    }
+}

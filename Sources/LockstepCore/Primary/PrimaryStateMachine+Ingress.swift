@@ -1,0 +1,285 @@
+extension PrimaryStateMachine {
+    /// A frame came in on the ingress socket, or from the node's own store.
+    package mutating func received(
+        _ frame: RawSpan, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
+        guard phase != .created, phase != .opening, phase != .halted else { return }
+        let header: FrameHeader
+        let message: Message
+        do {
+            (header, message) = try Message.decode(frame, rule: .member(configuration.cluster.hash))
+        } catch {
+            directives.append(.count(.framesRefused))
+            refuseUnreadable(frame, error, from: connection, into: &directives)
+            return
+        }
+        if case .hello(let hello) = message {
+            helloReceived(hello, from: connection, now: now, into: &directives)
+            return
+        }
+        guard header.channel == configuration.channel else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        guard peers[connection] != nil else {
+            // The connection is new to this boot, or was forgotten: the peer starts over with HELLO.
+            directives.append(.send(stamp.frame(.resync), to: connection))
+            return
+        }
+        peers[connection]?.lastHeard = now
+        switch message {
+        case .open(let open): openReceived(open, from: connection, now: now, wall: wall, into: &directives)
+        case .resume(let resume): resumeReceived(resume, from: connection, now: now, into: &directives)
+        case .submit(let submit):
+            submitReceived(submit, frame, from: connection, now: now, wall: wall, state: state, into: &directives)
+        case .keepAlive(let keepAlive): keepAliveReceived(keepAlive, from: connection, now: now, into: &directives)
+        case .close(let session): closeReceived(session, from: connection, now: now, wall: wall, into: &directives)
+        case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
+        case .query(let query): queryReceived(query, from: connection, into: &directives)
+        case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
+            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .sync, .syncPlan,
+            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            directives.append(.count(.framesRefused))
+        }
+    }
+
+    /// Of what cannot be read, only a HELLO of another cluster or version is answered.
+    private func refuseUnreadable(
+        _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [PrimaryDirective]
+    ) {
+        guard error.problem == .wrongCluster,
+            let (_, message) = try? Message.decode(frame, rule: .any), case .hello(let hello) = message
+        else { return }
+        let text = "this node belongs to cluster \(configuration.cluster); the peer names another"
+        refuse(.wrongCluster, text, nonce: hello.nonce, connection, into: &directives)
+    }
+
+    func refuse(
+        _ reason: RefusalReason, _ text: String, nonce: UInt64, _ connection: Connection,
+        into directives: inout [PrimaryDirective]
+    ) {
+        let refused = Refused(nonce: nonce, reason: reason, text: text)
+        directives.append(.send(stamp.frame(.refused(refused)), to: connection))
+    }
+
+    private mutating func helloReceived(
+        _ hello: Hello, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
+    ) {
+        guard hello.store == configuration.storeName else {
+            let text = "there is no store named \(hello.store) here"
+            refuse(.unknownStore, text, nonce: hello.nonce, connection, into: &directives)
+            return
+        }
+        guard peers[connection] != nil || peers.count < Limits.connections else {
+            refuse(.unavailable, "the node has its most connections", nonce: hello.nonce, connection, into: &directives)
+            return
+        }
+        if isAhead(hello.known) {
+            audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, into: &directives)
+            if hello.role == .client {
+                let text = "the client has answers from \(hello.known.position), this log ends at \(committed.position)"
+                refuse(.primaryBehind, text, nonce: hello.nonce, connection, into: &directives)
+                return
+            }
+        }
+        peers[connection] = Peer(hello: hello, lastHeard: now, applied: hello.known.position.sequence)
+        let welcome = Welcome(
+            nonce: hello.nonce, cluster: configuration.cluster, role: .primary, isVolatile: configuration.isVolatile,
+            node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
+            channel: configuration.channel, store: log.store, commit: committed.position,
+            publishEndpoint: configuration.publishEndpoint, bulkEndpoint: configuration.bulkEndpoint,
+            primaryEndpoint: "", creditActions: UInt32(Limits.creditActions), creditBytes: UInt32(Limits.creditBytes),
+            largestAction: UInt32(Limits.actionBytes))
+        directives.append(.send(stamp.frame(.welcome(welcome)), to: connection))
+    }
+
+    private mutating func openReceived(
+        _ open: Open, from connection: Connection, now: Tick, wall: LogTime, into directives: inout [PrimaryDirective]
+    ) {
+        if let session = log.sessions.session(openedBy: open.client, nonce: open.nonce) {
+            bindings[session.id] = Binding(connection: connection, lastHeard: now)
+            answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
+            return
+        }
+        guard phase == .admitting, !isDiskFull, !isSpaceLow else {
+            let text = "the store does not open sessions now: \(admissionProblem)"
+            refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
+            return
+        }
+        var granted = open
+        granted.timeToLive = min(max(open.timeToLive, 1_000_000), 7 * 86_400 * 1_000_000)
+        granted.windowNumbers = min(max(open.windowNumbers, 1), Limits.windowNumbers)
+        granted.windowBytes = min(max(open.windowBytes, Limits.smallestWindowBytes), Limits.windowBytes)
+        guard log.sessions.count < Limits.sessions,
+            log.sessions.windowBytes + Int(granted.windowBytes) <= Limits.windowBudgetBytes
+        else {
+            let text = "the store has its most sessions or its largest sum of windows; close sessions, or ask for less"
+            refuse(.sessionLimit, text, nonce: open.nonce, connection, into: &directives)
+            return
+        }
+        let sequence = withOpenBatch(now: now, wall: wall) { $0.append(.sessionOpen(granted)) }
+        let id = SessionID(epoch: epoch, sequence: sequence)
+        log.sessions.open(id, granted)
+        bindings[id] = Binding(connection: connection, lastHeard: now)
+        directives.append(.count(.sessionsOpened))
+        guard let session = log.sessions[id] else { preconditionFailure("the session was just opened") }
+        answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
+    }
+
+    private mutating func resumeReceived(
+        _ resume: Resume, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
+    ) {
+        guard let standing = log.sessions.standing(of: resume.session) else {
+            answerForMissing(resume.session, to: connection, into: &directives)
+            return
+        }
+        guard standing.openNonce == resume.openNonce else {
+            let text = "session \(resume.session) was opened by somebody else"
+            refuse(.protocolViolation, text, nonce: resume.connectionNonce, connection, into: &directives)
+            return
+        }
+        if let before = bindings[resume.session]?.connection, before != connection {
+            directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
+        }
+        bindings[resume.session] = Binding(connection: connection, lastHeard: now)
+        let resumed = Resumed(
+            session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
+        directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
+        sendCommitted(of: resume.session, from: resume.ackedThrough + 1, to: connection, into: &directives)
+    }
+
+    /// Sends the kept replies from a number on, as far as they have committed; the rest follows with its commit.
+    func sendCommitted(
+        of session: SessionID, from first: RequestNumber, to connection: Connection,
+        into directives: inout [PrimaryDirective]
+    ) {
+        guard let last = log.sessions.lastNumber(of: session, through: committed.position.sequence), first <= last
+        else { return }
+        sendReplies(of: session, first...last, to: connection, into: &directives)
+    }
+
+    /// The session is not in the table: its end is in this log, or this log never had it.
+    func answerForMissing(
+        _ session: SessionID, to connection: Connection, into directives: inout [PrimaryDirective]
+    ) {
+        guard isInLog(session) else {
+            directives.append(.send(stamp.frame(.sessionUnknown(session)), to: connection))
+            return
+        }
+        // Its end may be sequenced and not yet committed; then this answer would show it too early.
+        guard head == committed.position.sequence else { return }
+        directives.append(.send(stamp.frame(.sessionExpired(session)), to: connection))
+    }
+
+    /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
+    private func isInLog(_ session: SessionID) -> Bool {
+        guard session.sequence > .zero, session.sequence <= log.position.sequence else { return false }
+        var before = SequenceNumber.zero
+        for end in log.epochEnds {
+            if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }
+            before = end.sequence
+        }
+        return session.epoch == log.position.epoch
+    }
+
+    private mutating func keepAliveReceived(
+        _ keepAlive: KeepAlive, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
+    ) {
+        peers[connection]?.applied = keepAlive.applied
+        guard let standing = log.sessions.standing(of: keepAlive.session) else {
+            if keepAlive.session != .none { answerForMissing(keepAlive.session, to: connection, into: &directives) }
+            return
+        }
+        guard bindings[keepAlive.session]?.connection == connection else {
+            directives.append(.send(stamp.frame(.resync), to: connection))
+            return
+        }
+        bindings[keepAlive.session]?.lastHeard = now
+        guard keepAlive.ackedThrough > standing.ackedThrough, keepAlive.ackedThrough <= standing.last else { return }
+        acknowledgements[keepAlive.session] = keepAlive.ackedThrough
+    }
+
+    private mutating func closeReceived(
+        _ id: SessionID, from connection: Connection, now: Tick, wall: LogTime,
+        into directives: inout [PrimaryDirective]
+    ) {
+        guard log.sessions.standing(of: id) != nil else {
+            answer(.closed(id), to: connection, into: &directives)
+            return
+        }
+        guard bindings[id]?.connection == connection else {
+            directives.append(.send(stamp.frame(.resync), to: connection))
+            return
+        }
+        // Without room an end cannot be logged; the session then expires when there is room again.
+        guard phase == .admitting, !isDiskFull else { return }
+        withOpenBatch(now: now, wall: wall) { _ = $0.append(.sessionClose(id)) }
+        forget(id)
+        answer(.closed(id), to: connection, into: &directives)
+    }
+
+    mutating func forget(_ session: SessionID) {
+        log.sessions.remove(session)
+        bindings[session] = nil
+        acknowledgements[session] = nil
+    }
+
+    private mutating func readReceived(
+        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        var minimum = read.minimum
+        switch read.level {
+        case .local: minimum = .zero
+        case .session: break
+        case .linearizable:
+            // Everything acknowledged is committed here; a primary that is behind must not say so.
+            guard phase == .admitting || phase == .stopping else {
+                directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+                return
+            }
+            minimum = committed.position.sequence
+        }
+        // An index alone needs no view: the asker waits for it in its own.
+        if read.isIndexOnly || minimum <= view.sequence {
+            var place = view
+            if read.isIndexOnly { place.sequence = max(minimum, view.sequence) }
+            let answer = stamp.readResult(
+                id: read.id, isIndexOnly: read.isIndexOnly, query: read.query, in: frame, state: state, view: place)
+            directives.append(.send(answer, to: connection))
+        } else if !reads.add(read, frame: frame, minimum: minimum, from: connection, now: now) {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+        }
+    }
+
+    private func queryReceived(
+        _ query: Query, from connection: Connection, into directives: inout [PrimaryDirective]
+    ) {
+        var status = QueryStatus.pending
+        if let standing = log.sessions.standing(of: query.session) {
+            if query.number <= standing.ackedThrough {
+                status = .acknowledged
+            } else if let last = log.sessions.lastNumber(of: query.session, through: committed.position.sequence),
+                query.number <= last
+            {
+                sendReplies(of: query.session, query.number...query.number, to: connection, into: &directives)
+                return
+            }
+        } else {
+            guard head == committed.position.sequence || !isInLog(query.session) else { return }
+            status = isInLog(query.session) ? .sessionEnded : .sessionUnknown
+        }
+        let result = QueryResult(session: query.session, number: query.number, status: status)
+        directives.append(.send(stamp.frame(.queryResult(result)), to: connection))
+    }
+}
+
+extension Opened {
+    fileprivate init(_ session: Session, nonce: UInt64) {
+        self.init(
+            nonce: nonce, session: session.id, timeToLive: session.timeToLive, windowNumbers: session.windowNumbers,
+            windowBytes: session.windowBytes)
+    }
+}

@@ -1,0 +1,162 @@
+extension PrimaryStateMachine {
+    /// Why nothing is admitted, for a person.
+    var admissionProblem: String {
+        if isDiskFull || isSpaceLow { return "its disk is full" }
+        return switch phase {
+        case .behind: "it is behind its audience"
+        case .stopping: "it is stopping"
+        case .created, .opening: "it is starting"
+        case .halted: "it has stopped"
+        case .admitting: "it is overloaded"
+        }
+    }
+
+    /// Takes exactly the session's next numbers; answers those it has, says where to go on for those it cannot take.
+    mutating func submitReceived(
+        _ submit: Submit, _ frame: RawSpan, from connection: Connection, now: Tick, wall: LogTime,
+        state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard let standing = log.sessions.standing(of: submit.session) else {
+            answerForMissing(submit.session, to: connection, into: &directives)
+            return
+        }
+        guard bindings[submit.session]?.connection == connection else {
+            directives.append(.send(stamp.frame(.resync), to: connection))
+            return
+        }
+        bindings[submit.session]?.lastHeard = now
+        // An acknowledgement of what was never answered, or actions that do not fill the frame: no correct client.
+        guard submit.ackedThrough <= standing.last, let starts = Self.measure(submit, frame, standing.last) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        let expected = standing.last + 1
+        guard submit.first <= expected else {
+            guard bindings[submit.session]?.outOfOrderSent != expected else { return }
+            bindings[submit.session]?.outOfOrderSent = expected
+            directives.append(.count(.outOfOrder))
+            directives.append(.send(stamp.frame(.outOfOrder(submit.session, expected: expected)), to: connection))
+            return
+        }
+        let last = submit.first + UInt64(submit.count) - 1
+        if submit.first < expected {
+            directives.append(.count(.duplicateActions))
+            let through = min(last, standing.last)
+            if let committedLast = log.sessions.lastNumber(of: submit.session, through: committed.position.sequence),
+                submit.first <= min(through, committedLast)
+            {
+                sendReplies(
+                    of: submit.session, submit.first...min(through, committedLast), to: connection, into: &directives)
+            }
+        }
+        guard last >= expected else { return }
+        if let reason = busyReason(submit, standing, last: last) {
+            directives.append(.count(.busyAnswers))
+            let busy = Busy(
+                session: submit.session, expected: expected, retryAfter: reason.retryAfter, reason: reason)
+            directives.append(.send(stamp.frame(.busy(busy)), to: connection))
+            return
+        }
+        bindings[submit.session]?.outOfOrderSent = nil
+        var rest = submit
+        rest.first = expected
+        rest.count = Int(last - expected) + 1
+        rest.actions = starts..<submit.actions.upperBound
+        sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
+    }
+
+    /// Checks that the actions fill the frame and none is too large; returns where those above `last` begin.
+    private static func measure(_ submit: Submit, _ frame: RawSpan, _ last: RequestNumber) -> Int? {
+        guard !submit.isVoid else { return submit.actions.lowerBound }
+        var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
+        let known = last >= submit.first ? last - submit.first + 1 : 0
+        var start = reader.offset
+        do throws(WireError) {
+            for index in 0..<submit.count {
+                if UInt64(index) == known { start = reader.offset }
+                let action = try reader.readRange(from: frame)
+                guard action.count <= Limits.actionBytes else { return nil }
+            }
+            try reader.finish()
+        } catch {
+            return nil
+        }
+        return start
+    }
+
+    private func busyReason(
+        _ submit: Submit, _ standing: SessionTable.Standing, last: RequestNumber
+    ) -> BusyReason? {
+        guard phase == .admitting else { return .notAdmitting }
+        guard !isDiskFull, !isSpaceLow else { return .diskFull }
+        guard unpersistedBytes <= Limits.unpersistedBytes else { return .overloaded }
+        let ackedThrough = max(standing.ackedThrough, submit.ackedThrough)
+        // The bytes of what is acknowledged by this very frame still count: the next frame sees them gone.
+        guard last - ackedThrough <= UInt64(standing.windowNumbers),
+            standing.keptBytes <= Int(standing.windowBytes) || submit.ackedThrough >= standing.last
+        else { return .windowFull }
+        return nil
+    }
+
+    /// Performs the actions into batches; each run of them is one record of the batch and one kept run.
+    private mutating func sequence(
+        _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
+        var number = submit.first
+        var left = submit.count
+        while left > 0 {
+            let context = (session: submit.session, number: number, epoch: epoch)
+            let (done, isFull) = withOpenBatch(now: now, wall: wall) { batch in
+                let sequence = batch.nextSequence
+                batch.beginRun(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
+                if submit.isVoid {
+                    for _ in 0..<left { batch.appendItem(.void) }
+                } else {
+                    let performed = state.perform(
+                        frame, &reader, count: left,
+                        context: PerformContext(
+                            session: context.session, firstNumber: context.number, epoch: context.epoch,
+                            firstSequence: sequence, time: batch.head.time),
+                        into: &batch)
+                    precondition(performed > 0 && performed <= left, "a reactor performs what it was asked for")
+                }
+                return (batch.endRun(), batch.isFull)
+            }
+            keep(submit, number: number, count: done)
+            answerLater(submit.session, numbers: number...number + UInt64(done) - 1)
+            number += UInt64(done)
+            left -= done
+            if isFull { seal(now: now, wall: wall, state: state, into: &directives) }
+        }
+    }
+
+    /// Keeps the replies of the run that was just written.
+    private mutating func keep(_ submit: Submit, number: RequestNumber, count: Int) {
+        guard let batch = open else { preconditionFailure("the run's batch is open") }
+        let firstSequence = batch.nextSequence.advanced(by: -count)
+        let run = ReplyRing.Run(
+            first: number, count: count, epoch: epoch, firstSequence: firstSequence, byteCount: batch.replies.count)
+        let isNext = withBytes(of: batch.replies.bytes) { bytes in
+            log.sessions.append(
+                run, to: submit.session, ackedThrough: submit.ackedThrough, items: bytes, 0..<bytes.byteCount)
+        }
+        precondition(isNext, "the numbers were checked")
+        if let noted = acknowledgements[submit.session], noted <= submit.ackedThrough {
+            acknowledgements[submit.session] = nil
+        }
+    }
+}
+
+extension BusyReason {
+    /// Microseconds after which another try is worth its while.
+    var retryAfter: UInt32 {
+        switch self {
+        case .overloaded: 2_000
+        case .windowFull: 5_000
+        case .diskFull: 250_000
+        case .notAdmitting: 500_000
+        }
+    }
+}

@@ -1,0 +1,242 @@
+import DequeModule
+
+/// The primary of one store.
+///
+///                start                    epochOpen is durable
+///     created ----------> opening ------------------------------> admitting
+///                            |                                     |      |
+///                            | the journal fails   a peer knows    |      | stop
+///                            v                     more     v      v
+///                          halted <----------------------------- behind  stopping
+///
+/// An action's life here: ``submitReceived`` performs it into the batch under construction; at the end of a turn, when
+/// the journal is free, ``turnEnded`` seals that batch and hands all sealed ones over in one transaction; ``persisted``
+/// publishes them, sends the answers and shows the state. Nothing leaves before: answers wait in `answers`
+/// with the sequence number that must be committed first.
+///
+/// Invariants, checked by ``checkInvariants()``:
+/// - `committed` <= the end of `inFlight` <= the end of `sealed` <= the open batch, without holes;
+/// - the window ends at `committed`;
+/// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
+///
+/// Implements PROTOCOL; are ``JoinServer``'s.
+package struct PrimaryStateMachine: Hashable, Sendable {
+    package let configuration: PrimaryConfiguration
+    package internal(set) var phase: Phase = .created
+    package internal(set) var epoch: Epoch
+    /// Everything sequenced, also what has not committed.
+    package internal(set) var log: LogState
+    /// The end of what has committed.
+    package internal(set) var committed: KnownPosition
+    package internal(set) var committedTime: LogTime
+    package internal(set) var committedMark: LogState.Mark?
+    var window: ResendWindow
+    var clock: LogClock
+    var generator: SplitMix64
+
+    /// The batch under construction.
+    var open: BatchBuilder?
+    /// Sealed, waiting for the journal to be free.
+    var sealed: [SealedBatch] = []
+    /// At the journal.
+    var inFlight: [SealedBatch] = []
+    var sealedBytes = 0
+    var answers: Deque<PendingAnswer> = []
+
+    var peers: [Connection: Peer] = [:]
+    var bindings: [SessionID: Binding] = [:]
+    var acknowledgements: [SessionID: RequestNumber] = [:]
+    var joins: JoinServer
+    var reads = ReadQueue()
+    /// What readers see.
+    var view: ViewPlace
+    /// What was captured last; it is shown when it has committed.
+    var captured: ViewPlace
+    var lastCapture: Tick = .zero
+
+    var snapshot: SnapshotProgress = .none
+    var isSnapshotWanted = false
+    var nextSnapshot: SnapshotNumber = 1
+    var lastMark: Tick = .zero
+    var digestCost: Int64 = 0
+    var isUnmarked = false
+
+    var isDiskFull = false
+    var isSpaceLow = false
+    var retryPersist: Tick = .never
+    var nextBeacon: Tick = .zero
+    var nextSweep: Tick = .zero
+    var alarmedBehind: KnownPosition?
+
+    package enum Phase: Hashable, Sendable {
+        case created
+        /// `epochOpen` is on its way to the journal; nothing is answered.
+        case opening
+        case admitting
+        /// A peer knows of a history that this log does not have; nothing is admitted.
+        case behind
+        /// Nothing more is admitted; what was sequenced goes to the journal.
+        case stopping
+        case halted
+    }
+
+    /// A node or client that said HELLO on a connection.
+    struct Peer: Hashable, Sendable {
+        var hello: Hello
+        var lastHeard: Tick
+        /// What it last said that it has applied.
+        var applied: SequenceNumber
+    }
+
+    /// Where a session's answers go.
+    struct Binding: Hashable, Sendable {
+        var connection: Connection?
+        var lastHeard: Tick
+        /// The expected number that OUT_OF_ORDER named last on this connection.
+        var outOfOrderSent: RequestNumber?
+    }
+
+    /// An answer that may leave when `sequence` has committed.
+    struct PendingAnswer: Hashable, Sendable {
+        var sequence: SequenceNumber
+        var content: Content
+        enum Content: Hashable, Sendable {
+            case results(SessionID, ClosedRange<RequestNumber>)
+            case message(Message, Connection)
+        }
+    }
+
+    enum SnapshotProgress: Hashable, Sendable {
+        case none
+        case captured(SnapshotNumber, at: SequenceNumber)
+        case encoding(SnapshotNumber)
+    }
+
+    /// Makes the machine of a boot that recovered `recovered`, with the batches behind its snapshot in `window`.
+    ///
+    /// `highestEpoch` is the highest epoch that the journal, or a promise in it, has seen; the new one is higher.
+    package init(
+        configuration: PrimaryConfiguration, recovered: LogState, window: ResendWindow, highestEpoch: Epoch,
+        wall: LogTime, now: Tick
+    ) {
+        self.configuration = configuration
+        log = recovered
+        committed = recovered.known
+        committedTime = recovered.time
+        committedMark = recovered.mark
+        self.window = window
+        let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
+        epoch = Epoch(rawValue: max(max(recovered.position.epoch, highestEpoch).rawValue + 1, milliseconds))
+        clock = LogClock(last: recovered.time, wall: wall, now: now)
+        generator = SplitMix64(seed: configuration.seed)
+        joins = JoinServer()
+        view = ViewPlace(
+            epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time)
+        captured = view
+        for session in recovered.sessions.sorted { bindings[session.id] = Binding(lastHeard: now) }
+    }
+
+    /// Opens the epoch: its first entry goes to the journal, and nothing is said until that is durable.
+    package mutating func start(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        precondition(phase == .created, "a machine starts once")
+        phase = .opening
+        lastMark = now
+        state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
+        state.publish(through: committed.position.sequence)
+        let entry = Entry.epochOpen(
+            node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot)
+        withOpenBatch(now: now, wall: wall) { _ = $0.append(entry) }
+        log.epochOpened(by: configuration.boot, epoch: epoch)
+        handOver(now: now, wall: wall, state: state, into: &directives)
+    }
+
+    /// The end of a turn: everything that has arrived is sequenced. Hands over to the journal if it is free.
+    package mutating func turnEnded(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard phase != .created, phase != .halted else { return }
+        if isSnapshotWanted, snapshot == .none, phase != .opening, inFlight.isEmpty {
+            seal(now: now, wall: wall, forcingMark: true, state: state, into: &directives)
+        }
+        handOver(now: now, wall: wall, state: state, into: &directives)
+        refreshView(now: now, state: state)
+        answerReads(state: state, into: &directives)
+    }
+
+    /// Stops admitting; ``isDrained`` tells when everything sequenced has committed.
+    package mutating func stop() {
+        guard phase != .halted else { return }
+        phase = .stopping
+    }
+
+    /// Nothing waits for the journal.
+    package var isDrained: Bool { phase == .halted || (inFlight.isEmpty && sealed.isEmpty && (open?.isEmpty ?? true)) }
+
+    /// A journal's write is under way.
+    package var isPersisting: Bool { !inFlight.isEmpty }
+
+    // MARK: - The batch under construction
+
+    var stamp: FrameStamp {
+        FrameStamp(channel: configuration.channel, clusterHash: configuration.cluster.hash, epoch: epoch)
+    }
+
+    /// The last sequence number given.
+    var head: SequenceNumber { open?.head.last ?? log.position.sequence }
+
+    /// Bytes that have been sequenced and are not durable.
+    var unpersistedBytes: Int { sealedBytes + (open?.byteCount ?? 0) }
+
+    /// Lends the open batch, after opening one if there is none; its log time is that of this moment.
+    @discardableResult
+    mutating func withOpenBatch<Result>(now: Tick, wall: LogTime, _ body: (inout BatchBuilder) -> Result) -> Result {
+        let time = max(log.time, clock.read(now: now, wall: wall))
+        var batch: BatchBuilder
+        if let open = open.take() {
+            batch = open
+        } else {
+            batch = BatchBuilder(store: log.store, epoch: epoch, after: log.position, time: time)
+        }
+        let result = body(&batch)
+        open = batch
+        return result
+    }
+
+    /// Seals the open batch, if it has entries or a mark is forced; a mark that is due becomes its last entry.
+    mutating func seal(
+        now: Tick, wall: LogTime, forcingMark: Bool = false, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        let takesSnapshot = isSnapshotWanted && snapshot == .none && phase != .opening
+        let isMarked = forcingMark || takesSnapshot || isMarkDue(now)
+        if forcingMark { withOpenBatch(now: now, wall: wall) { _ in } }
+        guard var batch = open.take(), forcingMark || !batch.isEmpty else { return }
+        var mark: LogState.Mark?
+        if isMarked {
+            let digest = state.digest + log.sessions.digest
+            digestCost = state.digestCost
+            mark = LogState.Mark(sequence: batch.append(.digestMark(digest)), digest: digest)
+            lastMark = now
+        }
+        isUnmarked = mark == nil
+        let head = batch.head
+        let result = batch.sealed()
+        log.finish(head: head, hash: result.hash)
+        sealed.append(result)
+        sealedBytes += result.bytes.count
+        guard let mark else { return }
+        log.mark = mark
+        guard takesSnapshot else { return }
+        isSnapshotWanted = false
+        snapshot = .captured(nextSnapshot, at: mark.sequence)
+        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: mark.digest))
+        nextSnapshot += 1
+    }
+
+    /// At least 1 s after the last mark, and so long after it that digests take less than 1 % of the time.
+    func isMarkDue(_ now: Tick) -> Bool {
+        now - lastMark >= max(Tick.milliseconds(1_000), 100 * digestCost)
+    }
+}
