@@ -61,9 +61,11 @@ package struct BatchBuilder: Hashable, Sendable {
         return run.count
     }
 
-    /// Begins the item of an action that takes effect. The caller then writes `mutationCount` mutations to ``writer``,
-    /// each with ``ByteWriter/writeMeasured(_:)``, then the reply in the same way, and ends
-    /// with ``endItem(_:replyStart:)``, or takes everything back with ``takeBack(_:)``.
+    /// Begins the item of an action that takes effect.
+    ///
+    /// The caller then writes `mutationCount` mutations to ``writer``, each with ``ByteWriter/writeMeasured(_:)``,
+    /// then the reply in the same way, and ends with ``endItem(_:replyStart:)``, or takes everything back with
+    /// ``takeBack(_:)``.
     package mutating func beginItem(mutationCount: Int) -> ItemStart {
         let start = ItemStart(offset: writer.count)
         writer.writeVarint(UInt64(mutationCount) << 2 | UInt64(ActionStatus.committed.rawValue))

@@ -10,7 +10,9 @@ package enum ActionStatus: UInt8, Hashable, Sendable {
     case accepted = 3
 }
 
-/// The kinds of records that a batch is made of. The numbers are the wire's (PROTOCOL, section 6).
+/// The kinds of records that a batch is made of.
+///
+/// The numbers are the wire's (PROTOCOL, section 6).
 package enum EntryKind: UInt8, Hashable, Sendable {
     case actions = 1
     case epochOpen = 2
@@ -41,7 +43,9 @@ package struct SessionAcknowledgement: Hashable, Sendable {
     package var through: RequestNumber
 }
 
-/// One record of a batch. All but ``actions(_:)`` are one entry with one sequence number.
+/// One record of a batch.
+///
+/// All but ``actions(_:)`` are one entry with one sequence number.
 package enum Entry: Hashable, Sendable {
     case actions(ActionRun)
     case epochOpen(node: String, incarnation: Incarnation, boot: BootID)

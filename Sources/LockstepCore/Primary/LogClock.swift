@@ -12,7 +12,9 @@ package struct LogClock: Hashable, Sendable {
         lastTick = now
     }
 
-    /// The log time now. Calls must not go back in `now`; if one does, time stands still.
+    /// The log time now.
+    ///
+    /// Calls must not go back in `now`; if one does, time stands still.
     package mutating func read(now: Tick, wall: LogTime) -> LogTime {
         let elapsed = max(0, now - lastTick)
         lastTick = max(lastTick, now)

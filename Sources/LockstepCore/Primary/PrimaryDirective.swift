@@ -10,7 +10,9 @@ package struct Connection: RawRepresentable, Hashable, Comparable, Sendable {
 /// Names a snapshot for the life of its node.
 package typealias SnapshotNumber = UInt64
 
-/// What a primary's machine wants done. Directives run in the order given, before the next event.
+/// What a primary's machine wants done.
+///
+/// Directives run in the order given, before the next event.
 package enum PrimaryDirective: Hashable, Sendable {
     /// Send a frame on the ingress socket.
     case send([UInt8], to: Connection)

@@ -14,7 +14,9 @@ extension PrimaryStateMachine {
         directives.append(.persist(inFlight))
     }
 
-    /// What was handed over is durable, and so it is committed. In this order: broadcast, answers, observers.
+    /// What was handed over is durable, and so it is committed.
+    ///
+    /// In this order: broadcast, answers, observers.
     package mutating func persisted(
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
@@ -46,8 +48,10 @@ extension PrimaryStateMachine {
         }
     }
 
-    /// The journal did not write. For want of room nothing happened, and the same batches are tried again, unchanged
-    /// . Anything else leaves the outcome unknown: the node stops and never tries that commit again.
+    /// The journal did not write.
+    ///
+    /// For want of room nothing happened, and the same batches are tried again, unchanged. Anything else
+    /// leaves the outcome unknown: the node stops and never tries that commit again.
     package mutating func persistFailed(
         isDiskFull full: Bool, reason: String, now: Tick, into directives: inout [PrimaryDirective]
     ) {

@@ -152,7 +152,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         handOver(now: now, wall: wall, state: state, into: &directives)
     }
 
-    /// The end of a turn: everything that has arrived is sequenced. Hands over to the journal if it is free.
+    /// The end of a turn: everything that has arrived is sequenced.
+    ///
+    /// Hands over to the journal if it is free.
     package mutating func turnEnded(
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {

@@ -88,7 +88,9 @@ package struct SessionTable: Hashable, Sendable {
         return last
     }
 
-    /// All sessions in the order of their opening. Cost: a sort.
+    /// All sessions in the order of their opening.
+    ///
+    /// Cost: a sort.
     package var sorted: [Session] { sessions.values.sorted { $0.id < $1.id } }
 
     package mutating func open(_ id: SessionID, _ open: Open) {
@@ -131,7 +133,9 @@ package struct SessionTable: Hashable, Sendable {
         sessions.values[index].replies.drop(through: number)
     }
 
-    /// The digest of what the log says of sessions; reply bytes are covered by the chain. Cost: a walk.
+    /// The digest of what the log says of sessions; reply bytes are covered by the chain.
+    ///
+    /// Cost: a walk.
     package var digest: Digest {
         var sum: UInt128 = 0
         for session in sessions.values {

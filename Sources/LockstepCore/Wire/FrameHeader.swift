@@ -88,7 +88,9 @@ package struct FrameHeader: Hashable, Sendable {
     }
 }
 
-/// What a frame holds. The numbers are the wire's; those not named are refused (PROTOCOL, section 4).
+/// What a frame holds.
+///
+/// The numbers are the wire's; those not named are refused (PROTOCOL, section 4).
 package enum MessageKind: UInt8, Hashable, Sendable, CaseIterable {
     // L1, ingress
     case hello = 1

@@ -301,7 +301,9 @@ package struct Beacon: Hashable, Sendable {
     package var markDigest: Digest
 }
 
-/// One message, whole. Ranges point into the frame that it was decoded from.
+/// One message, whole.
+///
+/// Ranges point into the frame that it was decoded from.
 package enum Message: Hashable, Sendable {
     case hello(Hello)
     case welcome(Welcome)
