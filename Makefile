@@ -1,0 +1,24 @@
+# The commands of docs/HACKING.md.
+export LOCKSTEP_WARNINGS_AS_ERRORS = 1
+
+build:
+	swift build
+
+test:
+	swift test --disable-xctest --skip IntegrationTests
+
+integration:
+	swift build -c release --product lockstep
+	LOCKSTEP_PROGRAM=$$(swift build -c release --show-bin-path)/lockstep \
+		swift test --disable-xctest --filter IntegrationTests
+
+lint:
+	swift format lint --strict --recursive --parallel Sources Tests Package.swift
+
+bench:
+	swift build -c release --product lockstep
+	$$(swift build -c release --show-bin-path)/lockstep bench
+
+check: lint build test
+
+.PHONY: build test integration lint bench check

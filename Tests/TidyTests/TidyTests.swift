@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+/// The repository keeps the rules of docs/STYLE.md that a program can check.
+@Suite struct TidyTests {
+    static let targets = ["ZeroMQ", "LockstepCore", "LockstepNode", "LockstepSQLite", "Lockstep", "Counters", "LockstepCLI"]
+    /// The most escapes that each target may have; lower a number when it falls.
+    static let escapeLimits = [
+        "ZeroMQ": 140, "LockstepCore": 60, "LockstepNode": 40, "LockstepSQLite": 30, "Lockstep": 30, "Counters": 0,
+        "LockstepCLI": 10,
+    ]
+
+    @Test func noFileIsTooLong() {
+        #expect(Rules.tooLong(Repository.swiftFiles(below: "Sources")) == [])
+        #expect(Rules.tooLong(Repository.swiftFiles(below: "Tests")) == [])
+    }
+
+    @Test func theCoreIsPure() {
+        #expect(Rules.impureCore(Repository.swiftFiles(below: "Sources/LockstepCore")) == [])
+    }
+
+    @Test func importsPointDownwardsOnly() {
+        let system: Set = ["Foundation", "Glibc", "Darwin", "Synchronization", "Dispatch"]
+        let allowed: [String: Set<String>] = [
+            "ZeroMQ": ["CZeroMQ", "Glibc", "Darwin", "Synchronization"],
+            "LockstepNode": system.union([
+                "LockstepCore", "ZeroMQ", "Logging", "Metrics", "ServiceLifecycle", "DequeModule",
+            ]),
+            "LockstepSQLite": system.union(["LockstepCore", "LockstepNode", "GRDB"]),
+            "Lockstep": system.union(["LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging"]),
+            "Counters": ["Lockstep"],
+        ]
+        for (target, modules) in allowed.sorted(by: { $0.key < $1.key }) {
+            let files = Repository.swiftFiles(below: "Sources/\(target)")
+            #expect(!files.isEmpty)
+            #expect(Rules.wrongImports(files, of: target, allowed: modules) == [])
+        }
+    }
+
+    @Test func nothingForbiddenStandsInTheSources() {
+        #expect(Rules.forbidden(Repository.swiftFiles(below: "Sources")) == [])
+    }
+
+    @Test func escapesFromTheCompilersChecksDoNotGrow() throws {
+        for target in Self.targets {
+            let count = Rules.escapes(Repository.swiftFiles(below: "Sources/\(target)"))
+            let limit = try #require(Self.escapeLimits[target])
+            #expect(count <= limit, "\(target) has \(count) escapes")
+        }
+    }
+
+    @Test func everyRuleOfTheProtocolHasATest() throws {
+        let rules = Rules.rules(in: try Repository.file("docs/PROTOCOL.md").text)
+        let tests = Repository.swiftFiles(below: "Tests").filter { !$0.path.contains("TidyTests") }
+        let cited = tests.reduce(into: Set<String>()) { $0.formUnion(Rules.citedRules(in: $1.text)) }
+        #expect(rules.count > 40)
+        #expect(rules.subtracting(cited).sorted() == [])
+        #expect(cited.subtracting(rules).sorted() == [], "tests cite rules that PROTOCOL does not have")
+        let sources = Repository.swiftFiles(below: "Sources")
+        let citedInSources = sources.reduce(into: Set<String>()) { $0.formUnion(Rules.citedRules(in: $1.text)) }
+        #expect(citedInSources.subtracting(rules).sorted() == [], "sources cite rules that PROTOCOL does not have")
+    }
+
+    @Test func everyPageOfTheDocsIsLinked() throws {
+        let pages = Repository.files(below: "docs") { $0.hasSuffix(".md") }
+        let linking = try pages + [Repository.file("README.md"), Repository.file("deploy/README.md")]
+        for page in pages {
+            let name = URL(fileURLWithPath: page.path).lastPathComponent
+            let isLinked = linking.contains { $0.path != page.path && $0.text.contains(name) }
+            #expect(isLinked, "no page links to \(page.path)")
+        }
+    }
+
+    @Test func linksLeadToFilesThatExist() throws {
+        let pages = try Repository.files(below: "docs") { $0.hasSuffix(".md") } + [
+            Repository.file("README.md"), Repository.file("deploy/README.md"),
+        ]
+        for page in pages {
+            let folder = Repository.root.appendingPathComponent(page.path).deletingLastPathComponent()
+            for match in page.text.matches(of: /\]\(([^)#:\s]+)(?:#[^)]*)?\)/) {
+                let target = folder.appendingPathComponent(String(match.1))
+                #expect(FileManager.default.fileExists(atPath: target.path), "\(page.path) links to \(match.1)")
+            }
+        }
+    }
+}
+
+/// The checks find what they are made for: each is given a planted defect.
+@Suite struct TidyRulesFindDefects {
+    @Test func longFilesAreFound() {
+        let long = SourceFile(path: "a", text: String(repeating: "\n", count: Rules.longestFile + 1))
+        #expect(Rules.tooLong([long]).count == 1)
+    }
+
+    @Test(arguments: [
+        "import Foundation", "let x = await f()", "let t = Task { }", "let d = Date()", "x.shuffled()",
+        "Int.random(in: 0..<3)", "print(1)", "internal import Dispatch",
+    ])
+    func impurityIsFound(line: String) {
+        #expect(!Rules.impureCore([SourceFile(path: "a", text: line)]).isEmpty)
+    }
+
+    @Test(arguments: ["// import Foundation", "let s = \"await\"", "/// A Task that prints a Date.", "import Crypto"])
+    func commentsAndTextsAreNotCode(line: String) {
+        #expect(Rules.impureCore([SourceFile(path: "a", text: line)]).isEmpty)
+    }
+
+    @Test(arguments: ["Task { }", "let x = try! f()", "// " + "FIX" + "ME", "fatalError(\"no\")"])
+    func forbiddenWordsAreFound(line: String) {
+        #expect(!Rules.forbidden([SourceFile(path: "a", text: line)]).isEmpty)
+    }
+
+    @Test func wrongImportsAndEscapesAndRulesAreFound() {
+        let file = SourceFile(path: "a", text: "package import GRDB\nunsafe f()\nfinal class A: @unchecked Sendable {}")
+        #expect(Rules.wrongImports([file], of: "T", allowed: ["Foundation"]).count == 1)
+        #expect(Rules.escapes([file]) == 2)
+        #expect(Rules.rules(in: "- **R-7** text **R-12**") == ["R-7", "R-12"])
+        #expect(Rules.citedRules(in: "PROTOCOL R-3, R-5 to R-7") == ["R-3", "R-5", "R-6", "R-7"])
+    }
+}
