@@ -1,13 +1,12 @@
 /// What a client's machine wants done. Directives run in the order given, before the next event.
 package enum ClientDirective: Hashable, Sendable {
-    /// Close the connection if there is one and open a new one to this endpoint. `nil`: the machine has no endpoint
-    /// but the configured one.
+    /// Close the connection if there is one and open a new one to this endpoint.
     case connect(endpoint: String)
     /// Send a frame on the connection.
     case send([UInt8])
-    /// The peer answered HELLO.
+    /// The peer answered HELLO; also the first of those that are sent to see whether the connection lives.
     case welcomed(Welcome)
-    /// The session is open: everything submitted from now on belongs to it.
+    /// The session is open: everything submitted from now on belongs to it, and its numbers begin at 1.
     case opened(SessionID)
     /// Answers to the oldest unanswered numbers, in order; the items lie in the frame that is being received.
     case answered(Answers)
@@ -15,12 +14,14 @@ package enum ClientDirective: Hashable, Sendable {
     case lost(session: SessionID, numbers: ClosedRange<RequestNumber>?)
     /// A read was answered; the bytes lie in the frame that is being received.
     case readAnswered(ReadResult)
-    /// A number that was asked about; the status, if it has no answer.
+    /// A number that was asked about and has no answer now.
     case queried(QueryResult)
-    /// The peer refused this client; it tries again by itself only for ``RefusalReason/notPrimary`` and
-    /// ``RefusalReason/unavailable``.
+    /// A number that was asked about and its answer, one item in the frame that is being received.
+    case queryAnswered(SessionID, Answers)
+    /// The peer refused this client, or its OPEN; the machine tries again by itself, slowly where only an operator
+    /// can help. It follows ``RefusalReason/notPrimary`` to the endpoint named without saying so.
     case refused(Refused)
-    /// The session was closed as asked.
+    /// The session was closed as asked, or the time for that is over; nothing follows.
     case closed
     case count(ProtocolCounter)
 
@@ -29,7 +30,7 @@ package enum ClientDirective: Hashable, Sendable {
         package var count: Int
         package var epoch: Epoch
         package var firstSequence: SequenceNumber
-        /// ``ReplyItem``s, end to end.
+        /// ``ReplyItem``s, end to end; they were walked, so each can be read and they fill the range.
         package var items: Range<Int>
         package init(
             first: RequestNumber, count: Int, epoch: Epoch, firstSequence: SequenceNumber, items: Range<Int>

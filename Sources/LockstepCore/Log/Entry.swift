@@ -35,12 +35,25 @@ package struct ActionRun: Hashable, Sendable {
     package var count: Int
     /// The items, in the batch's bytes: each a head, the mutations, and the reply.
     package var items: Range<Int>
+
+    package init(session: SessionID, first: RequestNumber, ackedThrough: RequestNumber, count: Int, items: Range<Int>) {
+        self.session = session
+        self.first = first
+        self.ackedThrough = ackedThrough
+        self.count = count
+        self.items = items
+    }
 }
 
 /// A session and the number up to which its owner has the answers.
 package struct SessionAcknowledgement: Hashable, Sendable {
     package var session: SessionID
     package var through: RequestNumber
+
+    package init(session: SessionID, through: RequestNumber) {
+        self.session = session
+        self.through = through
+    }
 }
 
 /// One record of a batch.
@@ -62,6 +75,10 @@ package enum Entry: Hashable, Sendable {
     case emitted(cause: EffectCause, mutations: Range<Int>)
     /// The end of an accepted action: its last mutations and its reply, as an item.
     case finished(session: SessionID, number: RequestNumber, item: Range<Int>)
+
+    var opensEpoch: Bool {
+        if case .epochOpen = self { true } else { false }
+    }
 
     /// How many sequence numbers the record takes.
     package var sequenceCount: Int {

@@ -67,8 +67,10 @@ package struct LogState: Hashable, Sendable {
                     guard sequence.advanced(by: entry.sequenceCount - 1) <= head.last else {
                         throw WireError(.outOfRange, at: reader.offset)
                     }
-                    if head.epoch > position.epoch, sequence == head.first {
-                        guard case .epochOpen = entry else { throw WireError(.unknownKind, at: BatchHead.byteCount) }
+                    // An epoch begins with its `epochOpen`, which stands nowhere else.
+                    let beginsEpoch = head.epoch > position.epoch && sequence == head.first
+                    guard entry.opensEpoch == beginsEpoch else {
+                        throw WireError(.outOfRange, at: reader.offset)
                     }
                     try apply(entry, bytes, head: head, sequence: sequence, to: state)
                     if case .digestMark(let digest) = entry { found = Mark(sequence: sequence, digest: digest) }

@@ -23,6 +23,16 @@ package struct ReplyRing: Hashable, Sendable {
 
     package var byteCount: Int { bytes.count - start }
 
+    /// Equal rings keep the same replies; what was dropped and still takes room does not count.
+    package static func == (left: ReplyRing, right: ReplyRing) -> Bool {
+        left.runs == right.runs && left.bytes[left.start...] == right.bytes[right.start...]
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(runs)
+        hasher.combine(bytes[start...])
+    }
+
     package mutating func append(_ run: Run, items: RawSpan, _ range: Range<Int>) {
         precondition(run.byteCount == range.count, "the run says how long it is")
         unsafe items.extracting(range).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }

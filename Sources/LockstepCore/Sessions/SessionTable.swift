@@ -166,17 +166,26 @@ package struct SessionTable: Hashable, Sendable {
 
     package init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         let count = try reader.readVarint(from: bytes)
+        var before: SessionID?
         for _ in 0..<count {
             let start = reader.offset
             let id = try reader.readSession(from: bytes)
-            guard sessions[id] == nil else { throw WireError(.outOfRange, at: start) }
-            open(id, try Open(from: bytes, &reader))
+            // In the order of opening, so that a table has one form; and no opening has two sessions.
+            guard before.map({ $0 < id }) ?? true else { throw WireError(.outOfRange, at: start) }
+            before = id
+            let open = try Open(from: bytes, &reader)
+            guard session(openedBy: open.client, nonce: open.nonce) == nil else {
+                throw WireError(.outOfRange, at: start)
+            }
+            self.open(id, open)
             let last = try reader.readVarint(from: bytes)
             let ackedThrough = try reader.readVarint(from: bytes)
             guard ackedThrough <= last else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.last = last
             sessions[id]?.ackedThrough = ackedThrough
-            sessions[id]?.replies = try ReplyRing(from: bytes, &reader)
+            let replies = try ReplyRing(from: bytes, &reader)
+            guard (replies.runs.last?.last ?? last) == last else { throw WireError(.outOfRange, at: start) }
+            sessions[id]?.replies = replies
         }
     }
 }

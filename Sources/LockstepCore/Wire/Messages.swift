@@ -37,6 +37,19 @@ package struct Hello: Hashable, Sendable {
     package var boot: BootID
     package var store: String
     package var known: KnownPosition
+
+    package init(
+        nonce: UInt64, role: PeerRole, node: String, incarnation: Incarnation, boot: BootID, store: String,
+        known: KnownPosition
+    ) {
+        self.nonce = nonce
+        self.role = role
+        self.node = node
+        self.incarnation = incarnation
+        self.boot = boot
+        self.store = store
+        self.known = known
+    }
 }
 
 /// WELCOME: the answer to HELLO.
@@ -61,6 +74,30 @@ package struct Welcome: Hashable, Sendable {
     package var creditActions: UInt32
     package var creditBytes: UInt32
     package var largestAction: UInt32
+
+    package init(
+        nonce: UInt64, cluster: ClusterID, role: NodeRole, isVolatile: Bool, node: String, incarnation: Incarnation,
+        boot: BootID, channel: Channel, store: StoreID, commit: Position, publishEndpoint: String,
+        bulkEndpoint: String, primaryEndpoint: String, creditActions: UInt32, creditBytes: UInt32,
+        largestAction: UInt32
+    ) {
+        self.nonce = nonce
+        self.cluster = cluster
+        self.role = role
+        self.isVolatile = isVolatile
+        self.node = node
+        self.incarnation = incarnation
+        self.boot = boot
+        self.channel = channel
+        self.store = store
+        self.commit = commit
+        self.publishEndpoint = publishEndpoint
+        self.bulkEndpoint = bulkEndpoint
+        self.primaryEndpoint = primaryEndpoint
+        self.creditActions = creditActions
+        self.creditBytes = creditBytes
+        self.largestAction = largestAction
+    }
 }
 
 /// REFUSED: the peer, or one of its messages, is not accepted.
@@ -71,6 +108,13 @@ package struct Refused: Hashable, Sendable {
     package var text: String
     /// For `notPrimary`: where the primary takes actions, if known.
     package var endpoint: String = ""
+
+    package init(nonce: UInt64, reason: RefusalReason, text: String, endpoint: String = "") {
+        self.nonce = nonce
+        self.reason = reason
+        self.text = text
+        self.endpoint = endpoint
+    }
 }
 
 package struct Open: Hashable, Sendable {
@@ -79,6 +123,14 @@ package struct Open: Hashable, Sendable {
     package var timeToLive: Int64
     package var windowNumbers: UInt32
     package var windowBytes: UInt32
+
+    package init(client: ClientKey, nonce: UInt64, timeToLive: Int64, windowNumbers: UInt32, windowBytes: UInt32) {
+        self.client = client
+        self.nonce = nonce
+        self.timeToLive = timeToLive
+        self.windowNumbers = windowNumbers
+        self.windowBytes = windowBytes
+    }
 }
 
 package struct Opened: Hashable, Sendable {
@@ -87,6 +139,14 @@ package struct Opened: Hashable, Sendable {
     package var timeToLive: Int64
     package var windowNumbers: UInt32
     package var windowBytes: UInt32
+
+    package init(nonce: UInt64, session: SessionID, timeToLive: Int64, windowNumbers: UInt32, windowBytes: UInt32) {
+        self.nonce = nonce
+        self.session = session
+        self.timeToLive = timeToLive
+        self.windowNumbers = windowNumbers
+        self.windowBytes = windowBytes
+    }
 }
 
 package struct Resume: Hashable, Sendable {
@@ -94,6 +154,13 @@ package struct Resume: Hashable, Sendable {
     package var openNonce: UInt64
     package var connectionNonce: UInt64
     package var ackedThrough: RequestNumber
+
+    package init(session: SessionID, openNonce: UInt64, connectionNonce: UInt64, ackedThrough: RequestNumber) {
+        self.session = session
+        self.openNonce = openNonce
+        self.connectionNonce = connectionNonce
+        self.ackedThrough = ackedThrough
+    }
 }
 
 package struct Resumed: Hashable, Sendable {
@@ -101,6 +168,12 @@ package struct Resumed: Hashable, Sendable {
     package var connectionNonce: UInt64
     /// The number that the primary takes next.
     package var expected: RequestNumber
+
+    package init(session: SessionID, connectionNonce: UInt64, expected: RequestNumber) {
+        self.session = session
+        self.connectionNonce = connectionNonce
+        self.expected = expected
+    }
 }
 
 /// SUBMIT: `count` actions with the numbers from `first`; each a length and its bytes, in ``actions`` of the frame.
@@ -112,6 +185,18 @@ package struct Submit: Hashable, Sendable {
     /// The numbers are given up: they are logged without effect unless their actions were logged before.
     package var isVoid: Bool
     package var actions: Range<Int>
+
+    package init(
+        session: SessionID, first: RequestNumber, ackedThrough: RequestNumber, count: Int, isVoid: Bool,
+        actions: Range<Int>
+    ) {
+        self.session = session
+        self.first = first
+        self.ackedThrough = ackedThrough
+        self.count = count
+        self.isVoid = isVoid
+        self.actions = actions
+    }
 }
 
 /// RESULT: the answers to `count` numbers from `first`, whose entries have consecutive sequence numbers.
@@ -123,6 +208,18 @@ package struct ResultRun: Hashable, Sendable {
     package var firstSequence: SequenceNumber
     /// ``ReplyItem``s, end to end.
     package var items: Range<Int>
+
+    package init(
+        session: SessionID, first: RequestNumber, count: Int, epoch: Epoch, firstSequence: SequenceNumber,
+        items: Range<Int>
+    ) {
+        self.session = session
+        self.first = first
+        self.count = count
+        self.epoch = epoch
+        self.firstSequence = firstSequence
+        self.items = items
+    }
 }
 
 package enum BusyReason: UInt8, Hashable, Sendable {
@@ -140,12 +237,25 @@ package struct Busy: Hashable, Sendable {
     /// Microseconds.
     package var retryAfter: UInt32
     package var reason: BusyReason
+
+    package init(session: SessionID, expected: RequestNumber, retryAfter: UInt32, reason: BusyReason) {
+        self.session = session
+        self.expected = expected
+        self.retryAfter = retryAfter
+        self.reason = reason
+    }
 }
 
 package struct KeepAlive: Hashable, Sendable {
     package var session: SessionID
     package var ackedThrough: RequestNumber
     package var applied: SequenceNumber
+
+    package init(session: SessionID, ackedThrough: RequestNumber, applied: SequenceNumber) {
+        self.session = session
+        self.ackedThrough = ackedThrough
+        self.applied = applied
+    }
 }
 
 /// How fresh a read must be.
@@ -165,6 +275,14 @@ package struct Read: Hashable, Sendable {
     /// Only the position is wanted: a replica then waits for it and reads its own state.
     package var isIndexOnly: Bool
     package var query: Range<Int>
+
+    package init(id: UInt64, level: ReadLevel, minimum: SequenceNumber, isIndexOnly: Bool, query: Range<Int>) {
+        self.id = id
+        self.level = level
+        self.minimum = minimum
+        self.isIndexOnly = isIndexOnly
+        self.query = query
+    }
 }
 
 package enum ReadStatus: UInt8, Hashable, Sendable {
@@ -182,11 +300,27 @@ package struct ReadResult: Hashable, Sendable {
     package var sequence: SequenceNumber
     package var time: LogTime
     package var answer: Range<Int>
+
+    package init(
+        id: UInt64, status: ReadStatus, epoch: Epoch, sequence: SequenceNumber, time: LogTime, answer: Range<Int>
+    ) {
+        self.id = id
+        self.status = status
+        self.epoch = epoch
+        self.sequence = sequence
+        self.time = time
+        self.answer = answer
+    }
 }
 
 package struct Query: Hashable, Sendable {
     package var session: SessionID
     package var number: RequestNumber
+
+    package init(session: SessionID, number: RequestNumber) {
+        self.session = session
+        self.number = number
+    }
 }
 
 package enum QueryStatus: UInt8, Hashable, Sendable {
@@ -202,103 +336,12 @@ package struct QueryResult: Hashable, Sendable {
     package var session: SessionID
     package var number: RequestNumber
     package var status: QueryStatus
-}
 
-package struct Sync: Hashable, Sendable {
-    package var nonce: UInt64
-    package var store: StoreID
-    package var node: String
-    package var have: KnownPosition
-    /// The first sequence number of the first frame that the joiner saw on the stream.
-    package var firstFrame: SequenceNumber
-    /// The joiner discards what it has: it was told to, or holds nothing.
-    package var wantsSnapshot: Bool
-}
-
-package struct SnapshotInfo: Hashable, Sendable {
-    package var id: UInt64
-    package var position: Position
-    /// The boot that owns ``Position/epoch``.
-    package var boot: BootID
-    package var digest: Digest
-    package var byteCount: UInt64
-    package var chunkSize: UInt32
-    /// SHA-256 prefix over the chunks' hashes, end to end.
-    package var root: UInt128
-    package var chunkCount: Int {
-        guard chunkSize > 0 else { return 0 }
-        return Int((byteCount + UInt64(chunkSize) - 1) / UInt64(chunkSize))
+    package init(session: SessionID, number: RequestNumber, status: QueryStatus) {
+        self.session = session
+        self.number = number
+        self.status = status
     }
-}
-
-/// The last batch of an epoch, kept for ever (PROTOCOL, R-8).
-package struct EpochEnd: Hashable, Sendable {
-    package var epoch: Epoch
-    package var boot: BootID
-    package var sequence: SequenceNumber
-    package var hash: BatchHash
-}
-
-package enum SyncDecision: Hashable, Sendable {
-    /// The log goes on from what the joiner has; ask for it by REPAIR_REQ.
-    case tail
-    case snapshot(SnapshotInfo)
-    /// The joiner's hash is not this node's at that place; the ends of this node's epochs, oldest first.
-    case diverged([EpochEnd])
-    /// The joiner is ahead of this node.
-    case ahead
-    /// Microseconds to wait.
-    case busy(retryAfter: UInt32)
-}
-
-package struct SyncPlan: Hashable, Sendable {
-    package var nonce: UInt64
-    package var commit: Position
-    package var boot: BootID
-    package var decision: SyncDecision
-}
-
-package struct ChunkRequest: Hashable, Sendable {
-    package var snapshot: UInt64
-    package var index: UInt32
-    /// How many chunks from ``index`` may be sent.
-    package var window: UInt32
-}
-
-package struct Chunk: Hashable, Sendable {
-    package var snapshot: UInt64
-    package var index: UInt32
-    package var hash: UInt128
-    package var content: Range<Int>
-}
-
-package struct RepairRequest: Hashable, Sendable {
-    package var nonce: UInt64
-    package var after: Position
-    package var through: SequenceNumber
-    package var largestReply: UInt32
-}
-
-package enum RepairStatus: UInt8, Hashable, Sendable {
-    case batches = 1
-    /// The batches are no longer, or not yet, held here: SYNC again.
-    case unavailable = 2
-}
-
-package struct Repair: Hashable, Sendable {
-    package var nonce: UInt64
-    package var status: RepairStatus
-    /// The batches, in order, each a range of the frame.
-    package var batches: [Range<Int>]
-}
-
-package struct Beacon: Hashable, Sendable {
-    package var boot: BootID
-    package var incarnation: Incarnation
-    package var commit: Position
-    package var time: LogTime
-    package var markSequence: SequenceNumber
-    package var markDigest: Digest
 }
 
 /// One message, whole.

@@ -1,0 +1,191 @@
+extension ClientStateMachine {
+    /// A frame came in on the connection. The driver calls ``turnEnded(now:into:)`` afterwards.
+    package mutating func received(_ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]) {
+        guard phase == .greeting || phase == .welcomed else { return directives.append(.count(.staleFrames)) }
+        let header: FrameHeader
+        let message: Message
+        do {
+            (header, message) = try Message.decode(frame, rule: cluster.map { .member($0.hash) } ?? .any)
+        } catch {
+            directives.append(.count(.framesRefused))
+            if error.problem == .wrongCluster { foreignFrameReceived(frame, now: now, into: &directives) }
+            return
+        }
+        switch message {
+        case .welcome(let welcome):
+            welcomeReceived(welcome, now: now, into: &directives)
+            return
+        case .refused(let refused):
+            refusedReceived(refused, now: now, into: &directives)
+            return
+        case .resync:
+            resyncReceived(now: now, into: &directives)
+            return
+        default: break
+        }
+        guard let welcome, header.channel == welcome.channel else {
+            directives.append(.count(.staleFrames))
+            return
+        }
+        heard(now: now)
+        sessionMessageReceived(message, frame, now: now, into: &directives)
+    }
+
+    /// The connection is broken and will not come back by itself.
+    package mutating func connectionFailed(now: Tick, into directives: inout [ClientDirective]) {
+        guard phase == .greeting || phase == .welcomed else { return }
+        reconnectLater(now: now, into: &directives)
+    }
+
+    mutating func connect(now: Tick, into directives: inout [ClientDirective]) {
+        directives.append(.connect(endpoint: endpoint))
+        greet(now: now, into: &directives)
+    }
+
+    /// Begins anew on the connection: nothing that was said on it before counts.
+    private mutating func greet(now: Tick, into directives: inout [ClientDirective]) {
+        phase = .greeting
+        forgetConnection()
+        nonce = generator.next()
+        helloInterval = ClientTiming.firstHello
+        attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+        sendHello(now: now, into: &directives)
+    }
+
+    private mutating func forgetConnection() {
+        welcome = nil
+        binding = .none
+        sessionAt = .never
+        unknownEnds = .never
+        busyUntil = .never
+        connectAt = .never
+    }
+
+    mutating func sendHello(now: Tick, into directives: inout [ClientDirective]) {
+        let hello = Hello(
+            nonce: nonce, role: configuration.role, node: configuration.node, incarnation: configuration.incarnation,
+            boot: configuration.boot, store: configuration.store, known: known)
+        var stamp = stamp
+        stamp.channel = .none
+        directives.append(.send(stamp.frame(.hello(hello))))
+        helloAt = now.advanced(byMilliseconds: helloInterval)
+        helloInterval = min(helloInterval * 3 / 2, ClientTiming.slowestHello)
+    }
+
+    private mutating func heard(now: Tick) {
+        lastHeard = now
+        helloInterval = ClientTiming.slowestHello
+        helloAt = now.advanced(byMilliseconds: ClientTiming.ping)
+    }
+
+    mutating func reconnectLater(now: Tick, into directives: inout [ClientDirective]) {
+        phase = .waiting
+        forgetConnection()
+        failures += 1
+        if failures >= 2 { redirect = nil }
+        connectAt = now.advanced(byMilliseconds: nextBackOff())
+        directives.append(.count(.reconnects))
+    }
+
+    /// Half to the whole of the back-off, which doubles, in milliseconds.
+    private mutating func nextBackOff() -> Int64 {
+        let half = backOff / 2
+        let delay = half + Int64(generator.next(below: UInt64(half) + 1))
+        backOff = min(backOff * 2, ClientTiming.slowestBackOff)
+        return delay
+    }
+
+    private mutating func welcomeReceived(
+        _ new: Welcome, now: Tick, into directives: inout [ClientDirective]
+    ) {
+        guard new.nonce == nonce else { return directives.append(.count(.staleFrames)) }
+        if new.role == .replica, configuration.wantsSession {
+            // A replica takes no actions; it says where the primary is.
+            follow(new.primaryEndpoint, now: now, into: &directives)
+            return
+        }
+        let before = welcome
+        cluster = new.cluster
+        welcome = new
+        phase = .welcomed
+        failures = 0
+        redirects = 0
+        backOff = ClientTiming.firstBackOff
+        attemptEnds = .never
+        heard(now: now)
+        directives.append(.welcomed(new))
+        if new.isVolatile, let session, session.incarnation != new.incarnation {
+            answeredPosition = .none
+            lose(now: now, into: &directives)
+        }
+        // Another boot behind the same connection knows nothing of what was said to the one before.
+        guard before?.boot != new.boot || binding == .none else { return }
+        binding = .none
+        bind(now: now, into: &directives)
+        requestsAreDue(now: now, into: &directives)
+    }
+
+    private mutating func resyncReceived(now: Tick, into directives: inout [ClientDirective]) {
+        // Every frame that was under way gets a RESYNC; the HELLO that answers the first answers them all.
+        guard phase == .welcomed else { return }
+        lastHeard = now
+        greet(now: now, into: &directives)
+    }
+
+    /// A frame of another cluster counts only if it answers this HELLO.
+    private mutating func foreignFrameReceived(
+        _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+    ) {
+        // What cannot be read even so is noise, and was counted.
+        guard let (_, message) = try? Message.decode(frame, rule: .any) else { return }
+        switch message {
+        case .refused(let refused) where refused.nonce == nonce:
+            refusedReceived(refused, now: now, into: &directives)
+        case .welcome(let welcome) where welcome.nonce == nonce:
+            let text = "the peer belongs to cluster \(welcome.cluster)"
+            refusedReceived(
+                Refused(nonce: nonce, reason: .wrongCluster, text: text), now: now, into: &directives)
+        default: break
+        }
+    }
+
+    private mutating func refusedReceived(
+        _ refused: Refused, now: Tick, into directives: inout [ClientDirective]
+    ) {
+        let isOfOpen = binding == .opening && refused.nonce == openNonce
+        guard refused.nonce == nonce || isOfOpen else { return directives.append(.count(.staleFrames)) }
+        if refused.reason == .notPrimary {
+            follow(refused.endpoint, now: now, into: &directives)
+            return
+        }
+        lastHeard = now
+        directives.append(.refused(refused))
+        if isOfOpen {
+            sessionAt = now.advanced(byMilliseconds: ClientTiming.refusal)
+        } else if refused.reason == .protocolViolation, binding == .resuming {
+            lose(now: now, into: &directives)
+        } else {
+            phase = .greeting
+            forgetConnection()
+            helloAt = now.advanced(byMilliseconds: ClientTiming.refusal)
+            helloInterval = ClientTiming.refusal
+            attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+        }
+    }
+
+    /// Goes where the primary is said to be: at once the first time, later with back-off, lest two nodes that name
+    /// each other keep this client running.
+    private mutating func follow(_ endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
+        guard !endpoint.isEmpty, endpoint != self.endpoint else {
+            reconnectLater(now: now, into: &directives)
+            return
+        }
+        redirect = endpoint == configuration.endpoint ? nil : endpoint
+        failures = 0
+        redirects += 1
+        guard redirects > 1 else { return connect(now: now, into: &directives) }
+        phase = .waiting
+        forgetConnection()
+        connectAt = now.advanced(byMilliseconds: nextBackOff())
+    }
+}

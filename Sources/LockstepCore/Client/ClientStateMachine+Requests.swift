@@ -1,0 +1,159 @@
+import DequeModule
+
+/// Reads and queries that wait for their answers, by the driver's numbers and in the order in which they are repeated.
+struct PendingRequests: Hashable, Sendable {
+    struct PendingRead: Hashable, Sendable {
+        var level: ReadLevel
+        var minimum: SequenceNumber
+        var isIndexOnly: Bool
+        var query: [UInt8]
+    }
+
+    private struct Repeat: Hashable, Sendable {
+        var at: Tick
+        var key: Key
+    }
+
+    enum Key: Hashable, Sendable {
+        case read(UInt64)
+        case query(Query)
+    }
+
+    private(set) var reads: [UInt64: PendingRead] = [:]
+    private(set) var queries: Set<Query> = []
+    /// One for each that waits, and some for those that are done, until they come to the front.
+    private var repeats: Deque<Repeat> = []
+
+    var isFull: Bool { reads.count + queries.count >= Limits.waitingReads }
+    var nextDeadline: Tick { repeats.first?.at ?? .never }
+
+    mutating func add(_ read: PendingRead, id: UInt64, at: Tick) {
+        precondition(reads[id] == nil, "read \(id) waits already")
+        reads[id] = read
+        repeats.append(Repeat(at: at, key: .read(id)))
+    }
+
+    mutating func add(_ query: Query, at: Tick) {
+        guard queries.insert(query).inserted else { return }
+        repeats.append(Repeat(at: at, key: .query(query)))
+    }
+
+    mutating func remove(_ key: Key) -> Bool {
+        let isThere =
+            switch key {
+            case .read(let id): reads.removeValue(forKey: id) != nil
+            case .query(let query): queries.remove(query) != nil
+            }
+        while let first = repeats.first, !isWaiting(first.key) { repeats.removeFirst() }
+        // Done ones behind a slow one; as many again as may wait is enough to make this rare.
+        if repeats.count > 2 * (reads.count + queries.count) + 64 { repeats = repeats.filter { isWaiting($0.key) } }
+        return isThere
+    }
+
+    private func isWaiting(_ key: Key) -> Bool {
+        switch key {
+        case .read(let id): reads[id] != nil
+        case .query(let query): queries.contains(query)
+        }
+    }
+
+    /// Takes those that are due, and has them come again at `next`.
+    mutating func takeDue(now: Tick, next: Tick) -> [Key] {
+        var due: [Key] = []
+        for _ in 0..<repeats.count {
+            guard let first = repeats.first, first.at <= now else { break }
+            repeats.removeFirst()
+            guard isWaiting(first.key) else { continue }
+            due.append(first.key)
+            repeats.append(Repeat(at: next, key: first.key))
+        }
+        return due
+    }
+}
+
+extension ClientStateMachine {
+    /// Sends a read, and again after 500 ms and on each new connection, until it is answered or cancelled.
+    ///
+    /// Returns false, and does nothing, if ``Limits/waitingReads`` reads and queries wait.
+    package mutating func read(
+        id: UInt64, level: ReadLevel, minimum: SequenceNumber, query: [UInt8], isIndexOnly: Bool, now: Tick,
+        into directives: inout [ClientDirective]
+    ) -> Bool {
+        guard !requests.isFull, phase != .stopped else { return false }
+        let read = PendingRequests.PendingRead(
+            level: level, minimum: minimum, isIndexOnly: isIndexOnly, query: query)
+        requests.add(read, id: id, at: now.advanced(byMilliseconds: ClientTiming.request))
+        if phase == .welcomed { ask(.read(id), into: &directives) }
+        return true
+    }
+
+    /// The driver wants no answer to this read any more.
+    package mutating func cancelRead(_ id: UInt64) { _ = requests.remove(.read(id)) }
+
+    /// Asks what became of a number of this session or of one before; false if too many requests wait.
+    package mutating func query(
+        _ session: SessionID, _ number: RequestNumber, now: Tick, into directives: inout [ClientDirective]
+    ) -> Bool {
+        guard !requests.isFull, phase != .stopped else { return false }
+        let query = Query(session: session, number: number)
+        requests.add(query, at: now.advanced(byMilliseconds: ClientTiming.request))
+        if phase == .welcomed { ask(.query(query), into: &directives) }
+        return true
+    }
+
+    /// The driver wants no answer to this query any more.
+    package mutating func cancelQuery(_ session: SessionID, _ number: RequestNumber) {
+        _ = requests.remove(.query(Query(session: session, number: number)))
+    }
+
+    private func ask(_ key: PendingRequests.Key, into directives: inout [ClientDirective]) {
+        switch key {
+        case .query(let query): send(Message.query(query), into: &directives)
+        case .read(let id):
+            guard let read = requests.reads[id] else { return }
+            withBytes(of: read.query) { bytes in
+                let message = Read(
+                    id: id, level: read.level, minimum: read.minimum, isIndexOnly: read.isIndexOnly,
+                    query: 0..<bytes.byteCount)
+                directives.append(.send(stamp.frame(.read(message), source: bytes)))
+            }
+        }
+    }
+
+    mutating func repeatRequests(now: Tick, into directives: inout [ClientDirective]) {
+        let next = now.advanced(byMilliseconds: ClientTiming.request)
+        for key in requests.takeDue(now: now, next: next) { ask(key, into: &directives) }
+    }
+
+    /// A connection is new to the peer: whatever was asked before is asked again.
+    mutating func requestsAreDue(now: Tick, into directives: inout [ClientDirective]) {
+        let next = now.advanced(byMilliseconds: ClientTiming.request)
+        for key in requests.takeDue(now: .never, next: next) { ask(key, into: &directives) }
+    }
+
+    mutating func readResultReceived(_ result: ReadResult, into directives: inout [ClientDirective]) {
+        // A node that cannot answer in time is asked again when the read's time comes.
+        guard result.status != .unavailable else { return }
+        guard requests.remove(.read(result.id)) else { return directives.append(.count(.staleFrames)) }
+        directives.append(.readAnswered(result))
+    }
+
+    mutating func queryResultReceived(_ result: QueryResult, into directives: inout [ClientDirective]) {
+        guard requests.remove(.query(Query(session: result.session, number: result.number))) else {
+            return directives.append(.count(.staleFrames))
+        }
+        directives.append(.queried(result))
+    }
+
+    /// Answers the queries for numbers that the run holds, in the order of the numbers.
+    mutating func answerQueries(_ run: ResultRun, _ frame: RawSpan, into directives: inout [ClientDirective]) {
+        guard !requests.queries.isEmpty else { return }
+        let last = run.first + UInt64(run.count) - 1
+        let numbers = requests.queries.lazy.filter { $0.session == run.session }.map(\.number)
+        for number in numbers.filter({ $0 >= run.first && $0 <= last }).sorted() {
+            _ = requests.remove(.query(Query(session: run.session, number: number)))
+            let place = Int(number - run.first)
+            directives.append(.queryAnswered(run.session, part(of: run, frame, place..<place + 1)))
+        }
+    }
+}

@@ -1,0 +1,183 @@
+extension ClientStateMachine {
+    /// Opens a session, or goes on with the one there is, on a connection that was just welcomed.
+    mutating func bind(now: Tick, into directives: inout [ClientDirective]) {
+        guard binding == .none, let welcome, welcome.role == .primary else { return }
+        if session != nil {
+            binding = .resuming
+        } else if closeEnds != .never {
+            return finishClosing(into: &directives)
+        } else if configuration.wantsSession {
+            binding = .opening
+            // The nonce stays until OPENED comes: a repeated OPEN gets the same session.
+            while openNonce == 0 { openNonce = generator.next() }
+        } else {
+            return
+        }
+        repeatSessionRequest(now: now, into: &directives)
+    }
+
+    /// Sends OPEN, RESUME or CLOSE, whichever waits for its answer.
+    mutating func repeatSessionRequest(now: Tick, into directives: inout [ClientDirective]) {
+        sessionAt = now.advanced(byMilliseconds: ClientTiming.request)
+        switch (binding, session) {
+        case (.opening, _):
+            let open = Open(
+                client: configuration.client, nonce: openNonce, timeToLive: configuration.timeToLive,
+                windowNumbers: configuration.windowNumbers, windowBytes: configuration.windowBytes)
+            send(.open(open), into: &directives)
+        case (.resuming, let session?):
+            let resume = Resume(
+                session: session.id, openNonce: session.openNonce, connectionNonce: nonce,
+                ackedThrough: pending.answered)
+            send(.resume(resume), into: &directives)
+        case (.bound, let session?) where closeEnds != .never:
+            sessionAt = now.advanced(byMilliseconds: ClientTiming.closeRepeat)
+            send(.close(session.id), into: &directives)
+        case (.bound, _), (.none, _), (.resuming, nil):
+            sessionAt = .never
+        }
+    }
+
+    mutating func sessionMessageReceived(
+        _ message: Message, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+    ) {
+        switch message {
+        case .opened(let opened): openedReceived(opened, now: now, into: &directives)
+        case .resumed(let resumed): resumedReceived(resumed, now: now, into: &directives)
+        case .result(let run): resultReceived(run, frame, now: now, into: &directives)
+        case .busy(let busy): busyReceived(busy, now: now, into: &directives)
+        case .outOfOrder(let id, let expected):
+            guard isBound(id) else { return directives.append(.count(.staleFrames)) }
+            outOfOrderReceived(expected: expected, into: &directives)
+        case .sessionExpired(let id):
+            guard session?.id == id else { return directives.append(.count(.staleFrames)) }
+            if closeEnds != .never { return finishClosing(into: &directives) }
+            lose(now: now, into: &directives)
+        case .sessionMoved(let id):
+            // Only another process with this session's nonce can bind it while it is bound here. While it is not, the
+            // message is about a connection of our own that this one replaces.
+            guard isBound(id) else { return directives.append(.count(.staleFrames)) }
+            lose(now: now, into: &directives)
+        case .sessionUnknown(let id):
+            guard session?.id == id else { return directives.append(.count(.staleFrames)) }
+            unknownReceived(now: now, into: &directives)
+        case .closed(let id):
+            guard session?.id == id, closeEnds != .never else { return directives.append(.count(.staleFrames)) }
+            finishClosing(into: &directives)
+        case .readResult(let result): readResultReceived(result, into: &directives)
+        case .queryResult(let result): queryResultReceived(result, into: &directives)
+        case .hello, .welcome, .refused, .open, .resume, .submit, .keepAlive, .close, .read, .query, .resync, .sync,
+            .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            directives.append(.count(.framesRefused))
+        }
+    }
+
+    func isBound(_ id: SessionID) -> Bool { binding == .bound && session?.id == id }
+
+    private mutating func openedReceived(_ opened: Opened, now: Tick, into directives: inout [ClientDirective]) {
+        guard binding == .opening, opened.nonce == openNonce, let welcome else {
+            return directives.append(.count(.staleFrames))
+        }
+        guard opened.timeToLive > 0, opened.windowNumbers > 0 else { return directives.append(.count(.framesRefused)) }
+        session = OpenSession(
+            id: opened.session, openNonce: openNonce, timeToLive: opened.timeToLive,
+            windowNumbers: opened.windowNumbers, windowBytes: opened.windowBytes, incarnation: welcome.incarnation)
+        openNonce = 0
+        pending = PendingActions()
+        directives.append(.opened(opened.session))
+        bound(now: now, into: &directives)
+    }
+
+    private mutating func resumedReceived(_ resumed: Resumed, now: Tick, into directives: inout [ClientDirective]) {
+        guard binding == .resuming, resumed.connectionNonce == nonce, resumed.session == session?.id else {
+            return directives.append(.count(.staleFrames))
+        }
+        // The primary lacks what it answered, or has what was never given: this is not the session that it was.
+        guard resumed.expected > pending.answered, resumed.expected <= pending.next else {
+            return lose(now: now, into: &directives)
+        }
+        pending.goBack(to: pending.answered + 1)
+        pending.skip(to: resumed.expected)
+        acknowledged = pending.answered
+        bound(now: now, into: &directives)
+    }
+
+    private mutating func bound(now: Tick, into directives: inout [ClientDirective]) {
+        binding = .bound
+        sessionAt = .never
+        unknownEnds = .never
+        busyUntil = .never
+        acknowledgeAt = .never
+        holeAt = 0
+        lastProgress = now
+        spokeForSession(now: now)
+        if closeEnds != .never { repeatSessionRequest(now: now, into: &directives) }
+    }
+
+    /// Something was sent that the primary counts as a sign of life of the session.
+    mutating func spokeForSession(now: Tick) {
+        guard let session else { return }
+        keepAliveAt = now.advanced(byMicroseconds: min(session.timeToLive, 86_400_000_000) / 3)
+    }
+
+    mutating func sendKeepAlive(now: Tick, into directives: inout [ClientDirective]) {
+        guard binding == .bound, let session else {
+            (acknowledgeAt, keepAliveAt) = (.never, .never)
+            return
+        }
+        let keepAlive = KeepAlive(
+            session: session.id, ackedThrough: pending.answered, applied: given.position.sequence)
+        send(.keepAlive(keepAlive), into: &directives)
+        acknowledged = pending.answered
+        acknowledgeAt = .never
+        spokeForSession(now: now)
+    }
+
+    /// The primary may be one that does not have the session yet; only time tells.
+    private mutating func unknownReceived(now: Tick, into directives: inout [ClientDirective]) {
+        if closeEnds != .never { return finishClosing(into: &directives) }
+        binding = .resuming
+        sessionAt = now.advanced(byMilliseconds: ClientTiming.request)
+        if unknownEnds == .never { unknownEnds = now.advanced(byMilliseconds: ClientTiming.unknown) }
+    }
+
+    /// The session is gone: what it had unanswered has an unknown outcome, and a new one is opened (PROTOCOL, R-27).
+    mutating func lose(now: Tick, into directives: inout [ClientDirective]) {
+        guard let session else { return }
+        directives.append(.count(.sessionsExpired))
+        directives.append(.lost(session: session.id, numbers: pending.unanswered))
+        forgetSession()
+        if phase == .welcomed { bind(now: now, into: &directives) }
+    }
+
+    private mutating func forgetSession() {
+        session = nil
+        binding = .none
+        pending = PendingActions()
+        acknowledged = 0
+        (sessionAt, unknownEnds, busyUntil) = (.never, .never, .never)
+        (acknowledgeAt, keepAliveAt) = (.never, .never)
+    }
+
+    /// Ends the session and, with ``ClientDirective/closed``, the machine, after one second at most.
+    ///
+    /// Numbers without an answer are reported as lost.
+    package mutating func close(now: Tick, into directives: inout [ClientDirective]) {
+        guard phase != .stopped, closeEnds == .never else { return }
+        closeEnds = now.advanced(byMilliseconds: ClientTiming.closing)
+        guard session != nil, phase != .created else { return finishClosing(into: &directives) }
+        if isBound { repeatSessionRequest(now: now, into: &directives) }
+    }
+
+    mutating func finishClosing(into directives: inout [ClientDirective]) {
+        if let session, let numbers = pending.unanswered {
+            directives.append(.lost(session: session.id, numbers: numbers))
+        }
+        forgetSession()
+        phase = .stopped
+        welcome = nil
+        closeEnds = .never
+        requests = PendingRequests()
+        directives.append(.closed)
+    }
+}

@@ -1,0 +1,149 @@
+import DequeModule
+
+extension ClientStateMachine {
+    /// Gives the next `count` numbers to `actions`, which are so many, each behind its length; returns the first.
+    ///
+    /// Returns nil if there is no session, or the credit or the window is full: the driver keeps the chunk and tries
+    /// again behind the next answers. A chunk larger than the credit is taken when nothing else is pending. Nothing is
+    /// sent before ``turnEnded(now:into:)``.
+    package mutating func submit(
+        _ actions: [UInt8], count: Int, now: Tick, into directives: inout [ClientDirective]
+    ) -> RequestNumber? {
+        precondition(count > 0 && count <= Limits.submitActions, "a chunk has 1 to \(Limits.submitActions) actions")
+        precondition(
+            actions.count >= count && actions.count <= Limits.actionBytes + Limits.frameTargetBytes,
+            "a chunk of \(actions.count) bytes does not hold \(count) actions, or does not fit a frame")
+        guard let session, closeEnds == .never, pending.next < UInt64(Int64.max) - UInt64(count) else { return nil }
+        let numbers = min(Int(welcome?.creditActions ?? UInt32(Limits.creditActions)), Int(session.windowNumbers))
+        let bytes = Int(welcome?.creditBytes ?? UInt32(Limits.creditBytes))
+        let fits = Int(pending.count) + count <= numbers && pending.byteCount + actions.count <= bytes
+        guard fits || pending.isEmpty else { return nil }
+        if pending.isEmpty { lastProgress = now }
+        return pending.append(actions, count: count)
+    }
+
+    /// Their callers gave these numbers up: when they have to be submitted again they go as void (PROTOCOL, R-28).
+    package mutating func giveUp(_ numbers: ClosedRange<RequestNumber>) { pending.giveUp(numbers) }
+
+    /// The driver handled all events of its turn: makes SUBMIT frames of what was staged.
+    ///
+    /// A few small chunks are held back while enough frames are unanswered; the answers to those let them go.
+    package mutating func turnEnded(now: Tick, into directives: inout [ClientDirective]) {
+        guard isBound, !isBusy, let session else { return }
+        while pending.hasUnsent {
+            let isLittle = pending.unsentBytes < ClientTiming.heldBytes
+            if isLittle, pending.frames.count >= ClientTiming.heldFrames { return }
+            if !pending.hasSent { lastProgress = now }
+            guard let range = pending.takeFrame() else { return }
+            directives.append(.send(submitFrame(session.id, range)))
+            acknowledged = pending.answered
+            acknowledgeAt = .never
+            spokeForSession(now: now)
+        }
+    }
+
+    private func submitFrame(_ session: SessionID, _ range: Range<Int>) -> [UInt8] {
+        let stamp = stamp
+        let header = FrameHeader(
+            channel: stamp.channel, kind: .submit, clusterHash: stamp.clusterHash, epoch: stamp.epoch)
+        let chunks = pending.chunks[range]
+        let (count, bytes) = chunks.reduce((0, 0)) { ($0.0 + $1.count, $0.1 + $1.bytes.count) }
+        let first = pending.chunks[range.lowerBound]
+        return header.frame(capacity: bytes + 64) { writer in
+            writer.writeSession(session)
+            writer.writeVarint(first.first)
+            writer.writeVarint(pending.answered)
+            writer.writeBool(first.isVoid)
+            writer.writeVarint(UInt64(count))
+            for chunk in chunks { writer.writeRaw(chunk.bytes) }
+        }
+    }
+
+    /// Nothing was answered for long: what was sent may be lost, and is sent again when the turn ends.
+    mutating func submitAgain(now: Tick) {
+        lastProgress = now
+        pending.goBack(to: pending.answered + 1)
+    }
+
+    mutating func outOfOrderReceived(expected: RequestNumber, into directives: inout [ClientDirective]) {
+        directives.append(.count(.outOfOrder))
+        // While BUSY lasts the frames behind the refused one are out of order too; the machine went back already.
+        guard !isBusy, expected > pending.answered, expected < pending.next else { return }
+        pending.goBack(to: expected)
+    }
+
+    mutating func busyReceived(_ busy: Busy, now: Tick, into directives: inout [ClientDirective]) {
+        guard isBound(busy.session), busy.expected <= pending.next else {
+            return directives.append(.count(.staleFrames))
+        }
+        directives.append(.count(.busyAnswers))
+        let wait = min(max(Int64(busy.retryAfter), 1_000), ClientTiming.longestBusy * 1_000)
+        busyUntil = now.advanced(byMicroseconds: wait)
+        lastProgress = now
+        pending.goBack(to: max(busy.expected, pending.answered + 1))
+    }
+
+    mutating func resultReceived(
+        _ run: ResultRun, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+    ) {
+        guard areWhole(run, frame) else { return directives.append(.count(.framesRefused)) }
+        answerQueries(run, frame, into: &directives)
+        let last = run.first + UInt64(run.count) - 1
+        guard isBound(run.session), last > pending.answered, last < pending.next else {
+            return directives.append(.count(.staleFrames))
+        }
+        let wanted = pending.answered + 1
+        guard run.first <= wanted else {
+            // Answers before these are lost; the kept ones come when their numbers are submitted again.
+            guard holeAt != wanted else { return }
+            holeAt = wanted
+            directives.append(.count(.gaps))
+            pending.goBack(to: wanted)
+            return
+        }
+        let known = Int(wanted - run.first)
+        let answers = part(of: run, frame, known..<run.count)
+        pending.answer(through: last)
+        lastProgress = now
+        if acknowledgeAt == .never { acknowledgeAt = now.advanced(byMilliseconds: ClientTiming.acknowledgement) }
+        noteAnswered(epoch: run.epoch, sequence: run.firstSequence.advanced(by: run.count - 1))
+        directives.append(.answered(answers))
+    }
+
+    /// Whether the items are as many as the run says and fill the frame; what a driver gets can be read.
+    private func areWhole(_ run: ResultRun, _ frame: RawSpan) -> Bool {
+        guard run.firstSequence.rawValue <= UInt64(Int64.max) else { return false }
+        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+        do throws(WireError) {
+            for _ in 0..<run.count { _ = try ReplyItem(from: frame, &reader) }
+            try reader.finish()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The answers to the numbers at these places of a run that is whole.
+    func part(of run: ResultRun, _ frame: RawSpan, _ places: Range<Int>) -> ClientDirective.Answers {
+        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+        func skip(_ count: Int) -> Int {
+            for _ in 0..<count {
+                do { _ = try ReplyItem(from: frame, &reader) } catch {
+                    preconditionFailure("the items were walked before: \(error)")
+                }
+            }
+            return reader.offset
+        }
+        let start = skip(places.lowerBound)
+        let end = places.upperBound == run.count ? run.items.upperBound : skip(places.count)
+        return ClientDirective.Answers(
+            first: run.first + UInt64(places.lowerBound), count: places.count, epoch: run.epoch,
+            firstSequence: run.firstSequence.advanced(by: places.lowerBound), items: start..<end)
+    }
+
+    private mutating func noteAnswered(epoch: Epoch, sequence: SequenceNumber) {
+        let before = answeredPosition.position
+        guard (epoch, sequence) > (before.epoch, before.sequence) else { return }
+        answeredPosition.position = Position(epoch: epoch, sequence: sequence, hash: .none)
+    }
+}
