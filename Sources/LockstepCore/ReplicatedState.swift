@@ -5,6 +5,16 @@ package struct PerformContext: Hashable, Sendable {
     package var epoch: Epoch
     package var firstSequence: SequenceNumber
     package var time: LogTime
+
+    package init(
+        session: SessionID, firstNumber: RequestNumber, epoch: Epoch, firstSequence: SequenceNumber, time: LogTime
+    ) {
+        self.session = session
+        self.firstNumber = firstNumber
+        self.epoch = epoch
+        self.firstSequence = firstSequence
+        self.time = time
+    }
 }
 
 /// A state that was decoded away from the node's thread and waits to be put in place.
