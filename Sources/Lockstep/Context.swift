@@ -1,0 +1,58 @@
+/// What ``Reactor/mutate(_:_:)`` sees: the state behind everything accepted before, and whose action it is.
+///
+/// It is of use during the call only and cannot leave the node's thread.
+public struct MutateContext<R: Reactor> {
+    @usableFromInline let box: StateBox<R>
+    /// The time of the entry that the action becomes; it never goes back (PROTOCOL, R-15).
+    public let time: LogTime
+    /// The session of the client that sent the action.
+    public let session: SessionID
+    /// The action's number in its session: with ``session`` it names the action for ever.
+    public internal(set) var request: RequestNumber
+
+    init(box: StateBox<R>, time: LogTime, session: SessionID, request: RequestNumber) {
+        self.box = box
+        self.time = time
+        self.session = session
+        self.request = request
+    }
+
+    /// The state, read where it lies: looking into it copies nothing.
+    ///
+    /// Keep no copy of it, or of a large container in it, beyond the call: the next write would have to copy too.
+    @inlinable
+    public var state: R.State {
+        _read { yield box.state }
+    }
+}
+
+@available(*, unavailable)
+extension MutateContext: Sendable {}
+
+/// The place of the state, so that it can be read without being copied.
+@usableFromInline
+final class StateBox<R: Reactor> {
+    // Unchecked: the node's thread alone reaches the box. `mutate` has read access only, through the context, and
+    // `reduce` is static and gets nothing but the state itself, so no read can overlap a write.
+    @exclusivity(unchecked)
+    @usableFromInline var state: R.State
+
+    init(_ state: R.State) { self.state = state }
+}
+
+/// What ``Reactor/reduce(into:_:_:)`` sees beside the state: the place and the time of the entry.
+public struct ReduceContext: Hashable, Sendable {
+    /// The entry's time, the same on every node.
+    public let time: LogTime
+    /// The entry's epoch.
+    public let epoch: Epoch
+    /// The entry's sequence number.
+    public internal(set) var sequence: SequenceNumber
+
+    /// Makes a context, to call a reducer in a test.
+    public init(time: LogTime, epoch: Epoch, sequence: SequenceNumber) {
+        self.time = time
+        self.epoch = epoch
+        self.sequence = sequence
+    }
+}

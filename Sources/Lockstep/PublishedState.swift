@@ -1,0 +1,146 @@
+import Synchronization
+
+/// The place of an entry: its epoch and its sequence number.
+public struct Place: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+    /// The epoch in which the entry was written.
+    public let epoch: Epoch
+    /// The entry's sequence number; 0 is "before the first".
+    public let sequence: SequenceNumber
+    /// Makes a place.
+    public init(epoch: Epoch, sequence: SequenceNumber) {
+        self.epoch = epoch
+        self.sequence = sequence
+    }
+    /// Before the first entry.
+    public static let start = Place(epoch: .zero, sequence: .zero)
+    /// `epoch:sequence`.
+    public var description: String { "\(epoch):\(sequence)" }
+    /// Later entries are greater.
+    public static func < (left: Place, right: Place) -> Bool {
+        (left.epoch, left.sequence) < (right.epoch, right.sequence)
+    }
+}
+
+/// A committed state, and where in the log it stands.
+public struct Snapshot<State: Sendable>: Sendable {
+    /// The state behind the entry at ``place``.
+    public let state: State
+    /// The last entry that the state includes.
+    public let place: Place
+    /// The time of that entry.
+    public let time: LogTime
+
+    /// Makes a snapshot.
+    public init(state: State, place: Place, time: LogTime) {
+        self.state = state
+        self.place = place
+        self.time = time
+    }
+}
+
+/// The state that a node shows: written by the node's thread, read and waited for by any other.
+///
+/// The lock is held to copy a value in or out, never while user code runs. The node publishes only when somebody asks
+/// (PROTOCOL, R-16), because a state that is kept makes the writes behind it dearer.
+package final class PublishedState<State: Sendable>: Sendable {
+    private struct Contents {
+        var snapshot: Snapshot<State>
+        /// Grows with each publication; a place does not, since a state may be replaced by another at the same one.
+        var version: UInt64 = 1
+        var owners = 0
+        var isFinished = false
+        var lastWaiter: UInt64 = 0
+        var waiters: [(id: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let contents: Mutex<Contents>
+    private let wanted = Atomic<Bool>(false)
+
+    package init(_ snapshot: Snapshot<State>) {
+        contents = Mutex(Contents(snapshot: snapshot))
+    }
+
+    /// The newest snapshot; it asks for a newer one.
+    package func current() -> Snapshot<State> {
+        want()
+        return contents.withLock { $0.snapshot }
+    }
+
+    /// Whether somebody has asked since the last publication.
+    package var isWanted: Bool { wanted.load(ordering: .relaxed) }
+
+    private func want() {
+        // A load first, so that many readers do not fight for the line.
+        if !wanted.load(ordering: .relaxed) { wanted.store(true, ordering: .relaxed) }
+    }
+
+    /// Shows a newer snapshot and wakes all who wait.
+    package func publish(_ snapshot: Snapshot<State>) {
+        wanted.store(false, ordering: .relaxed)
+        // The old snapshot is let go outside of the lock: it may be the last holder of much memory.
+        let (old, waiters) = contents.withLock { contents in
+            let old = contents.snapshot
+            contents.snapshot = snapshot
+            contents.version += 1
+            defer { contents.waiters = [] }
+            return (old, contents.waiters)
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+        withExtendedLifetime(old) {}
+    }
+
+    /// The newest snapshot and its version as soon as that differs from `version`; `nil` once the node has stopped and
+    /// there is none, and when the task is cancelled.
+    package func next(after version: UInt64) async -> (snapshot: Snapshot<State>, version: UInt64)? {
+        while !Task.isCancelled {
+            let (found, isFinished) = contents.withLock { contents in
+                (contents.version == version ? nil : (contents.snapshot, contents.version), contents.isFinished)
+            }
+            if let found { return found }
+            if isFinished { return nil }
+            want()
+            await wait(for: version)
+        }
+        return nil
+    }
+
+    private func wait(for version: UInt64) async {
+        let id = contents.withLock { contents in
+            contents.lastWaiter += 1
+            return contents.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                // A cancellation before this sees no waiter, and is seen here; one behind it finds the waiter.
+                let isOver = contents.withLock { contents in
+                    guard contents.version == version, !contents.isFinished, !Task.isCancelled else { return true }
+                    contents.waiters.append((id, continuation))
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = contents.withLock { contents in
+                contents.waiters.firstIndex { $0.id == id }.map { contents.waiters.remove(at: $0) }
+            }
+            waiter?.continuation.resume()
+        }
+    }
+
+    /// A node's state exists that will publish.
+    package func ownerBegan() { contents.withLock { $0.owners += 1 } }
+
+    /// It is gone; with the last one, whoever waits learns that nothing will come.
+    package func ownerEnded() {
+        let waiters = contents.withLock { contents in
+            contents.owners -= 1
+            guard contents.owners == 0 else {
+                return [] as [(id: UInt64, continuation: CheckedContinuation<Void, Never>)]
+            }
+            contents.isFinished = true
+            defer { contents.waiters = [] }
+            return contents.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+}

@@ -1,0 +1,111 @@
+/// What an application is: how an action becomes mutations, and how a mutation changes the state.
+///
+/// The primary runs ``mutate(_:_:)``; every node runs ``reduce(into:_:_:)`` over the same mutations in the same order
+/// and so has the same state. A reactor describes behaviour only: it is a value, or a final class, and the running
+/// state belongs to the node.
+///
+/// All six types are sent or kept, so they are `Codable`; one that is also ``WireCodable`` takes the fast path.
+public protocol Reactor: Sendable {
+    /// What a client asks for.
+    associatedtype Action: Codable & Sendable
+    /// What happened: the bridge between action and state, and the format of the log.
+    associatedtype Mutation: Codable & Sendable = Action
+    /// What is replicated. Prefer ``ReplicatedMap`` to `Dictionary` for anything large.
+    associatedtype State: Codable & Sendable
+    /// What the sender of an action learns once it is committed.
+    associatedtype Reply: Codable & Sendable = NoReply
+    /// What a client without a replica may ask about the state.
+    associatedtype Query: Codable & Sendable = NoQuery
+    /// The answer to a query.
+    associatedtype Answer: Codable & Sendable = NoReply
+
+    /// What ``mutate(_:_:)`` sees.
+    typealias Context = MutateContext<Self>
+
+    /// The state before the first entry. It must be the same on every node.
+    var initialState: State { get }
+
+    /// Decides what an action does, on the primary only and never twice for one action.
+    ///
+    /// It runs on the node's thread: it must not wait and should take microseconds. It may use what it likes (the
+    /// clock of the context, a random number, the reactor's own properties), because only the mutations are replicated.
+    /// It throws ``Rejection`` to refuse the action; any other error refuses it too, with the error's description. A
+    /// refused action is certainly without effect.
+    ///
+    /// Without an implementation the action itself is the mutation, if their types are the same and there is no reply.
+    func mutate(_ action: Action, _ context: Context) throws -> Effect<Self>
+
+    /// Applies a mutation to the state, on every node.
+    ///
+    /// It must be a function of its arguments: no clock, no randomness, no environment, and no walk over a `Set` or a
+    /// `Dictionary` whose order reaches the state. It must not trap, whatever the mutation: the trap would repeat on
+    /// every node and at every start. It may read the state as it goes; keep no copy of it.
+    static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext)
+
+    /// Answers a query from the published state; on the node's thread, for a client without a replica.
+    ///
+    /// An error refuses the query with its description.
+    static func answer(_ query: Query, in state: State) throws -> Answer
+
+    /// How actions are encoded: ``Coding/wire`` for a ``WireCodable`` type, else ``Coding/json``.
+    static var actionCoding: Coding<Action> { get }
+    /// How mutations are encoded, in the log and on the wire.
+    static var mutationCoding: Coding<Mutation> { get }
+    /// How states are encoded, in snapshots.
+    static var stateCoding: Coding<State> { get }
+    /// How replies are encoded.
+    static var replyCoding: Coding<Reply> { get }
+    /// How queries are encoded.
+    static var queryCoding: Coding<Query> { get }
+    /// How answers are encoded.
+    static var answerCoding: Coding<Answer> { get }
+}
+
+extension Reactor where Mutation == Action, Reply == NoReply {
+    /// Lets the action itself be the mutation.
+    public func mutate(_ action: Action, _ context: Context) throws -> Effect<Self> { .emit(action) }
+}
+
+extension Reactor where Query == NoQuery {
+    /// Never called: there is no query.
+    public static func answer(_ query: Query, in state: State) throws -> Answer {}
+}
+
+/// An action's refusal: it is certainly without effect, and its sender gets the reason.
+public struct Rejection: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Why, in words for the sender; what lies behind 1,024 bytes of UTF-8 is cut off.
+    public let reason: String
+    /// Refuses for this reason.
+    public init(_ reason: String) { self.reason = reason }
+    /// The reason.
+    public var description: String { reason }
+}
+
+/// The reply of a reactor whose actions have none.
+public struct NoReply: Codable, Hashable, Sendable, WireCodable {
+    /// The only value.
+    public init() {}
+    /// Writes nothing.
+    @inlinable
+    public func encode(into writer: inout ByteWriter) {}
+    /// Reads nothing.
+    @inlinable
+    public init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {}
+}
+
+/// The query of a reactor that answers none: there is no value of it.
+public enum NoQuery: Codable, Hashable, Sendable, WireCodable {
+    /// Always fails.
+    public init(from decoder: any Decoder) throws {
+        throw DecodingError.dataCorrupted(
+            DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "this reactor answers no queries"))
+    }
+    /// Never called.
+    public func encode(to encoder: any Encoder) {}
+    /// Never called.
+    public func encode(into writer: inout ByteWriter) {}
+    /// Always fails.
+    public init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        throw WireError(.unknownKind, at: reader.offset)
+    }
+}
