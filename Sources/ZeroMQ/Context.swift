@@ -32,8 +32,9 @@ internal import CZeroMQ
 
     /// Makes every operation on every socket of this context fail with ``ZMQError/Code/contextTerminated``.
     ///
-    /// Also ends a ``Poller/wait(timeout:)`` in progress. Returns at once, from any thread, any number of times. The
-    /// sockets stay open until their owners let go of them (`zmq_ctx_shutdown`).
+    /// Also ends a ``Poller/wait(timeout:)`` in progress. A socket in use may need a millisecond or two to notice, and
+    /// may hand out messages until then. Returns at once, from any thread, any number of times. The sockets stay open
+    /// until their owners let go of them (`zmq_ctx_shutdown`).
     public func shutdown() {
         // Fails only for a pointer that is no context.
         unsafe zmq_ctx_shutdown(pointer)

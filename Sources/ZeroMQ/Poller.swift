@@ -160,6 +160,6 @@ internal import CZeroMQ
 extension Duration {
     /// The time-out as `zmq_poll` takes it: rounded up, or a wait of half a millisecond would spin.
     fileprivate var pollTimeout: Int {
-        max(0, Int(min(count(of: .milliseconds(1)), Int64(Int32.max))))
+        Int(max(0, min(millisecondsRoundedUp, Int64(Int32.max))))
     }
 }

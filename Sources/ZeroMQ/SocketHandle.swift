@@ -76,6 +76,7 @@ internal import CZeroMQ
     // MARK: - Endpoints
 
     func bind(to endpoint: String) throws(ZMQError) {
+        try checkPort(of: endpoint, "bind")
         try complete("bind", endpoint: endpoint) { unsafe zmq_bind(pointer, endpoint) }
     }
 
@@ -84,11 +85,22 @@ internal import CZeroMQ
     }
 
     func connect(to endpoint: String) throws(ZMQError) {
+        try checkPort(of: endpoint, "connect")
         try complete("connect", endpoint: endpoint) { unsafe zmq_connect(pointer, endpoint) }
     }
 
     func disconnect(from endpoint: String) throws(ZMQError) {
         try complete("disconnect", endpoint: endpoint) { unsafe zmq_disconnect(pointer, endpoint) }
+    }
+
+    /// Refuses ports that libzmq would silently take for others: it reads 99999 as 34463, and 70x as 70.
+    private func checkPort(of endpoint: String, _ operation: String) throws(ZMQError) {
+        guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else { return }
+        let port = endpoint[endpoint.index(after: colon)...]
+        guard port != "*", UInt16(port) == nil else { return }
+        throw ZMQError(
+            .invalidArgument, operation: operation, endpoint: endpoint,
+            explanation: "the port is neither a number of 0 to 65535 nor *")
     }
 
     // MARK: - Messages

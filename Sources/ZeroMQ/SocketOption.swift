@@ -113,11 +113,11 @@ extension SocketOption where Value == Bool {
 // MARK: - Times
 
 extension SocketOption where Value == Duration {
-    private init(_ code: Int32, _ name: String, unit: Duration = .milliseconds(1), from least: Int64 = 0) {
+    private init(_ code: Int32, _ name: String, milliseconds unit: Int64 = 1, from least: Int64 = 0) {
         self.init(
             name: name, code: code, width: .int32, range: least...Int64(Int32.max),
-            encode: { .integer($0.count(of: unit)) },
-            decode: { if case .integer(let number) = $0 { unit * number } else { nil } })
+            encode: { .integer(($0.millisecondsRoundedUp + unit - 1) / unit) },
+            decode: { if case .integer(let number) = $0 { .milliseconds(unit) * number } else { nil } })
     }
 
     /// How long a new connection may take to agree on version, security and types (`ZMQ_HANDSHAKE_IVL`).
@@ -144,14 +144,14 @@ extension SocketOption where Value == Duration {
     ///
     /// The default is the system's, usually two hours. Counted in seconds, rounded up, at least 1.
     public static var tcpKeepAliveIdle: Self {
-        .init(ZMQ_TCP_KEEPALIVE_IDLE, "ZMQ_TCP_KEEPALIVE_IDLE", unit: .seconds(1), from: 1)
+        .init(ZMQ_TCP_KEEPALIVE_IDLE, "ZMQ_TCP_KEEPALIVE_IDLE", milliseconds: 1_000, from: 1)
     }
 
     /// How long TCP waits between probes (`ZMQ_TCP_KEEPALIVE_INTVL`).
     ///
     /// The default is the system's, usually 75 s. Counted in seconds, rounded up, at least 1.
     public static var tcpKeepAliveInterval: Self {
-        .init(ZMQ_TCP_KEEPALIVE_INTVL, "ZMQ_TCP_KEEPALIVE_INTVL", unit: .seconds(1), from: 1)
+        .init(ZMQ_TCP_KEEPALIVE_INTVL, "ZMQ_TCP_KEEPALIVE_INTVL", milliseconds: 1_000, from: 1)
     }
 
     /// How long TCP repeats what the peer does not acknowledge (`ZMQ_TCP_MAXRT`, `TCP_USER_TIMEOUT`).
@@ -180,10 +180,10 @@ extension SocketOption where Value == String {
 }
 
 extension Duration {
-    /// How many of `unit` (a whole number of milliseconds) it takes to last at least as long; saturating.
-    func count(of unit: Duration) -> Int64 {
-        guard self < .seconds(Int64.max / 1_000_000) else { return Int64.max }
-        let whole = Int64(self / unit)
-        return unit * whole < self ? whole + 1 : whole
+    /// The number of milliseconds that it takes to last at least as long; -1 for less than nothing.
+    var millisecondsRoundedUp: Int64 {
+        guard self >= .zero else { return -1 }
+        guard components.seconds < Int64.max / 2_000 else { return Int64.max / 2 }
+        return components.seconds * 1_000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
 }
