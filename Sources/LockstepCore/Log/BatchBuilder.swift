@@ -89,6 +89,19 @@ package struct BatchBuilder: Hashable, Sendable {
         return true
     }
 
+    /// Ends an item that was begun with no mutations, because they were counted only while they were written.
+    package mutating func endItem(_ start: ItemStart, mutationCount: Int, replyStart: Int) -> Bool {
+        let head = UInt64(mutationCount) << 2 | UInt64(ActionStatus.committed.rawValue)
+        guard head >= 0x80 else {
+            writer.bytes[start.offset] = UInt8(head)
+            return endItem(start, replyStart: replyStart)
+        }
+        var longer = ByteWriter()
+        longer.writeVarint(head)
+        writer.bytes.replaceSubrange(start.offset..<start.offset + 1, with: longer.bytes)
+        return endItem(start, replyStart: replyStart + longer.count - 1)
+    }
+
     /// Forgets an item that was begun.
     package mutating func takeBack(_ start: ItemStart) { writer.truncate(to: start.offset) }
 

