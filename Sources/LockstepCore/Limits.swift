@@ -36,6 +36,8 @@ package enum Limits {
     package static let concurrentJoins = 4
     /// Reads that wait at a node; more are answered `unavailable`.
     package static let waitingReads = 10_000
+    /// Answers other than RESULT that wait for a commit; a further one is dropped, and its asker repeats itself.
+    package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.
     package static let connections = 65_536
     package static let nameBytes = 64

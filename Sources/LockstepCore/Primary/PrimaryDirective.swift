@@ -32,7 +32,7 @@ package enum PrimaryDirective: Hashable, Sendable {
     case encodeSnapshot(SnapshotNumber)
     /// Write the encoded snapshot to the journal; then older entries may go.
     case saveSnapshot(SnapshotNumber)
-    /// No joiner and no journal needs this snapshot any more.
+    /// No joiner needs this snapshot any more; a save that is still under way has its own reference to the bytes.
     case dropSnapshot(SnapshotNumber)
     /// Something that an operator must see, at most once for each cause.
     case alarm(Alarm)

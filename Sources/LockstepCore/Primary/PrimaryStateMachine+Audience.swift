@@ -7,6 +7,7 @@ extension PrimaryStateMachine {
 
     /// Whether a peer knows of a history that this log does not have.
     func isAhead(_ known: KnownPosition) -> Bool {
+        guard !isAccepted(known) else { return false }
         if known.position.epoch == epoch, known.boot != .none, known.boot != configuration.boot { return true }
         switch joinLog.verdict(on: known) {
         case .known, .tooOld: return false
@@ -14,18 +15,25 @@ extension PrimaryStateMachine {
         }
     }
 
-    /// Raises the alarm once for each position that is reported; a replica's report also ends admission, unless an
-    /// operator accepted that loss.
+    /// Whether an operator accepted the loss of what this position had.
+    private func isAccepted(_ known: KnownPosition) -> Bool {
+        guard let accepted = configuration.lossAccepted else { return false }
+        return (known.position.epoch, known.position.sequence) <= (accepted.position.epoch, accepted.position.sequence)
+    }
+
+    /// Raises the alarm for a position higher than those reported before; a replica's report also ends admission,
+    /// unless an operator accepted that loss.
     mutating func audienceIsAhead(
         _ known: KnownPosition, by node: String, stopsAdmitting: Bool, into directives: inout [PrimaryDirective]
     ) {
-        if let accepted = configuration.lossAccepted,
-            (known.position.epoch, known.position.sequence) <= (accepted.position.epoch, accepted.position.sequence)
+        guard !isAccepted(known) else { return }
+        let stops = stopsAdmitting && phase == .admitting
+        if stops { phase = .behind }
+        if let before = alarmedBehind?.position, !stops,
+            (known.position.epoch, known.position.sequence) <= (before.epoch, before.sequence)
         {
             return
         }
-        if stopsAdmitting, phase == .admitting { phase = .behind }
-        guard alarmedBehind != known else { return }
         alarmedBehind = known
         directives.append(.alarm(.primaryBehind(own: committed, reported: known, by: node)))
     }
@@ -34,7 +42,7 @@ extension PrimaryStateMachine {
     package mutating func bulkReceived(
         _ frame: RawSpan, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
     ) {
-        guard phase != .created, phase != .opening, phase != .halted else { return }
+        guard isEpochOpen, phase != .halted else { return }
         let message: Message
         do {
             message = try Message.decode(frame, rule: .member(configuration.cluster.hash)).message
@@ -54,7 +62,7 @@ extension PrimaryStateMachine {
             case .frame(let frame, let connection): directives.append(.sendBulk(frame, to: connection))
             case .chunks(let snapshot, let indices, let connection):
                 directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
-            case .wantsSnapshot: isSnapshotWanted = true
+            case .wantsSnapshot: snapshotDue()
             case .audienceAhead(let known, let node):
                 audienceIsAhead(known, by: node, stopsAdmitting: true, into: &directives)
             case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
@@ -66,7 +74,9 @@ extension PrimaryStateMachine {
     // MARK: - Snapshots
 
     /// The driver saw that the journal has grown: the next mark takes a snapshot.
-    package mutating func snapshotDue() { isSnapshotWanted = true }
+    ///
+    /// One that is under way serves as well.
+    package mutating func snapshotDue() { if snapshot == .none { isSnapshotWanted = true } }
 
     /// A snapshot is encoded: joiners may have it, and the journal gets it.
     package mutating func snapshotEncoded(
@@ -92,7 +102,7 @@ extension PrimaryStateMachine {
     /// When ``ticked(now:wall:state:into:)`` is due.
     package var nextDeadline: Tick {
         guard phase != .created, phase != .halted else { return .never }
-        return min(nextBeacon, nextSweep, retryPersist, joins.nextDeadline, reads.nextDeadline)
+        return min(isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist, joins.nextDeadline, reads.nextDeadline)
     }
 
     /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.
@@ -104,11 +114,12 @@ extension PrimaryStateMachine {
             retryPersist = .never
             directives.append(.persist(inFlight))
         }
-        if now >= nextBeacon, phase != .opening {
+        if now >= nextBeacon, isEpochOpen {
             nextBeacon = now.advanced(byMilliseconds: 100)
             directives.append(.publish(stamp.frame(.beacon(beacon))))
         }
         if now >= nextSweep {
+            excuse(now - nextSweep)
             nextSweep = now.advanced(byMilliseconds: 1_000)
             sweep(now: now, wall: wall, state: state, into: &directives)
         }
@@ -127,34 +138,44 @@ extension PrimaryStateMachine {
             markDigest: committedMark?.digest ?? .none)
     }
 
+    /// Time in which this process did not run is nobody's silence: what was sent meanwhile is still to be read.
+    private mutating func excuse(_ pause: Int64) {
+        guard pause > Tick.milliseconds(1_000) else { return }
+        bindings = bindings.mapValues { binding in
+            var binding = binding
+            binding.lastHeard = Tick(rawValue: binding.lastHeard.rawValue + pause)
+            return binding
+        }
+    }
+
     /// Once a second: sessions that were silent too long, acknowledgements, peers that are gone, a last mark.
     private mutating func sweep(
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         peers = peers.filter { now - $0.value.lastHeard < Tick.milliseconds(30_000) }
-        guard phase == .admitting, !isDiskFull, !isSpaceLow else { return }
+        guard admits else { return }
         let expired = bindings.filter { session, binding in
             guard let standing = log.sessions.standing(of: session) else { return false }
             return now - binding.lastHeard > Self.nanoseconds(standing.timeToLive)
         }.keys.sorted()
         if !expired.isEmpty {
-            withOpenBatch(now: now, wall: wall) { _ = $0.append(.sessionExpire(expired)) }
-            for session in expired {
-                forget(session)
-                directives.append(.count(.sessionsExpired))
+            append(.sessionExpire(expired), now: now, wall: wall, state: state) { machine, _ in
+                for session in expired { machine.forget(session) }
             }
+            for _ in expired { directives.append(.count(.sessionsExpired)) }
         }
         let acknowledged = acknowledgements.sorted { $0.key < $1.key }.map {
             SessionAcknowledgement(session: $0.key, through: $0.value)
         }
         acknowledgements = [:]
         if !acknowledged.isEmpty {
-            withOpenBatch(now: now, wall: wall) { _ = $0.append(.sessionAck(acknowledged)) }
-            for item in acknowledged { _ = log.sessions.acknowledge(item.session, through: item.through) }
+            append(.sessionAck(acknowledged), now: now, wall: wall, state: state) { machine, _ in
+                for item in acknowledged { _ = machine.log.sessions.acknowledge(item.session, through: item.through) }
+            }
         }
         // The last writes before a rest get their mark too, or nobody would compare them.
         if isUnmarked, isMarkDue(now), inFlight.isEmpty {
-            seal(now: now, wall: wall, forcingMark: true, state: state, into: &directives)
+            seal(now: now, wall: wall, forcingMark: true, state: state)
         }
     }
 

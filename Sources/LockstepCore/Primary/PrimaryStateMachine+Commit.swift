@@ -6,10 +6,11 @@ extension PrimaryStateMachine {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         guard inFlight.isEmpty else { return }
-        seal(now: now, wall: wall, state: state, into: &directives)
+        seal(now: now, wall: wall, state: state)
         guard !sealed.isEmpty else { return }
         captureView(now: now, state: state)
         inFlight = sealed
+        inFlightMark = log.mark
         sealed = []
         directives.append(.persist(inFlight))
     }
@@ -30,7 +31,7 @@ extension PrimaryStateMachine {
         }
         committed = KnownPosition(position: last.position, boot: configuration.boot)
         committedTime = last.head.time
-        if let mark = log.mark, mark.sequence <= committed.position.sequence { committedMark = mark }
+        committedMark = inFlightMark
         if phase == .opening { phase = .admitting }
         state.publish(through: committed.position.sequence)
         if captured.sequence <= committed.position.sequence { view = captured }
@@ -64,7 +65,7 @@ extension PrimaryStateMachine {
         retryPersist = now.advanced(byMilliseconds: 250)
         guard !isDiskFull else { return }
         isDiskFull = true
-        directives.append(.alarm(.diskFull))
+        if !isSpaceLow { directives.append(.alarm(.diskFull)) }
     }
 
     /// The driver saw that less than the reserve is free, or that there is room again.
@@ -78,6 +79,8 @@ extension PrimaryStateMachine {
     // MARK: - Answers
 
     /// Keeps an answer until everything sequenced so far has committed; sends it at once if everything has.
+    ///
+    /// Above ``Limits/waitingAnswers`` it is dropped: whoever waits for it repeats what it asked.
     mutating func answer(
         _ message: Message, to connection: Connection, into directives: inout [PrimaryDirective]
     ) {
@@ -85,6 +88,8 @@ extension PrimaryStateMachine {
             directives.append(.send(stamp.frame(message), to: connection))
             return
         }
+        guard waitingMessages < Limits.waitingAnswers else { return }
+        waitingMessages += 1
         answers.append(PendingAnswer(sequence: head, content: .message(message, connection)))
     }
 
@@ -111,6 +116,7 @@ extension PrimaryStateMachine {
             answers.removeFirst()
             switch first.content {
             case .message(let message, let connection):
+                waitingMessages -= 1
                 directives.append(.send(stamp.frame(message), to: connection))
             case .results(let session, let numbers):
                 guard let connection = bindings[session]?.connection else { continue }

@@ -5,7 +5,7 @@ extension PrimaryStateMachine {
         into directives: inout [PrimaryDirective]
     ) {
         // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
-        guard phase != .created, phase != .opening, phase != .halted else { return }
+        guard isEpochOpen, phase != .halted else { return }
         let header: FrameHeader
         let message: Message
         do {
@@ -29,13 +29,22 @@ extension PrimaryStateMachine {
             return
         }
         peers[connection]?.lastHeard = now
+        if let session = message.session, session.sequence > committed.position.sequence,
+            log.sessions.standing(of: session) != nil
+        {
+            // Guessed: its OPEN is not committed, and every answer would show it.
+            directives.append(.count(.framesRefused))
+            return
+        }
         switch message {
-        case .open(let open): openReceived(open, from: connection, now: now, wall: wall, into: &directives)
+        case .open(let open):
+            openReceived(open, from: connection, now: now, wall: wall, state: state, into: &directives)
         case .resume(let resume): resumeReceived(resume, from: connection, now: now, into: &directives)
         case .submit(let submit):
             submitReceived(submit, frame, from: connection, now: now, wall: wall, state: state, into: &directives)
         case .keepAlive(let keepAlive): keepAliveReceived(keepAlive, from: connection, now: now, into: &directives)
-        case .close(let session): closeReceived(session, from: connection, now: now, wall: wall, into: &directives)
+        case .close(let session):
+            closeReceived(session, from: connection, now: now, wall: wall, state: state, into: &directives)
         case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
         case .query(let query): queryReceived(query, from: connection, into: &directives)
         case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
@@ -49,11 +58,25 @@ extension PrimaryStateMachine {
     private func refuseUnreadable(
         _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [PrimaryDirective]
     ) {
+        if error.problem == .wrongVersion, let nonce = Self.nonceOfHello(frame) {
+            let text = "this node speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
+            refuse(.wrongVersion, text, nonce: nonce, connection, into: &directives)
+            return
+        }
         guard error.problem == .wrongCluster,
             let (_, message) = try? Message.decode(frame, rule: .any), case .hello(let hello) = message
         else { return }
         let text = "this node belongs to cluster \(configuration.cluster); the peer names another"
         refuse(.wrongCluster, text, nonce: hello.nonce, connection, into: &directives)
+    }
+
+    /// The nonce, if the frame is a HELLO of any version: its kind and its nonce stand at the same places in all.
+    private static func nonceOfHello(_ frame: RawSpan) -> UInt64? {
+        var kind = ByteReader(offset: 5, end: frame.byteCount)
+        var nonce = ByteReader(offset: FrameHeader.byteCount, end: frame.byteCount)
+        // A frame that is too short for either is no HELLO.
+        guard let byte = try? kind.read(UInt8.self, from: frame), byte == MessageKind.hello.rawValue else { return nil }
+        return try? nonce.read(UInt64.self, from: frame)
     }
 
     func refuse(
@@ -80,6 +103,7 @@ extension PrimaryStateMachine {
             audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, into: &directives)
             if hello.role == .client {
                 let text = "the client has answers from \(hello.known.position), this log ends at \(committed.position)"
+                peers[connection] = nil
                 refuse(.primaryBehind, text, nonce: hello.nonce, connection, into: &directives)
                 return
             }
@@ -96,14 +120,15 @@ extension PrimaryStateMachine {
     }
 
     private mutating func openReceived(
-        _ open: Open, from connection: Connection, now: Tick, wall: LogTime, into directives: inout [PrimaryDirective]
+        _ open: Open, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
     ) {
         if let session = log.sessions.session(openedBy: open.client, nonce: open.nonce) {
             bindings[session.id] = Binding(connection: connection, lastHeard: now)
             answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
             return
         }
-        guard phase == .admitting, !isDiskFull, !isSpaceLow else {
+        guard admits else {
             let text = "the store does not open sessions now: \(admissionProblem)"
             refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
             return
@@ -119,9 +144,11 @@ extension PrimaryStateMachine {
             refuse(.sessionLimit, text, nonce: open.nonce, connection, into: &directives)
             return
         }
-        let sequence = withOpenBatch(now: now, wall: wall) { $0.append(.sessionOpen(granted)) }
-        let id = SessionID(epoch: epoch, sequence: sequence)
-        log.sessions.open(id, granted)
+        var id = SessionID.none
+        append(.sessionOpen(granted), now: now, wall: wall, state: state) { machine, sequence in
+            id = SessionID(epoch: machine.epoch, sequence: sequence)
+            machine.log.sessions.open(id, granted)
+        }
         bindings[id] = Binding(connection: connection, lastHeard: now)
         directives.append(.count(.sessionsOpened))
         guard let session = log.sessions[id] else { preconditionFailure("the session was just opened") }
@@ -147,30 +174,34 @@ extension PrimaryStateMachine {
         let resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
         directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
-        sendCommitted(of: resume.session, from: resume.ackedThrough + 1, to: connection, into: &directives)
+        // One who says that it has more than there is learns from RESUMED that the log does not.
+        guard resume.ackedThrough < standing.last else { return }
+        sendCommitted(
+            of: resume.session, resume.ackedThrough + 1...standing.last, to: connection, into: &directives)
     }
 
-    /// Sends the kept replies from a number on, as far as they have committed; the rest follows with its commit.
+    /// Sends the kept replies to these numbers, as far as they have committed; the rest follows with its commit.
     func sendCommitted(
-        of session: SessionID, from first: RequestNumber, to connection: Connection,
+        of session: SessionID, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
         into directives: inout [PrimaryDirective]
     ) {
-        guard let last = log.sessions.lastNumber(of: session, through: committed.position.sequence), first <= last
+        guard let last = log.sessions.lastNumber(of: session, through: committed.position.sequence),
+            numbers.lowerBound <= last
         else { return }
-        sendReplies(of: session, first...last, to: connection, into: &directives)
+        sendReplies(
+            of: session, numbers.lowerBound...min(last, numbers.upperBound), to: connection, into: &directives)
     }
 
     /// The session is not in the table: its end is in this log, or this log never had it.
-    func answerForMissing(
+    mutating func answerForMissing(
         _ session: SessionID, to connection: Connection, into directives: inout [PrimaryDirective]
     ) {
         guard isInLog(session) else {
             directives.append(.send(stamp.frame(.sessionUnknown(session)), to: connection))
             return
         }
-        // Its end may be sequenced and not yet committed; then this answer would show it too early.
-        guard head == committed.position.sequence else { return }
-        directives.append(.send(stamp.frame(.sessionExpired(session)), to: connection))
+        // Its end may be sequenced and not yet committed; sent at once, this answer would show it too early.
+        answer(.sessionExpired(session), to: connection, into: &directives)
     }
 
     /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
@@ -197,12 +228,11 @@ extension PrimaryStateMachine {
             return
         }
         bindings[keepAlive.session]?.lastHeard = now
-        guard keepAlive.ackedThrough > standing.ackedThrough, keepAlive.ackedThrough <= standing.last else { return }
-        acknowledgements[keepAlive.session] = keepAlive.ackedThrough
+        note(keepAlive.ackedThrough, of: keepAlive.session, standing)
     }
 
     private mutating func closeReceived(
-        _ id: SessionID, from connection: Connection, now: Tick, wall: LogTime,
+        _ id: SessionID, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
         into directives: inout [PrimaryDirective]
     ) {
         guard log.sessions.standing(of: id) != nil else {
@@ -214,9 +244,8 @@ extension PrimaryStateMachine {
             return
         }
         // Without room an end cannot be logged; the session then expires when there is room again.
-        guard phase == .admitting, !isDiskFull else { return }
-        withOpenBatch(now: now, wall: wall) { _ = $0.append(.sessionClose(id)) }
-        forget(id)
+        guard admits else { return }
+        append(.sessionClose(id), now: now, wall: wall, state: state) { machine, _ in machine.forget(id) }
         answer(.closed(id), to: connection, into: &directives)
     }
 
@@ -242,8 +271,8 @@ extension PrimaryStateMachine {
             }
             minimum = committed.position.sequence
         }
-        // An index alone needs no view: the asker waits for it in its own.
-        if read.isIndexOnly || minimum <= view.sequence {
+        // An index alone needs no view, only the commit: the asker waits for it in its own.
+        if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence) {
             var place = view
             if read.isIndexOnly { place.sequence = max(minimum, view.sequence) }
             let answer = stamp.readResult(
@@ -254,7 +283,7 @@ extension PrimaryStateMachine {
         }
     }
 
-    private func queryReceived(
+    private mutating func queryReceived(
         _ query: Query, from connection: Connection, into directives: inout [PrimaryDirective]
     ) {
         var status = QueryStatus.pending
@@ -268,11 +297,28 @@ extension PrimaryStateMachine {
                 return
             }
         } else {
-            guard head == committed.position.sequence || !isInLog(query.session) else { return }
             status = isInLog(query.session) ? .sessionEnded : .sessionUnknown
         }
-        let result = QueryResult(session: query.session, number: query.number, status: status)
-        directives.append(.send(stamp.frame(.queryResult(result)), to: connection))
+        let result = Message.queryResult(QueryResult(session: query.session, number: query.number, status: status))
+        if status == .sessionEnded {
+            answer(result, to: connection, into: &directives)
+        } else {
+            directives.append(.send(stamp.frame(result), to: connection))
+        }
+    }
+}
+
+extension Message {
+    /// The session that a client's message is about.
+    fileprivate var session: SessionID? {
+        switch self {
+        case .submit(let submit): submit.session
+        case .keepAlive(let keepAlive): keepAlive.session
+        case .resume(let resume): resume.session
+        case .query(let query): query.session
+        case .close(let session): session
+        default: nil
+        }
     }
 }
 

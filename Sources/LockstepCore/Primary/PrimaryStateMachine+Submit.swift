@@ -1,4 +1,9 @@
 extension PrimaryStateMachine {
+    /// Whether something new may be logged.
+    var admits: Bool {
+        phase == .admitting && !isDiskFull && !isSpaceLow && unpersistedBytes <= Limits.unpersistedBytes
+    }
+
     /// Why nothing is admitted, for a person.
     var admissionProblem: String {
         if isDiskFull || isSpaceLow { return "its disk is full" }
@@ -42,19 +47,17 @@ extension PrimaryStateMachine {
         if submit.first < expected {
             directives.append(.count(.duplicateActions))
             let through = min(last, standing.last)
-            if let committedLast = log.sessions.lastNumber(of: submit.session, through: committed.position.sequence),
-                submit.first <= min(through, committedLast)
-            {
-                sendReplies(
-                    of: submit.session, submit.first...min(through, committedLast), to: connection, into: &directives)
+            // What the owner acknowledged may still be kept, in a run with others; it is not sent again.
+            let first = max(submit.first, standing.ackedThrough + 1)
+            if first <= through {
+                sendCommitted(of: submit.session, first...through, to: connection, into: &directives)
             }
         }
         guard last >= expected else { return }
         if let reason = busyReason(submit, standing, last: last) {
-            directives.append(.count(.busyAnswers))
-            let busy = Busy(
-                session: submit.session, expected: expected, retryAfter: reason.retryAfter, reason: reason)
-            directives.append(.send(stamp.frame(.busy(busy)), to: connection))
+            // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
+            note(submit.ackedThrough, of: submit.session, standing)
+            sendBusy(reason, submit.session, expected: expected, to: connection, into: &directives)
             return
         }
         bindings[submit.session]?.outOfOrderSent = nil
@@ -62,7 +65,27 @@ extension PrimaryStateMachine {
         rest.first = expected
         rest.count = Int(last - expected) + 1
         rest.actions = starts..<submit.actions.upperBound
-        sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
+        let taken = sequence(rest, frame, now: now, wall: wall, state: state)
+        if let reason = taken.stopped {
+            sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
+        }
+    }
+
+    private func sendBusy(
+        _ reason: BusyReason, _ session: SessionID, expected: RequestNumber, to connection: Connection,
+        into directives: inout [PrimaryDirective]
+    ) {
+        directives.append(.count(.busyAnswers))
+        let busy = Busy(session: session, expected: expected, retryAfter: reason.retryAfter, reason: reason)
+        directives.append(.send(stamp.frame(.busy(busy)), to: connection))
+    }
+
+    /// Notes what a session's owner says that it has, for the next `sessionAck`.
+    mutating func note(_ number: RequestNumber, of session: SessionID, _ standing: SessionTable.Standing) {
+        guard number > max(standing.ackedThrough, acknowledgements[session] ?? 0), number <= standing.last else {
+            return
+        }
+        acknowledgements[session] = number
     }
 
     /// Checks that the actions fill the frame and none is too large; returns where those above `last` begin.
@@ -88,8 +111,7 @@ extension PrimaryStateMachine {
         _ submit: Submit, _ standing: SessionTable.Standing, last: RequestNumber
     ) -> BusyReason? {
         guard phase == .admitting else { return .notAdmitting }
-        guard !isDiskFull, !isSpaceLow else { return .diskFull }
-        guard unpersistedBytes <= Limits.unpersistedBytes else { return .overloaded }
+        guard admits else { return isDiskFull || isSpaceLow ? .diskFull : .overloaded }
         let ackedThrough = max(standing.ackedThrough, submit.ackedThrough)
         // The bytes of what is acknowledged by this very frame still count: the next frame sees them gone.
         guard last - ackedThrough <= UInt64(standing.windowNumbers),
@@ -99,10 +121,12 @@ extension PrimaryStateMachine {
     }
 
     /// Performs the actions into batches; each run of them is one record of the batch and one kept run.
+    ///
+    /// A reactor may write far more than it was sent, so the bounds are looked at again behind each full batch. Returns
+    /// the number to go on with, and why it stopped there if actions are left.
     private mutating func sequence(
-        _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
+        _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState
+    ) -> (next: RequestNumber, stopped: BusyReason?) {
         var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
         var number = submit.first
         var left = submit.count
@@ -128,8 +152,15 @@ extension PrimaryStateMachine {
             answerLater(submit.session, numbers: number...number + UInt64(done) - 1)
             number += UInt64(done)
             left -= done
-            if isFull { seal(now: now, wall: wall, state: state, into: &directives) }
+            guard isFull else { continue }
+            seal(now: now, wall: wall, state: state)
+            if left > 0, let standing = log.sessions.standing(of: submit.session),
+                let reason = busyReason(submit, standing, last: number)
+            {
+                return (number, reason)
+            }
         }
+        return (number, nil)
     }
 
     /// Keeps the replies of the run that was just written.

@@ -30,6 +30,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     package internal(set) var committed: KnownPosition
     package internal(set) var committedTime: LogTime
     package internal(set) var committedMark: LogState.Mark?
+    /// The newest mark at or below the end of ``inFlight``.
+    var inFlightMark: LogState.Mark?
     var window: ResendWindow
     var clock: LogClock
     var generator: SplitMix64
@@ -42,6 +44,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var inFlight: [SealedBatch] = []
     var sealedBytes = 0
     var answers: Deque<PendingAnswer> = []
+    /// How many of ``answers`` are messages; those to numbers are bounded by what is not persisted.
+    var waitingMessages = 0
 
     var peers: [Connection: Peer] = [:]
     var bindings: [SessionID: Binding] = [:]
@@ -143,6 +147,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         precondition(phase == .created, "a machine starts once")
         phase = .opening
         lastMark = now
+        nextSweep = now.advanced(byMilliseconds: 1_000)
         state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
         state.publish(through: committed.position.sequence)
         let entry = Entry.epochOpen(
@@ -159,8 +164,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         guard phase != .created, phase != .halted else { return }
-        if isSnapshotWanted, snapshot == .none, phase != .opening, inFlight.isEmpty {
-            seal(now: now, wall: wall, forcingMark: true, state: state, into: &directives)
+        if isSnapshotWanted, snapshot == .none, isEpochOpen, inFlight.isEmpty {
+            takeSnapshot(now: now, wall: wall, state: state, into: &directives)
         }
         handOver(now: now, wall: wall, state: state, into: &directives)
         refreshView(now: now, state: state)
@@ -172,6 +177,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         guard phase != .halted else { return }
         phase = .stopping
     }
+
+    /// Whether the epoch's `epochOpen` is durable; before, nothing may be said in it.
+    var isEpochOpen: Bool { committed.position.epoch == epoch }
 
     /// Nothing waits for the journal.
     package var isDrained: Bool { phase == .halted || (inFlight.isEmpty && sealed.isEmpty && (open?.isEmpty ?? true)) }
@@ -206,13 +214,21 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         return result
     }
 
+    /// Appends an entry of its own, which `change` brings into the tables; one that fills the batch ends it.
+    @discardableResult
+    mutating func append(
+        _ entry: Entry, now: Tick, wall: LogTime, state: any ReplicatedState,
+        _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
+    ) -> SequenceNumber {
+        let (sequence, isFull) = withOpenBatch(now: now, wall: wall) { ($0.append(entry), $0.isFull) }
+        change(&self, sequence)
+        if isFull { seal(now: now, wall: wall, state: state) }
+        return sequence
+    }
+
     /// Seals the open batch, if it has entries or a mark is forced; a mark that is due becomes its last entry.
-    mutating func seal(
-        now: Tick, wall: LogTime, forcingMark: Bool = false, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
-        let takesSnapshot = isSnapshotWanted && snapshot == .none && phase != .opening
-        let isMarked = forcingMark || takesSnapshot || isMarkDue(now)
+    mutating func seal(now: Tick, wall: LogTime, forcingMark: Bool = false, state: any ReplicatedState) {
+        let isMarked = forcingMark || isMarkDue(now)
         if forcingMark { withOpenBatch(now: now, wall: wall) { _ in } }
         guard var batch = open.take(), forcingMark || !batch.isEmpty else { return }
         var mark: LogState.Mark?
@@ -228,9 +244,18 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         log.finish(head: head, hash: result.hash)
         sealed.append(result)
         sealedBytes += result.bytes.count
-        guard let mark else { return }
-        log.mark = mark
-        guard takesSnapshot else { return }
+        if let mark { log.mark = mark }
+    }
+
+    /// Ends a batch with a mark and has the state there captured.
+    ///
+    /// Only at the end of a turn: the driver takes the image when it runs the directives, and a batch that fills in the
+    /// middle of a SUBMIT is followed by more actions before that.
+    private mutating func takeSnapshot(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        seal(now: now, wall: wall, forcingMark: true, state: state)
+        guard let mark = log.mark else { preconditionFailure("the batch was sealed with a mark") }
         isSnapshotWanted = false
         snapshot = .captured(nextSnapshot, at: mark.sequence)
         directives.append(.captureSnapshot(nextSnapshot, log: log, digest: mark.digest))

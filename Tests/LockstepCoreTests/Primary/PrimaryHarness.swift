@@ -1,0 +1,213 @@
+import LockstepCore
+
+/// A primary's machine with a journal, a clock and peers that are only lists: what the machine says is decoded and kept.
+final class PrimaryHarness {
+    /// A message that left the machine, with its frame, into which its ranges point.
+    struct Sent {
+        var message: Message
+        var frame: [UInt8]
+        var connection: Connection
+    }
+
+    /// An answer as a client sees it.
+    struct Answer: Equatable {
+        var session: SessionID
+        var number: RequestNumber
+        var sequence: SequenceNumber
+        var status: ActionStatus
+        var reply: [UInt8]
+    }
+
+    static let cluster = ClusterID(rawValue: 0xC0FFEE << 64 | 7)
+    static let storeName = "counters"
+    static let store = StoreID(cluster: cluster, name: storeName)
+    static let channel = Channel(rawValue: 3)
+    static let begin = LogTime(rawValue: 1_800_000_000_000_000)
+
+    var machine: PrimaryStateMachine
+    let state: CountingState
+    var now: Tick
+    var wall: LogTime
+    /// Everything that became durable, over all boots.
+    var durable: [SealedBatch]
+    /// What the machine last gave to the journal, until it is told the outcome.
+    var atJournal: [SealedBatch] = []
+    /// The log and the digest as they were when ``atJournal`` was handed over.
+    var handedOver: (log: LogState, digest: Digest)?
+
+    var sent: [Sent] = []
+    var bulk: [Sent] = []
+    var published: [Sent] = []
+    var committed: [SealedBatch] = []
+    var alarms: [Alarm] = []
+    var halts: [HaltReason] = []
+    var counts: [ProtocolCounter: Int] = [:]
+    /// Captured images with what they were captured with, by number.
+    var images: [SnapshotNumber: (state: [UInt8], log: LogState, digest: Digest)] = [:]
+    var encoding: [SnapshotNumber] = []
+    var saved: [SnapshotNumber] = []
+    var dropped: [SnapshotNumber] = []
+    var chunks: [(snapshot: SnapshotNumber, indices: Range<Int>)] = []
+    /// Everything that was done, by name, in the order of the directives.
+    var order: [String] = []
+
+    init(
+        durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
+        now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin
+    ) {
+        self.durable = durable
+        self.now = now
+        self.wall = wall
+        state = CountingState()
+        var log = LogState(store: Self.store)
+        var window = ResendWindow()
+        for batch in durable {
+            do { _ = try log.apply(batch, to: state) } catch { preconditionFailure("recovery failed: \(error)") }
+            window.append(batch)
+        }
+        machine = PrimaryStateMachine(
+            configuration: PrimaryConfiguration(
+                cluster: Self.cluster, node: "p1", incarnation: Incarnation(rawValue: 11),
+                boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: false,
+                publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
+                lossAccepted: lossAccepted),
+            recovered: log, window: window, highestEpoch: log.position.epoch, wall: wall, now: now)
+    }
+
+    /// A primary whose `epochOpen` is durable.
+    static func open(durable: [SealedBatch] = [], boot: UInt128 = 1) -> PrimaryHarness {
+        let harness = PrimaryHarness(durable: durable, boot: boot)
+        harness.start()
+        harness.persist()
+        harness.forget()
+        return harness
+    }
+
+    // MARK: - Events
+
+    func run(_ body: (inout PrimaryStateMachine, inout [PrimaryDirective]) -> Void) {
+        var directives: [PrimaryDirective] = []
+        body(&machine, &directives)
+        for directive in directives { execute(directive) }
+        machine.checkInvariants()
+    }
+
+    func start() { run { $0.start(now: now, wall: wall, state: state, into: &$1) } }
+
+    func turn() { run { $0.turnEnded(now: now, wall: wall, state: state, into: &$1) } }
+
+    /// What is at the journal becomes durable.
+    func persist() {
+        durable += atJournal
+        atJournal = []
+        run { $0.persisted(now: now, wall: wall, state: state, into: &$1) }
+    }
+
+    /// Ends the turn, and everything that was sequenced becomes durable.
+    func commit() {
+        repeat {
+            turn()
+            if machine.isPersisting { persist() }
+        } while !machine.isDrained
+        turn()
+    }
+
+    func fail(isDiskFull: Bool) {
+        if !isDiskFull { atJournal = [] }
+        run { $0.persistFailed(isDiskFull: isDiskFull, reason: "input/output error", now: now, into: &$1) }
+    }
+
+    func advance(milliseconds: Int64) {
+        now = now.advanced(byMilliseconds: milliseconds)
+        wall = LogTime(rawValue: wall.rawValue + milliseconds * 1_000)
+    }
+
+    func tick() { run { $0.ticked(now: now, wall: wall, state: state, into: &$1) } }
+
+    /// Lets time pass, with a tick whenever the machine asked for one.
+    func pass(milliseconds: Int64) {
+        let end = now.advanced(byMilliseconds: milliseconds)
+        while machine.nextDeadline <= end {
+            let step = max(0, machine.nextDeadline - now)
+            now = Tick(rawValue: now.rawValue + step)
+            wall = LogTime(rawValue: wall.rawValue + step / 1_000)
+            tick()
+        }
+        wall = LogTime(rawValue: wall.rawValue + (end - now) / 1_000)
+        now = end
+    }
+
+    func receive(_ frame: [UInt8], from connection: Connection) {
+        withBytes(of: frame) { span in
+            var directives: [PrimaryDirective] = []
+            machine.received(span, from: connection, now: now, wall: wall, state: state, into: &directives)
+            for directive in directives { execute(directive) }
+        }
+        machine.checkInvariants()
+    }
+
+    func receiveBulk(_ frame: [UInt8], from connection: Connection) {
+        withBytes(of: frame) { span in
+            var directives: [PrimaryDirective] = []
+            machine.bulkReceived(span, from: connection, now: now, into: &directives)
+            for directive in directives { execute(directive) }
+        }
+        machine.checkInvariants()
+    }
+
+    // MARK: - Directives
+
+    private func decode(_ frame: [UInt8], _ connection: Connection) -> Sent {
+        let message: Message
+        do {
+            message = try withBytes(of: frame) { (span) throws(WireError) in
+                let decoded = try Message.decode(span, rule: .member(Self.cluster.hash))
+                precondition(decoded.header.epoch == machine.epoch, "a frame carries the epoch")
+                return decoded.message
+            }
+        } catch {
+            preconditionFailure("the machine made a frame that cannot be read: \(error)")
+        }
+        return Sent(message: message, frame: frame, connection: connection)
+    }
+
+    private func execute(_ directive: PrimaryDirective) {
+        switch directive {
+        case .send(let frame, let connection):
+            sent.append(decode(frame, connection))
+            order.append("send \(sent[sent.count - 1].message.kind)")
+        case .sendBulk(let frame, let connection): bulk.append(decode(frame, connection))
+        case .sendChunks(let snapshot, let indices, _): chunks.append((snapshot, indices))
+        case .publish(let frame):
+            published.append(decode(frame, .local))
+            order.append("publish \(published[published.count - 1].message.kind)")
+        case .persist(let batches):
+            if atJournal.isEmpty {
+                handedOver = (machine.log, state.digest)
+            } else {
+                precondition(atJournal == batches, "a full disk's batches are tried again unchanged")
+            }
+            precondition(!batches.isEmpty, "nothing to write")
+            atJournal = batches
+            order.append("persist")
+        case .committed(let batches):
+            committed += batches
+            order.append("committed")
+        case .captureSnapshot(let number, let log, let digest):
+            do { images[number] = (try state.image().encoded(), log, digest) } catch {
+                preconditionFailure("the image cannot be encoded: \(error)")
+            }
+        case .encodeSnapshot(let number): encoding.append(number)
+        case .saveSnapshot(let number): saved.append(number)
+        case .dropSnapshot(let number): dropped.append(number)
+        case .alarm(let alarm): alarms.append(alarm)
+        case .halt(let reason): halts.append(reason)
+        case .count(let counter): counts[counter, default: 0] += 1
+        }
+    }
+
+    /// Forgets what was sent and done so far.
+    func forget() {
+        (sent, bulk, published, committed, alarms, order, counts) = ([], [], [], [], [], [], [:])
+    }
+}
