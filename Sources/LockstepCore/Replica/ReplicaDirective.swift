@@ -8,10 +8,14 @@ package enum ReplicaDirective: Hashable, Sendable {
     case sendBulk([UInt8])
     /// These batches were applied: journal them, tell local observers and feeds.
     case applied([SealedBatch])
-    /// Decode this snapshot's state elsewhere; answer with `snapshotPrepared` or `snapshotRefused`.
-    case prepare(SnapshotContent.StateBytes)
-    /// A snapshot replaced everything: a journal starts anew from it, feeds begin behind it.
-    case installed(LogState, digest: Digest)
+    /// Decode this snapshot's state elsewhere; answer with `snapshotPrepared` or `snapshotRefused` and this ticket.
+    case prepare(PrepareTicket, SnapshotContent.StateBytes)
+    /// A snapshot replaced everything; the state is in place. A journal starts anew from `encoded`, which is a whole
+    /// ``SnapshotContent`` (empty if the replica has no journal), feeds begin behind it.
+    case installed(LogState, digest: Digest, encoded: [UInt8])
+    /// What the replica had belonged to a volatile primary that is gone: state and log are at their beginning, feeds
+    /// end. A journal keeps what it has until ``installed(_:digest:encoded:)`` replaces it (PROTOCOL, R-43).
+    case discarded
     /// The replica's phase changed; local readers and status show it.
     case phaseChanged(ReplicaPhase)
     /// Send a frame to a peer of this node's own ingress socket.
@@ -29,6 +33,9 @@ package enum ReplicaDirective: Hashable, Sendable {
     case halt(HaltReason)
     case count(ProtocolCounter)
 }
+
+/// Names one decoding of a snapshot's state, so that the end of an older one is recognised.
+package typealias PrepareTicket = UInt64
 
 /// How far a replica is (PROTOCOL, section 8).
 package enum ReplicaPhase: Hashable, Sendable {

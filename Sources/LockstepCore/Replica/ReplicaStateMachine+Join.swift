@@ -1,0 +1,192 @@
+// The way from a WELCOME to following the stream (PROTOCOL, R-31, R-42, R-43).
+extension ReplicaStateMachine {
+    /// The node's client machine got a WELCOME from `endpoint`, for the first time or again.
+    package mutating func welcomed(
+        _ welcome: Welcome, endpoint: String, now: Tick, state: any ReplicatedState,
+        into directives: inout [ReplicaDirective]
+    ) {
+        guard phase != .halted else { return }
+        guard welcome.role == .primary, adopt(welcome) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        primaryEndpoint = endpoint
+        let previous = publisher
+        let new = Publisher(
+            boot: welcome.boot, incarnation: welcome.incarnation, isVolatile: welcome.isVolatile,
+            epoch: welcome.commit.epoch, publishEndpoint: welcome.publishEndpoint, bulkEndpoint: welcome.bulkEndpoint)
+        publisher = new
+        // A durable primary, or one that this process never met before, is no reason to throw anything away: then the
+        // plan says AHEAD or DIVERGED, and an operator decides.
+        if let previous, previous.isVolatile, new.isVolatile, previous.incarnation != new.incarnation {
+            discard(state: state, now: now, into: &directives)
+        } else if new.epoch < highestEpoch {
+            becomeAhead(of: KnownPosition(position: welcome.commit, boot: welcome.boot), now: now, into: &directives)
+            return
+        }
+        highestEpoch = max(highestEpoch, new.epoch)
+        let isSame = previous == new
+        guard !isSame || (stage == .idle && phase != .ahead) else { return }
+        pending = nil
+        target = .zero
+        syncAttempts = 0
+        directives.append(.connectBulk(endpoint: new.bulkEndpoint))
+        subscribe(now: now, into: &directives)
+        finish(now: now, state: state, into: &directives)
+    }
+
+    /// Takes over what a WELCOME tells of the store; false if it is another cluster's or another store's.
+    private mutating func adopt(_ welcome: Welcome) -> Bool {
+        guard cluster == nil || cluster == welcome.cluster,
+            welcome.store == StoreID(cluster: welcome.cluster, name: configuration.storeName),
+            log.store == .none || log.store == welcome.store,
+            !welcome.publishEndpoint.isEmpty, !welcome.bulkEndpoint.isEmpty, welcome.channel != .none,
+            welcome.commit.epoch > .zero
+        else { return false }
+        cluster = welcome.cluster
+        channel = welcome.channel
+        if log.store == .none { log = LogState(store: welcome.store) }
+        return true
+    }
+
+    /// The connection to the primary's ingress is lost; a stream that is being followed goes on as long as it speaks.
+    package mutating func linkLost(now: Tick, into directives: inout [ReplicaDirective]) {
+        switch stage {
+        case .idle, .following, .preparing: return
+        case .subscribing, .syncing, .waiting, .fetching:
+            stage = .idle
+            if phase == .joining { setPhase(.connecting, into: &directives) }
+        }
+    }
+
+    /// Goes back to the beginning: the primary's memory, to which all this belonged, is gone.
+    private mutating func discard(
+        state: any ReplicatedState, now: Tick, into directives: inout [ReplicaDirective]
+    ) {
+        stop()
+        // What was wrong, or ahead, is gone with the rest.
+        setPhase(.connecting, into: &directives)
+        log = LogState(store: log.store)
+        window.removeAll()
+        highestEpoch = .zero
+        healedAt = nil
+        encoding = nil
+        // The journal keeps its old batches until a snapshot replaces them, so nothing may be appended before.
+        mustInstall = true
+        state.reset()
+        directives.append(.discarded)
+        showView(now: now, state: state)
+        dropSnapshots(into: &directives)
+    }
+
+    /// Opens a new subscription; whatever was under way begins again behind its first frame.
+    mutating func subscribe(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard let publisher, let channel else { preconditionFailure("no stream is known before a WELCOME") }
+        directives.append(
+            .subscribe(endpoint: publisher.publishEndpoint, prefix: FrameHeader.subscriptionPrefix(channel)))
+        stage = .subscribing(deadline: now.advanced(byMilliseconds: ReplicaTiming.firstFrame + jitter(500)))
+        repair = .none
+        mustDrain = false
+        floor = log.position.sequence
+        lastHeard = now
+        setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
+    }
+
+    /// Asks the publisher how to go on from here.
+    mutating func sync(now: Tick, into directives: inout [ReplicaDirective]) {
+        let nonce = generator.next()
+        stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: ReplicaTiming.plan + jitter(100)))
+        repair = .none
+        mustDrain = false
+        let sync = Sync(
+            nonce: nonce, store: log.store, node: configuration.node, have: known, firstFrame: firstFrame,
+            wantsSnapshot: mustInstall)
+        directives.append(.sendBulk(stamp.frame(.sync(sync))))
+        setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
+    }
+
+    /// The plan did not come; every third time the socket is doubted.
+    mutating func syncAgain(now: Tick, into directives: inout [ReplicaDirective]) {
+        syncAttempts += 1
+        if syncAttempts.isMultiple(of: 3) { reconnectBulk(into: &directives) }
+        sync(now: now, into: &directives)
+    }
+
+    mutating func reconnectBulk(into directives: inout [ReplicaDirective]) {
+        guard let publisher else { return }
+        directives.append(.connectBulk(endpoint: publisher.bulkEndpoint))
+        directives.append(.count(.reconnects))
+    }
+
+    /// Lets `milliseconds` and a little more pass before the next SYNC.
+    mutating func wait(_ milliseconds: Int64, now: Tick) {
+        stage = .waiting(until: now.advanced(byMilliseconds: milliseconds + jitter(UInt64(milliseconds / 4))))
+    }
+
+    /// Something contradicts what this replica has. A frame alone proves nothing: the publisher is asked by SYNC,
+    /// which also tells it where this replica is, and its answer decides. At most once a second.
+    mutating func doubt(now: Tick, into directives: inout [ReplicaDirective]) {
+        directives.append(.count(.staleFrames))
+        guard stage == .following, now >= nextDoubt else { return }
+        nextDoubt = now.advanced(byMilliseconds: ReplicaTiming.doubt)
+        sync(now: now, into: &directives)
+    }
+
+    mutating func planReceived(
+        _ plan: SyncPlan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+    ) {
+        guard case .syncing(plan.nonce, _) = stage else {
+            directives.append(.count(.staleFrames))
+            return
+        }
+        syncAttempts = 0
+        switch plan.decision {
+        case .tail:
+            // Something that is to be replaced cannot be continued; a peer that says so did not read the question.
+            guard !mustInstall, plan.commit.sequence >= log.position.sequence else {
+                wait(ReplicaTiming.retry, now: now)
+                return
+            }
+            // Whatever claimed more than the publisher has is forgotten; the stream shows what came since.
+            target = plan.commit.sequence
+            floor = min(floor, plan.commit.sequence)
+            fetch = nil
+            directives.append(.count(.joins))
+            follow(now: now, state: state, into: &directives)
+        case .snapshot(let info):
+            target = plan.commit.sequence
+            fetchSnapshot(info, now: now, into: &directives)
+        case .diverged, .ahead:
+            becomeAhead(of: KnownPosition(position: plan.commit, boot: plan.boot), now: now, into: &directives)
+        case .busy(let retryAfter):
+            wait(min(max(Int64(retryAfter) / 1_000, 10), 10_000), now: now)
+        }
+    }
+
+    /// The publisher does not have this replica's history: it keeps what it has and follows nobody.
+    mutating func becomeAhead(
+        of primary: KnownPosition, now: Tick, into directives: inout [ReplicaDirective]
+    ) {
+        stop()
+        directives.append(.alarm(.ahead(own: known, primary: primary)))
+        guard phase == .quarantined else {
+            setPhase(.ahead, into: &directives)
+            return
+        }
+        // A state that is wrong must not be served, so it stays in quarantine and asks again.
+        wait(ReplicaTiming.retry * 10, now: now)
+    }
+
+    /// Applies the stream from here on.
+    mutating func follow(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+        stage = .following
+        repair = .none
+        repairAttempts = 0
+        repairedBytes = 0
+        isPulling = false
+        setPhase(.catchingUp, into: &directives)
+        drain(now: now, state: state, into: &directives)
+        // What the plan promised is asked for without delay; nobody else lost the same.
+        if stage == .following, !mustDrain, wanted != nil { ask(now: now, into: &directives) }
+    }
+}

@@ -1,0 +1,158 @@
+// Holes of the stream, filled over the bulk link (PROTOCOL, R-33, R-36; M22).
+extension ReplicaStateMachine {
+    /// What one REPAIR may hold: it is applied within one event.
+    private static let replyBytes: UInt32 = 256 << 10
+    /// A hole of more than this is filled by pulling until the head is near (B.6).
+    private static let pullBytes = 8 << 20
+
+    /// A frame came in on the bulk socket that this replica opened.
+    package mutating func bulkReceived(
+        _ frame: RawSpan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+    ) {
+        guard phase != .halted, stage != .idle, let publisher else { return }
+        do throws(WireError) {
+            let (header, message) = try Message.decode(frame, rule: clusterRule)
+            guard header.channel == channel else { throw WireError(.wrongCluster, at: 2) }
+            // Another boot behind the same address: what it says is for a question that its WELCOME will bring.
+            guard header.epoch == publisher.epoch else {
+                directives.append(.count(.staleFrames))
+                return
+            }
+            switch message {
+            case .syncPlan(let plan): planReceived(plan, now: now, state: state, into: &directives)
+            case .chunk(let chunk): chunkReceived(chunk, frame, now: now, into: &directives)
+            case .repair(let repair): try repairReceived(repair, frame, now: now, state: state, into: &directives)
+            case .resync:
+                // The server does not know this connection's reservation, or the snapshot is gone.
+                if stage == .fetching { sync(now: now, into: &directives) }
+            case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
+                .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
+                .queryResult, .sync, .chunkRequest, .repairRequest, .batch, .beacon, .adminRequest, .adminResponse:
+                throw WireError(.unknownKind, at: 5)
+            }
+        } catch {
+            directives.append(.count(.framesRefused))
+        }
+        finish(now: now, state: state, into: &directives)
+    }
+
+    /// Through where batches are known to exist that neither the log nor the buffer has; nil if there is no hole.
+    var wanted: SequenceNumber? {
+        if let first = buffer.first {
+            let before = SequenceNumber(rawValue: first.head.first.rawValue - 1)
+            if before > log.position.sequence { return before }
+            return first.bytes == nil ? first.head.last : nil
+        }
+        return target > log.position.sequence ? target : nil
+    }
+
+    /// Begins a repair after its delay if there is a hole and none is under way.
+    mutating func scheduleRepair(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard stage == .following else { return }
+        guard wanted != nil else {
+            // Late frames have closed the hole.
+            if case .scheduled = repair { repair = .none }
+            return
+        }
+        guard repair == .none else { return }
+        directives.append(.count(.gaps))
+        repairAttempts = 0
+        repairedBytes = 0
+        repairsBegun.append(now)
+        repairsBegun.removeAll { now - $0 > Tick.milliseconds(ReplicaTiming.repairMemory) }
+        if repairsBegun.count > ReplicaTiming.repairsBeforePulling {
+            repairsBegun.removeFirst(repairsBegun.count - ReplicaTiming.repairsBeforePulling)
+            isPulling = true
+        }
+        if isPulling {
+            ask(now: now, into: &directives)
+        } else if buffer.isEmpty {
+            repair = .scheduled(now.advanced(byMilliseconds: ReplicaTiming.repairSilence))
+        } else {
+            repair = .scheduled(now.advanced(byMilliseconds: jitter(ReplicaTiming.repairJitter)))
+        }
+    }
+
+    /// The delay is over; if only a beacon showed the hole, the stream must have been silent that long.
+    mutating func repairDue(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard wanted != nil else {
+            repair = .none
+            return
+        }
+        let silentSince = lastBatch.advanced(byMilliseconds: ReplicaTiming.repairSilence)
+        if buffer.isEmpty, now < silentSince {
+            repair = .scheduled(silentSince)
+        } else {
+            ask(now: now, into: &directives)
+        }
+    }
+
+    /// Asks for what is wanted; the request before, if there is one, is void.
+    mutating func ask(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard let wanted else { preconditionFailure("nothing is wanted") }
+        let nonce = generator.next()
+        let patience = ReplicaTiming.repair << min(Int64(repairAttempts), 3)
+        repair = .asked(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(50)))
+        repairAttempts += 1
+        let through = isPulling ? SequenceNumber(rawValue: UInt64(Int64.max)) : wanted
+        let request = RepairRequest(
+            nonce: nonce, after: log.position, through: through, largestReply: Self.replyBytes)
+        directives.append(.count(.repairs))
+        directives.append(.sendBulk(stamp.frame(.repairRequest(request))))
+    }
+
+    /// The answer did not come; after some tries the socket is doubted, and the place of this log as well.
+    mutating func repairOverdue(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard wanted != nil else {
+            repair = .none
+            return
+        }
+        guard repairAttempts < 5 else {
+            reconnectBulk(into: &directives)
+            sync(now: now, into: &directives)
+            return
+        }
+        ask(now: now, into: &directives)
+    }
+
+    private mutating func repairReceived(
+        _ answer: Repair, _ frame: RawSpan, now: Tick, state: any ReplicatedState,
+        into directives: inout [ReplicaDirective]
+    ) throws(WireError) {
+        guard case .asked(answer.nonce, _) = repair, stage == .following, let publisher else {
+            directives.append(.count(.staleFrames))
+            return
+        }
+        guard answer.status == .batches else {
+            // No longer held, or this log's place is not on the server's chain: the plan tells.
+            wait(ReplicaTiming.unavailable, now: now)
+            repair = .none
+            setPhase(.joining, into: &directives)
+            return
+        }
+        let before = log.position.sequence
+        for range in answer.batches {
+            var reader = ByteReader(offset: range.lowerBound, end: range.upperBound)
+            let head = try BatchHead(from: frame, &reader)
+            // The stream may have brought it meanwhile.
+            if head.last <= log.position.sequence { continue }
+            guard head.store == log.store, head.first == log.position.sequence.next,
+                head.previous == log.position.hash, head.epoch >= log.position.epoch, head.epoch <= publisher.epoch
+            else { throw WireError(.outOfRange, at: range.lowerBound) }
+            let bytes = copyBytes(of: frame, range)
+            repairedBytes += bytes.count
+            apply(
+                SealedBatch(head: head, hash: BatchHash(rawValue: sha256Prefix(bytes)), bytes: bytes), now: now,
+                state: state, into: &directives)
+            guard stage == .following else { return }
+        }
+        // Without progress the request counts as unanswered, so that its patience grows.
+        guard log.position.sequence > before || wanted == nil else { return }
+        repairAttempts = 0
+        if repairedBytes > Self.pullBytes { isPulling = true }
+        advance(now: now, state: state, into: &directives)
+        guard stage == .following else { return }
+        // The rest of the hole follows at once, unless the buffer has to be applied first.
+        if mustDrain || wanted == nil { repair = .none } else { ask(now: now, into: &directives) }
+    }
+}

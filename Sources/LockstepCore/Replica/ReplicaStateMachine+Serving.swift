@@ -1,0 +1,193 @@
+// What a replica with sockets of its own answers: HELLO, reads, and joins (PROTOCOL, R-10, R-32, R-34).
+extension ReplicaStateMachine {
+    /// Whether the state may be shown: it is not known to be wrong.
+    private var isServing: Bool {
+        switch phase {
+        case .connecting, .joining, .catchingUp, .live, .ahead: true
+        case .quarantined, .halted: false
+        }
+    }
+
+    /// A frame came in on the node's own ingress socket.
+    package mutating func ingressReceived(
+        _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        into directives: inout [ReplicaDirective]
+    ) {
+        let header: FrameHeader
+        let message: Message
+        do {
+            (header, message) = try Message.decode(frame, rule: clusterRule)
+        } catch {
+            directives.append(.count(.framesRefused))
+            refuseUnreadable(frame, error, from: connection, into: &directives)
+            return
+        }
+        if case .hello(let hello) = message {
+            helloReceived(hello, from: connection, into: &directives)
+            return
+        }
+        guard header.channel == channel else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        switch message {
+        case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
+        case .open(let open): refuseAsReplica(nonce: open.nonce, connection, into: &directives)
+        case .resume(let resume): refuseAsReplica(nonce: resume.connectionNonce, connection, into: &directives)
+        case .submit, .close, .query: refuseAsReplica(nonce: 0, connection, into: &directives)
+        case .keepAlive:
+            // A client that only reads here has no session, but it may hold one with the primary: nothing to say.
+            break
+        case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
+            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .sync, .syncPlan,
+            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            directives.append(.count(.framesRefused))
+        }
+    }
+
+    /// Of what cannot be read, only a HELLO of another cluster is answered.
+    private func refuseUnreadable(
+        _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [ReplicaDirective]
+    ) {
+        // A frame that cannot be read under any rule is no HELLO.
+        guard error.problem == .wrongCluster, let (_, message) = try? Message.decode(frame, rule: .any),
+            case .hello(let hello) = message
+        else { return }
+        refuse(.wrongCluster, "this node belongs to another cluster", nonce: hello.nonce, connection, into: &directives)
+    }
+
+    private func refuse(
+        _ reason: RefusalReason, _ text: String, nonce: UInt64, endpoint: String = "", _ connection: Connection,
+        into directives: inout [ReplicaDirective]
+    ) {
+        let refused = Refused(nonce: nonce, reason: reason, text: text, endpoint: endpoint)
+        directives.append(.send(stamp.frame(.refused(refused)), to: connection))
+    }
+
+    private func refuseAsReplica(
+        nonce: UInt64, _ connection: Connection, into directives: inout [ReplicaDirective]
+    ) {
+        refuse(
+            .notPrimary, "this node is a replica", nonce: nonce, endpoint: primaryEndpoint, connection,
+            into: &directives)
+    }
+
+    private mutating func helloReceived(
+        _ hello: Hello, from connection: Connection, into directives: inout [ReplicaDirective]
+    ) {
+        guard hello.store == configuration.storeName else {
+            let text = "there is no store named \(hello.store) here"
+            refuse(.unknownStore, text, nonce: hello.nonce, connection, into: &directives)
+            return
+        }
+        guard let cluster, let channel, phase != .halted else {
+            let text = phase == .halted ? "the replica has stopped" : "the replica has not met its primary yet"
+            refuse(.unavailable, text, nonce: hello.nonce, endpoint: primaryEndpoint, connection, into: &directives)
+            return
+        }
+        let welcome = Welcome(
+            nonce: hello.nonce, cluster: cluster, role: .replica, isVolatile: !configuration.hasJournal,
+            node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
+            channel: channel, store: log.store, commit: log.position, publishEndpoint: "",
+            bulkEndpoint: configuration.bulkEndpoint, primaryEndpoint: primaryEndpoint,
+            creditActions: UInt32(Limits.creditActions), creditBytes: UInt32(Limits.creditBytes),
+            largestAction: UInt32(Limits.actionBytes))
+        directives.append(.send(stamp.frame(.welcome(welcome)), to: connection))
+    }
+
+    // MARK: - Reads
+
+    private mutating func readReceived(
+        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        into directives: inout [ReplicaDirective]
+    ) {
+        guard read.level != .linearizable else {
+            refuseAsReplica(nonce: read.id, connection, into: &directives)
+            return
+        }
+        let minimum = read.level == .session ? read.minimum : .zero
+        guard isServing, reads.add(read, frame: frame, minimum: minimum, from: connection, now: now) else {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+            return
+        }
+        refreshView(now: now, state: state, into: &directives)
+    }
+
+    /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.
+    ///
+    /// A view that is kept makes each later write copy its path once, so views are taken no more often than readers
+    /// can notice (M11). All that is applied has committed, so any of it may be shown.
+    mutating func refreshView(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+        guard isServing else { return }
+        isViewWanted = state.isViewWanted || !reads.isEmpty
+        if now >= nextView { showView(now: now, state: state) }
+        guard !reads.isEmpty else { return }
+        for read in reads.take(publishedThrough: view.sequence) {
+            let frame = withBytes(of: read.query) { query in
+                stamp.readResult(
+                    id: read.id, isIndexOnly: read.isIndexOnly, query: 0..<query.byteCount, in: query, state: state,
+                    view: view)
+            }
+            directives.append(.send(frame, to: read.connection))
+        }
+    }
+
+    /// When the next view is due; never while the present one shows everything.
+    var nextView: Tick {
+        guard view.sequence != log.position.sequence, isServing else { return .never }
+        return lastView.advanced(byMilliseconds: isViewWanted ? ReplicaTiming.wantedView : ReplicaTiming.view)
+    }
+
+    /// Shows what is applied.
+    mutating func showView(now: Tick, state: any ReplicatedState) {
+        view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+        state.capture(at: view.sequence, epoch: view.epoch, time: view.time)
+        state.publish(through: view.sequence)
+        lastView = now
+        isViewWanted = false
+    }
+
+    // MARK: - Joins
+
+    /// A frame came in on the node's own bulk socket: somebody joins, or recovers, from this replica.
+    package mutating func joinReceived(
+        _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        into directives: inout [ReplicaDirective]
+    ) {
+        guard isServing, channel != nil, let message = try? Message.decode(frame, rule: clusterRule).message else {
+            // Whatever is wrong with it, the peer asks again, and the count shows it.
+            directives.append(.count(.framesRefused))
+            return
+        }
+        let log = JoinLog(
+            stamp: stamp, store: log.store, committed: log.known, epochEnds: log.epochEnds, window: window)
+        var actions: [ServeAction] = []
+        joins.received(message, from: connection, now: now, log: log, into: &actions)
+        serve(actions, into: &directives)
+        guard actions.contains(.wantsSnapshot) else { return }
+        // A mark need not come: the primary may be gone, which is why somebody recovers from here.
+        captureSnapshot(digest: state.digest + self.log.sessions.digest, into: &directives)
+    }
+
+    mutating func serve(_ actions: [ServeAction], into directives: inout [ReplicaDirective]) {
+        for action in actions {
+            switch action {
+            case .frame(let frame, let connection): directives.append(.sendBulkReply(frame, to: connection))
+            case .chunks(let snapshot, let indices, let connection):
+                directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
+            case .wantsSnapshot: break
+            case .audienceAhead:
+                // A replica may well be behind those who join from it; they are told AHEAD and ask the primary.
+                break
+            case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
+            case .count(let counter): directives.append(.count(counter))
+            }
+        }
+    }
+
+    /// A peer of one of the node's own sockets is gone.
+    package mutating func connectionLost(_ connection: Connection) {
+        reads.connectionLost(connection)
+        joins.connectionLost(connection)
+    }
+}

@@ -1,0 +1,164 @@
+// Snapshots: fetched when the log alone does not lead here, and made for the journal and for joiners.
+extension ReplicaStateMachine {
+    /// More chunks than any sensible snapshot has; their bookkeeping is allocated before the first one comes.
+    private static let mostChunks = 1 << 20
+
+    /// The plan names a snapshot; chunks of the same one that came before a break are kept (B.5, 9).
+    mutating func fetchSnapshot(_ info: SnapshotInfo, now: Tick, into directives: inout [ReplicaDirective]) {
+        // Only what is to be replaced may go back; everything else only goes on.
+        guard mustInstall || info.position.sequence > log.position.sequence,
+            info.byteCount <= configuration.largestSnapshotBytes, info.chunkCount <= Self.mostChunks
+        else {
+            directives.append(.count(.framesRefused))
+            wait(ReplicaTiming.retry, now: now)
+            return
+        }
+        if fetch?.info == info { fetch?.restart(now: now) } else { fetch = SnapshotFetch(info, now: now) }
+        stage = .fetching
+        fetchMore(now: now, into: &directives)
+    }
+
+    /// Asks for the chunks that the window has room for, or assembles them when all are here.
+    mutating func fetchMore(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard stage == .fetching, let isComplete = fetch?.isComplete else { return }
+        guard !isComplete else {
+            assemble(now: now, into: &directives)
+            return
+        }
+        for request in fetch?.requests(now: now) ?? [] {
+            directives.append(.sendBulk(stamp.frame(.chunkRequest(request))))
+        }
+    }
+
+    mutating func chunkReceived(
+        _ chunk: Chunk, _ frame: RawSpan, now: Tick, into directives: inout [ReplicaDirective]
+    ) {
+        guard stage == .fetching else {
+            directives.append(.count(.staleFrames))
+            return
+        }
+        switch fetch?.receive(chunk, frame, now: now) {
+        case .accepted: fetchMore(now: now, into: &directives)
+        case .duplicate, nil: directives.append(.count(.staleFrames))
+        case .refused: directives.append(.count(.framesRefused))
+        }
+    }
+
+    /// All chunks are here: checks the whole and has its state decoded away from this thread.
+    private mutating func assemble(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard let fetch else { preconditionFailure("nothing was fetched") }
+        self.fetch = nil
+        guard let bytes = fetch.content(), let content = Self.content(bytes, is: fetch.info, of: log.store) else {
+            // Chunks of two snapshots, or a server that is wrong: everything from the beginning.
+            directives.append(.count(.framesRefused))
+            wait(ReplicaTiming.retry, now: now)
+            return
+        }
+        ticket += 1
+        pending = PendingSnapshot(
+            log: content.log, digest: content.digest, encoded: configuration.hasJournal ? bytes : [])
+        // The driver always answers, so this wait alone has no deadline.
+        stage = .preparing
+        directives.append(.prepare(ticket, SnapshotContent.StateBytes(bytes: content.state)))
+    }
+
+    /// The content of a snapshot if it can be read and is what the plan promised.
+    private static func content(_ bytes: [UInt8], is info: SnapshotInfo, of store: StoreID) -> SnapshotContent? {
+        // Why it cannot be read does not matter: it is fetched again.
+        guard let content = try? SnapshotContent(bytes) else { return nil }
+        let log = content.log
+        guard log.store == store, log.position == info.position, log.boot == info.boot, content.digest == info.digest
+        else { return nil }
+        return content
+    }
+
+    /// The driver has decoded the state that ``ReplicaDirective/prepare(_:_:)`` named.
+    ///
+    /// The machine puts it in place within this event, so that no other event, and no reader, ever sees a log and a
+    /// state of different positions. A state with another digest than the snapshot's is refused.
+    package mutating func snapshotPrepared(
+        _ ticket: PrepareTicket, _ prepared: any PreparedState, now: Tick, state: any ReplicatedState,
+        into directives: inout [ReplicaDirective]
+    ) {
+        guard stage == .preparing, ticket == self.ticket, let pending else { return }
+        directives.append(.count(.digestChecks))
+        guard prepared.digest + pending.log.sessions.digest == pending.digest else {
+            snapshotRefused(ticket, now: now, into: &directives)
+            return
+        }
+        handOver(into: &directives)
+        self.pending = nil
+        state.install(prepared)
+        log = pending.log
+        window.removeAll()
+        highestEpoch = max(highestEpoch, log.position.epoch)
+        mustInstall = false
+        encoding = nil
+        showView(now: now, state: state)
+        directives.append(.installed(log, digest: pending.digest, encoded: pending.encoded))
+        directives.append(.count(.joins))
+        follow(now: now, state: state, into: &directives)
+        finish(now: now, state: state, into: &directives)
+    }
+
+    /// The driver could not decode the state: another snapshot is asked for.
+    package mutating func snapshotRefused(
+        _ ticket: PrepareTicket, now: Tick, into directives: inout [ReplicaDirective]
+    ) {
+        guard stage == .preparing, ticket == self.ticket else { return }
+        pending = nil
+        directives.append(.count(.framesRefused))
+        wait(ReplicaTiming.retry, now: now)
+    }
+
+    // MARK: - Own snapshots
+
+    /// The driver saw that the journal has grown: the next mark takes a snapshot.
+    package mutating func snapshotDue() {
+        precondition(configuration.hasJournal, "there is no journal that could have grown")
+        isSnapshotDue = true
+    }
+
+    /// Takes a snapshot of what is applied; all of it has committed, so it may be encoded at once.
+    mutating func captureSnapshot(digest: Digest, into directives: inout [ReplicaDirective]) {
+        guard encoding == nil else { return }
+        isSnapshotDue = false
+        handOver(into: &directives)
+        encoding = nextSnapshot
+        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: digest))
+        directives.append(.encodeSnapshot(nextSnapshot))
+        nextSnapshot += 1
+    }
+
+    /// A snapshot is encoded: the journal gets it, and joiners may have it.
+    package mutating func snapshotEncoded(
+        _ number: SnapshotNumber, info: SnapshotInfo, now: Tick, into directives: inout [ReplicaDirective]
+    ) {
+        guard encoding == number else {
+            // What it shows was found wrong, or was replaced, meanwhile.
+            directives.append(.dropSnapshot(number))
+            return
+        }
+        encoding = nil
+        if configuration.hasJournal { directives.append(.saveSnapshot(number)) }
+        var actions: [ServeAction] = []
+        joins.snapshotReady(info, now: now, into: &actions)
+        serve(actions, into: &directives)
+    }
+
+    /// The snapshot could not be encoded; journal and joiners ask again.
+    package mutating func snapshotFailed(_ number: SnapshotNumber, into directives: inout [ReplicaDirective]) {
+        if encoding == number {
+            encoding = nil
+            joins.snapshotFailed()
+        }
+        directives.append(.dropSnapshot(number))
+    }
+
+    /// Offers none of the snapshots any more.
+    mutating func dropSnapshots(into directives: inout [ReplicaDirective]) {
+        var actions: [ServeAction] = []
+        joins.discardSnapshots(into: &actions)
+        serve(actions, into: &directives)
+    }
+}

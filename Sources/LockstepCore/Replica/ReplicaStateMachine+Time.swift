@@ -1,0 +1,90 @@
+// Deadlines: every wait for a peer ends here if the peer does not end it.
+extension ReplicaStateMachine {
+    /// When ``ticked(now:state:into:)`` is due.
+    package var nextDeadline: Tick {
+        guard phase != .halted else { return .never }
+        var deadline = min(reads.nextDeadline, joins.nextDeadline, nextView)
+        if mustDrain { deadline = .zero }
+        if isListening { deadline = min(deadline, lastHeard.advanced(byMilliseconds: ReplicaTiming.silence)) }
+        switch stage {
+        case .idle, .preparing: break
+        case .subscribing(let due), .syncing(_, let due), .waiting(let due): deadline = min(deadline, due)
+        case .fetching: if let fetch { deadline = min(deadline, fetch.nextDeadline) }
+        case .following:
+            switch repair {
+            case .none: break
+            case .scheduled(let due), .asked(_, let due): deadline = min(deadline, due)
+            }
+        }
+        return deadline
+    }
+
+    /// Whether beacons are expected.
+    private var isListening: Bool {
+        switch stage {
+        case .idle, .subscribing: false
+        case .syncing, .waiting, .fetching, .preparing, .following: true
+        }
+    }
+
+    /// Does what time brings; calling it early or late does no harm.
+    package mutating func ticked(
+        now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+    ) {
+        guard phase != .halted else { return }
+        for read in reads.expire(now: now) {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
+        }
+        var actions: [ServeAction] = []
+        joins.ticked(now: now, into: &actions)
+        serve(actions, into: &directives)
+        if isListening, now - lastHeard >= Tick.milliseconds(ReplicaTiming.silence) {
+            silent(now: now, into: &directives)
+        }
+        stageTicked(now: now, into: &directives)
+        if mustDrain { advance(now: now, state: state, into: &directives) }
+        finish(now: now, state: state, into: &directives)
+    }
+
+    private mutating func stageTicked(now: Tick, into directives: inout [ReplicaDirective]) {
+        switch stage {
+        case .idle, .preparing: break
+        case .subscribing(let due):
+            guard now >= due else { return }
+            directives.append(.count(.reconnects))
+            subscribe(now: now, into: &directives)
+        case .syncing(_, let due):
+            if now >= due { syncAgain(now: now, into: &directives) }
+        case .waiting(let due):
+            if now >= due { sync(now: now, into: &directives) }
+        case .fetching:
+            guard let fetch, now >= fetch.nextDeadline else { return }
+            if now - fetch.lastProgress >= Tick.milliseconds(ReplicaTiming.fetchProgress) {
+                reconnectBulk(into: &directives)
+                sync(now: now, into: &directives)
+            } else {
+                fetchMore(now: now, into: &directives)
+            }
+        case .following:
+            switch repair {
+            case .none: break
+            case .scheduled(let due): if now >= due { repairDue(now: now, into: &directives) }
+            case .asked(_, let due): if now >= due { repairOverdue(now: now, into: &directives) }
+            }
+        }
+    }
+
+    /// No beacon for 1.5 s: the subscription is dead, whatever its socket says.
+    private mutating func silent(now: Tick, into directives: inout [ReplicaDirective]) {
+        directives.append(.count(.reconnects))
+        guard stage == .preparing, let publisher, let channel else {
+            subscribe(now: now, into: &directives)
+            return
+        }
+        // What is being decoded is still of use; if the stream stays silent, the next silence finds it following.
+        directives.append(
+            .subscribe(endpoint: publisher.publishEndpoint, prefix: FrameHeader.subscriptionPrefix(channel)))
+        floor = log.position.sequence
+        lastHeard = now
+    }
+}

@@ -1,0 +1,223 @@
+/// The replica of one store.
+///
+///                   WELCOME              plan, snapshot in place         a beacon's commit is applied
+///     connecting ------------> joining ----------------------> catchingUp ------------------> live
+///          ^                    |   ^                              |                           |
+///          `-- link lost -------'   `-- silence, doubt, repair ----+---------------------------'
+///                                       refused, another boot      |
+///                                                                  | digest differs
+///     ahead <-- WELCOME with a lower epoch,                        v           a snapshot is in place
+///       |       AHEAD or DIVERGED                             quarantined ------------------------> catchingUp
+///       `-----> joining at a WELCOME of another boot               | differs again within an hour
+///                                                                  v
+///     halted <---- the log cannot be applied ----------------------'
+///
+/// Behind the phase stands a ``Stage``, what is waited for next:
+///
+///     subscribing -- first frame --> syncing -- TAIL ----------------------------------------> following
+///        ^  ^ 2 s                    ^  |  `--- SNAPSHOT --> fetching --> preparing -- installed --^
+///        |  |                  until |  | BUSY                 |              |
+///        |  `- 1.5 s of silence    waiting <---- damaged ------+--------------'
+///
+/// A frame of the stream is applied only while following, and only if it is the next one; before that, and behind a
+/// hole, it waits in `buffer`. Each wait for a peer has a deadline, since frames and whole connections are lost.
+///
+/// Invariants, checked by ``checkInvariants()``:
+/// - the window ends at the log's position, or is empty;
+/// - at most one repair and one SYNC are unanswered; a repair only while following;
+/// - `mustInstall` and following exclude each other: what is to be replaced is not continued;
+/// - chunks are held while joining only, the decoding of a snapshot is awaited in `preparing` only.
+///
+/// Implements PROTOCOL, and the serving side of
+/// through ``JoinServer``.
+package struct ReplicaStateMachine: Hashable, Sendable {
+    package let configuration: ReplicaConfiguration
+    package internal(set) var phase: ReplicaPhase = .connecting
+    /// What was applied; its store is unknown (zero) until a WELCOME if neither journal nor configuration tell it.
+    package internal(set) var log: LogState
+    var window: ResendWindow
+    var cluster: ClusterID?
+    var channel: Channel?
+    /// Whom the last WELCOME named.
+    var publisher: Publisher?
+    var primaryEndpoint = ""
+    /// Of the log and of every WELCOME: a primary below is not followed.
+    var highestEpoch: Epoch
+    var generator: SplitMix64
+
+    var stage: Stage = .idle
+    var buffer: StreamBuffer
+    /// The first sequence number of the first frame of this subscription.
+    var firstFrame: SequenceNumber = .zero
+    /// The highest commit number that the publisher has shown on either link.
+    var target: SequenceNumber = .zero
+    /// What the stream itself has shown, or what was applied when it was subscribed to: see `beaconReceived`.
+    var floor: SequenceNumber = .zero
+    var lastHeard: Tick = .zero
+    var lastBatch: Tick = .zero
+    /// More of the buffer can be applied at once, in the next turn.
+    var mustDrain = false
+    var nextDoubt: Tick = .zero
+    var syncAttempts = 0
+
+    var repair: RepairProgress = .none
+    var repairAttempts = 0
+    /// When the last repairs began, at most as many as decide about pulling.
+    var repairsBegun: [Tick] = []
+    var repairedBytes = 0
+    /// The stream is faster than this replica: it asks for everything until it is near the head (B.6).
+    var isPulling = false
+
+    var fetch: SnapshotFetch?
+    var pending: PendingSnapshot?
+    var ticket: PrepareTicket = 0
+    /// The state is wrong, or belongs to what is gone: only a snapshot goes on.
+    var mustInstall = false
+    /// When a digest differed and a snapshot was asked for.
+    var healedAt: Tick?
+
+    /// Applied in this event, not yet handed to the driver.
+    var newlyApplied: [SealedBatch] = []
+    var view: ViewPlace
+    var lastView: Tick = .zero
+    var isViewWanted = false
+
+    var joins = JoinServer()
+    var reads = ReadQueue()
+    var isSnapshotDue = false
+    var nextSnapshot: SnapshotNumber = 1
+    var encoding: SnapshotNumber?
+
+    struct Publisher: Hashable, Sendable {
+        var boot: BootID
+        var incarnation: Incarnation
+        var isVolatile: Bool
+        /// Each boot has one epoch, and it commits its `epochOpen` before it says WELCOME.
+        var epoch: Epoch
+        var publishEndpoint: String
+        var bulkEndpoint: String
+    }
+
+    enum Stage: Hashable, Sendable {
+        /// Nothing is under way: no WELCOME, or one that is not followed.
+        case idle
+        case subscribing(deadline: Tick)
+        case syncing(nonce: UInt64, deadline: Tick)
+        /// SYNC again at this time.
+        case waiting(until: Tick)
+        case fetching
+        case preparing
+        case following
+    }
+
+    enum RepairProgress: Hashable, Sendable {
+        case none
+        case scheduled(Tick)
+        case asked(nonce: UInt64, deadline: Tick)
+    }
+
+    /// A snapshot whose state is being decoded.
+    struct PendingSnapshot: Hashable, Sendable {
+        var log: LogState
+        var digest: Digest
+        var encoded: [UInt8]
+    }
+
+    /// Makes a replica, which waits for ``welcomed(_:endpoint:now:state:into:)``; `recovered` and `window` are what its
+    /// journal held, already applied to its state.
+    package init(
+        configuration: ReplicaConfiguration, recovered: LogState? = nil, window: ResendWindow = ResendWindow(),
+        joinBufferBytes: Int = Limits.joinBufferBytes
+    ) {
+        self.configuration = configuration
+        cluster = configuration.cluster
+        channel = configuration.channel
+        let store = configuration.cluster.map { StoreID(cluster: $0, name: configuration.storeName) }
+        log = recovered ?? LogState(store: store ?? .none)
+        precondition(store == nil || store == log.store, "the journal belongs to another store")
+        self.window = window
+        highestEpoch = log.position.epoch
+        generator = SplitMix64(seed: configuration.seed)
+        buffer = StreamBuffer(capacity: joinBufferBytes)
+        view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+        checkInvariants()
+    }
+
+    /// What HELLO and SYNC say of this replica.
+    package var known: KnownPosition { log.position.sequence == .zero ? .none : log.known }
+
+    package var status: ReplicaStatus {
+        ReplicaStatus(
+            phase: phase, known: known, time: log.time, mark: log.mark, target: target,
+            bufferedBytes: buffer.byteCount, fetchReceived: fetch?.receivedCount, fetchCount: fetch?.count ?? 0,
+            isPulling: isPulling)
+    }
+
+    var stamp: FrameStamp {
+        FrameStamp(channel: channel ?? .none, clusterHash: cluster?.hash ?? 0, epoch: log.position.epoch)
+    }
+
+    var clusterRule: FrameHeader.ClusterRule { cluster.map { .member($0.hash) } ?? .any }
+
+    mutating func jitter(_ milliseconds: UInt64) -> Int64 { Int64(generator.next(below: milliseconds + 1)) }
+
+    /// The relations that the machine's header names.
+    package func checkInvariants() {
+        if let last = window.last { precondition(last.position == log.position, "the window ends at the position") }
+        if repair != .none { precondition(stage == .following, "a repair belongs to following") }
+        if mustInstall { precondition(stage != .following, "what is to be replaced is not continued") }
+        precondition((pending != nil) == (stage == .preparing), "a snapshot is decoded in its stage only")
+        if stage == .fetching { precondition(fetch != nil, "fetching needs something to fetch") }
+        if phase == .live || phase == .catchingUp { precondition(stage == .following, "live without following") }
+        if phase == .ahead || phase == .halted { precondition(stage == .idle, "a replica that stopped waits for none") }
+        precondition(newlyApplied.isEmpty, "what was applied is handed over within its event")
+        precondition(highestEpoch >= log.position.epoch, "the log's epoch is known")
+        precondition(repairsBegun.count <= ReplicaTiming.repairsBeforePulling + 1, "repairs are remembered in bounds")
+        buffer.checkInvariants()
+        fetch?.checkInvariants()
+        joins.checkInvariants()
+    }
+}
+
+// MARK: - What every event ends with
+
+extension ReplicaStateMachine {
+    mutating func setPhase(_ new: ReplicaPhase, into directives: inout [ReplicaDirective]) {
+        handOver(into: &directives)
+        guard phase != new else { return }
+        phase = new
+        directives.append(.phaseChanged(new))
+        guard new == .quarantined || new == .halted else { return }
+        for read in reads.takeAll() {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
+        }
+    }
+
+    /// Hands over what was applied; called before whatever must come behind it.
+    mutating func handOver(into directives: inout [ReplicaDirective]) {
+        guard !newlyApplied.isEmpty else { return }
+        directives.append(.applied(newlyApplied))
+        newlyApplied = []
+    }
+
+    mutating func finish(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+        handOver(into: &directives)
+        refreshView(now: now, state: state, into: &directives)
+    }
+
+    mutating func halt(_ reason: HaltReason, into directives: inout [ReplicaDirective]) {
+        stop()
+        setPhase(.halted, into: &directives)
+        directives.append(.halt(reason))
+    }
+
+    /// Nothing is under way any more; log and state stay.
+    mutating func stop() {
+        stage = .idle
+        repair = .none
+        mustDrain = false
+        buffer.removeAll()
+        fetch = nil
+        pending = nil
+    }
+}

@@ -1,0 +1,181 @@
+import LockstepCore
+import Testing
+
+struct ReplicaDivergenceTests {
+    /// A wrong digest stops serving, raises the alarm with both digests, and is healed by one snapshot (PROTOCOL R-53).
+    @Test func aWrongDigestIsQuarantinedAndHealed() throws {
+        let harness = ReplicaHarness(hasJournal: true)
+        harness.join()
+        harness.state.skew = 1
+        harness.broadcast(harness.publisher.write([1]))
+        harness.state.skew = 0
+        let batch = harness.publisher.write([2], mark: true)
+        let directives = harness.broadcast(batch)
+        #expect(directives.phases == [.quarantined])
+        #expect(directives.applied == [batch])
+        guard case .diverged(let sequence, _, let own, let primary) = try #require(directives.alarms.first) else {
+            throw Unexpected()
+        }
+        #expect(sequence == batch.head.last)
+        #expect(own != primary)
+        #expect(primary == harness.publisher.digest)
+        let request = try #require(harness.requests.first)
+        guard case .sync(let sync) = decoded(request) else { throw Unexpected() }
+        #expect(sync.wantsSnapshot)
+        // Nothing of the stream is applied to a state that is wrong.
+        harness.broadcast(harness.publisher.write([3]))
+        #expect(harness.machine.log.position == batch.position)
+        harness.settle()
+        harness.pass(1_000)
+        harness.expectSame()
+        #expect(harness.trace.phases.suffix(3) == [.quarantined, .catchingUp, .live])
+    }
+
+    /// The second difference within an hour stops the replica for good (PROTOCOL R-53).
+    @Test func aSecondDifferenceWithinTheHourHalts() {
+        let harness = ReplicaHarness()
+        harness.join()
+        diverge(harness)
+        harness.settle()
+        harness.pass(1_000)
+        #expect(harness.machine.phase == .live)
+        let directives = diverge(harness)
+        #expect(directives.phases == [.halted])
+        #expect(directives.contains { if case .halt(.divergedAgain) = $0 { true } else { false } })
+        #expect(harness.welcome().isEmpty)
+    }
+
+    /// After the hour a difference is healed again.
+    @Test func aDifferenceAfterTheHourIsHealedAgain() {
+        let harness = ReplicaHarness()
+        harness.join()
+        diverge(harness)
+        harness.settle()
+        harness.now = harness.now.advanced(byMilliseconds: 3_600_001)
+        harness.pass(2_000)
+        #expect(diverge(harness).phases == [.quarantined])
+        harness.settle()
+        harness.pass(2_000)
+        harness.expectSame()
+    }
+
+    /// The beacon's mark is compared with the own one of the same place, and only with that (PROTOCOL R-52; R32).
+    @Test func aBeaconsMarkIsCompared() {
+        let harness = ReplicaHarness()
+        harness.join()
+        harness.broadcast(harness.publisher.write([1], mark: true))
+        var beacon = harness.publisher.beaconContent
+        beacon.markDigest = Digest(rawValue: 0xBAD)
+        beacon.markSequence = SequenceNumber(rawValue: 1)
+        #expect(harness.broadcast(harness.publisher.stamp.frame(.beacon(beacon))).alarms.isEmpty)
+        beacon.markSequence = harness.publisher.beaconContent.markSequence
+        #expect(harness.broadcast(harness.publisher.stamp.frame(.beacon(beacon))).phases == [.quarantined])
+    }
+
+    /// A primary with a lower epoch is not followed; everything is kept, and local reads go on (PROTOCOL R-42).
+    @Test func aWelcomeWithALowerEpochMeansAhead() {
+        let harness = ReplicaHarness()
+        harness.join()
+        let known = harness.machine.known
+        let ahead = harness.publisher
+        var old = TestPublisher()
+        old.restart(epoch: 1_001, losingEverything: true)
+        old.epoch = Epoch(rawValue: 900)
+        old.log = TestPublisher(epoch: 900).log
+        harness.publisher = old
+        let directives = harness.welcome()
+        #expect(directives.phases == [.ahead])
+        #expect(directives.subscriptions == 0)
+        #expect(harness.machine.known == known)
+        #expect(harness.beacon().isEmpty)
+        // Recovered: another boot whose log has everything.
+        harness.publisher = ahead
+        harness.publisher.restart(epoch: 3_000)
+        harness.join()
+    }
+
+    /// AHEAD and DIVERGED answers keep state and journal; the same WELCOME again does not change that (PROTOCOL R-42).
+    @Test(arguments: [SyncDecision.ahead, .diverged([])])
+    func anAnswerThatSaysAheadKeepsEverything(decision: SyncDecision) {
+        let harness = ReplicaHarness()
+        harness.join()
+        harness.publisher.restart(epoch: 2_000)
+        harness.welcome()
+        harness.beacon()
+        let log = harness.machine.log
+        let directives = harness.plan(decision, for: harness.takeSync())
+        #expect(directives.phases == [.ahead])
+        #expect(directives.alarms.count == 1)
+        #expect(harness.welcome().isEmpty)
+        harness.pass(5_000)
+        #expect(harness.machine.phase == .ahead)
+        #expect(harness.machine.log == log)
+    }
+
+    /// The server finds by itself that a joiner knows more, and tells its host (PROTOCOL ).
+    @Test func anOldCopyOfThePrimaryIsFoundOut() {
+        let harness = ReplicaHarness()
+        let copy = harness.publisher
+        let sum = copy.state.sum
+        harness.join()
+        harness.broadcast(harness.publisher.write([9]))
+        let known = harness.machine.known
+        harness.publisher = copy
+        harness.publisher.state.sum = sum
+        harness.publisher.restart(epoch: 2_000)
+        harness.welcome()
+        harness.beacon()
+        harness.settle()
+        #expect(harness.machine.phase == .ahead)
+        #expect(harness.publisher.reports == [known])
+    }
+
+    /// When a volatile primary comes back with another incarnation, everything is discarded and joined anew
+    /// (PROTOCOL R-43).
+    @Test func anotherIncarnationOfAVolatilePrimaryDiscards() throws {
+        var publisher = TestPublisher()
+        publisher.isVolatile = true
+        let harness = ReplicaHarness(publisher, hasJournal: true)
+        harness.join()
+        for _ in 1...5 { harness.broadcast(harness.publisher.write([7])) }
+        harness.publisher.restart(epoch: 2_000, losingEverything: true)
+        let directives = harness.welcome()
+        #expect(directives.contains(.discarded))
+        #expect(harness.machine.known == .none)
+        #expect(harness.state.sum == 0)
+        harness.beacon()
+        // The journal still holds the old log, so only a snapshot may go on.
+        let request = try #require(harness.requests.first)
+        guard case .sync(let sync) = decoded(request) else { throw Unexpected() }
+        #expect(sync.wantsSnapshot)
+        #expect(sync.have == .none)
+        harness.settle()
+        harness.pass(1_000)
+        harness.expectSame()
+        #expect(harness.machine.phase == .live)
+    }
+
+    /// A durable primary's new incarnation is no reason to discard: nothing else discards by itself (PROTOCOL R-43).
+    @Test func anotherIncarnationOfADurablePrimaryKeepsEverything() {
+        let harness = ReplicaHarness()
+        harness.join()
+        for _ in 1...5 { harness.broadcast(harness.publisher.write([7])) }
+        let log = harness.machine.log
+        harness.publisher.restart(epoch: 2_000, losingEverything: true)
+        harness.welcome()
+        harness.beacon()
+        harness.settle()
+        #expect(harness.machine.phase == .ahead)
+        #expect(harness.machine.log == log)
+    }
+
+    @discardableResult
+    private func diverge(_ harness: ReplicaHarness) -> [ReplicaDirective] {
+        harness.state.skew = 1
+        harness.broadcast(harness.publisher.write([1]))
+        harness.state.skew = 0
+        return harness.broadcast(harness.publisher.write([2], mark: true))
+    }
+
+    struct Unexpected: Error {}
+}
