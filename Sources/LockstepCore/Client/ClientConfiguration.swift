@@ -53,7 +53,9 @@ enum ClientTiming {
     static let ping: Int64 = 1_000
     /// A connection on which nothing was heard for this long is made anew: two pings at least were not answered.
     static let silence: Int64 = 2_500
-    /// Nothing was answered for this long: what was sent is sent again. A commit takes longer only on a sick disk.
+    /// Nothing was answered for this long: what was sent is sent again.
+    ///
+    /// A commit takes longer only on a sick disk.
     static let progress: Int64 = 1_500
     static let firstBackOff: Int64 = 50
     static let slowestBackOff: Int64 = 1_000
@@ -69,8 +71,9 @@ enum ClientTiming {
     static let closeRepeat: Int64 = 200
     /// The longest wait that a BUSY can ask for.
     static let longestBusy: Int64 = 5_000
-    /// Small chunks wait for each other while this many frames are unanswered, up to ``heldBytes``. Measured: holding
-    /// at 2 frames costs a fifth with 64 submitters, at 4 it gains a tenth with thousands.
+    /// Small chunks wait for each other while this many frames are unanswered, up to ``heldBytes``.
+    ///
+    /// Measured: holding at 2 frames costs a fifth with 64 submitters, at 4 it gains a tenth with thousands.
     static let heldFrames = 4
     static let heldBytes = 16 << 10
 }

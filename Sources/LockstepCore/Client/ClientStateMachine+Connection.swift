@@ -1,5 +1,7 @@
 extension ClientStateMachine {
-    /// A frame came in on the connection. The driver calls ``turnEnded(now:into:)`` afterwards.
+    /// A frame came in on the connection.
+    ///
+    /// The driver calls ``turnEnded(now:into:)`` afterwards.
     package mutating func received(_ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]) {
         guard phase == .greeting || phase == .welcomed else { return directives.append(.count(.staleFrames)) }
         let header: FrameHeader

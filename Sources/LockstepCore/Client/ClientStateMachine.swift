@@ -143,7 +143,9 @@ package struct ClientStateMachine: Hashable, Sendable {
         return lastProgress.advanced(byMilliseconds: ClientTiming.progress)
     }
 
-    /// Time passed. The driver calls ``turnEnded(now:into:)`` afterwards, as behind every event.
+    /// Time passed.
+    ///
+    /// The driver calls ``turnEnded(now:into:)`` afterwards, as behind every event.
     package mutating func ticked(now: Tick, into directives: inout [ClientDirective]) {
         if now >= closeEnds { return finishClosing(into: &directives) }
         switch phase {

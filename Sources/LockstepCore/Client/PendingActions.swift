@@ -157,7 +157,7 @@ struct PendingActions: Hashable, Sendable {
         }
     }
 
-    /// The chunk that holds `number`; the number of chunks if none does. Binary search.
+    /// The chunk that holds `number`, by binary search; the number of chunks if none does.
     private func index(of number: RequestNumber) -> Int {
         var low = 0
         var high = chunks.count

@@ -11,6 +11,17 @@ package struct ReplyRing: Hashable, Sendable {
         package var epoch: Epoch
         package var firstSequence: SequenceNumber
         package var byteCount: Int
+
+        package init(
+            first: RequestNumber, count: Int, epoch: Epoch, firstSequence: SequenceNumber, byteCount: Int
+        ) {
+            self.first = first
+            self.count = count
+            self.epoch = epoch
+            self.firstSequence = firstSequence
+            self.byteCount = byteCount
+        }
+
         package var last: RequestNumber { first + UInt64(count) - 1 }
     }
 

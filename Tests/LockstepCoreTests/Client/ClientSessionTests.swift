@@ -1,0 +1,262 @@
+import LockstepCore
+import Testing
+
+@Suite("Connection and session of a client")
+struct ClientSessionTests {
+    /// HELLO is repeated with one nonce until WELCOME; a WELCOME with another nonce is nobody's.
+    @Test func helloIsRepeatedUntilWelcome() throws {
+        var script = ClientScript(cluster: nil)
+        #expect(script.connects == ["home"])
+        let nonce = try #require(script.helloNonce)
+        script.wait(1_000)
+        #expect(script.sent.count >= 3 && script.helloNonce == nonce)
+        script.receive(.welcome(script.primary.welcome(nonce: nonce &+ 1)))
+        #expect(script.directives.isEmpty)
+        script.receive(.welcome(script.primary.welcome(nonce: nonce)))
+        #expect(script.client.phase == .welcomed && script.client.cluster == ModelPrimary.cluster)
+        #expect(script.openNonce != nil)
+    }
+
+    /// OPEN is repeated with the same nonce, so that a lost OPENED does not make a second session (PROTOCOL R-20).
+    @Test func openIsRepeatedWithItsNonce() throws {
+        var script = ClientScript()
+        try script.welcome()
+        let nonce = try #require(script.openNonce)
+        script.wait(500)
+        #expect(script.openNonce == nonce)
+        script.event { client, now, directives in client.connectionFailed(now: now, into: &directives) }
+        script.wait(50)
+        try script.welcome()
+        #expect(script.openNonce == nonce)
+        script.receive(script.opened(nonce &+ 1))
+        #expect(script.client.session == nil)
+        script.receive(script.opened(nonce))
+        #expect(script.directives == [.opened(ClientScript.session)])
+    }
+
+    /// Silence makes a new connection, on which the session is resumed and the rest submitted (PROTOCOL R-29).
+    @Test func silenceReconnectsAndResumes() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.submit(4)
+        script.submit(4)
+        script.answer(1...3)
+        script.wait(2_600)
+        #expect(script.connects == ["home"])
+        try script.welcome()
+        guard case .resume(let resume) = script.sent.first else { throw Failure.unexpected(script.sent) }
+        #expect(resume.session == ClientScript.session && resume.ackedThrough == 3)
+        #expect(script.submits.isEmpty)
+        script.receive(
+            .resumed(
+                Resumed(session: ClientScript.session, connectionNonce: resume.connectionNonce, expected: 5)))
+        #expect(script.submits == [[5, 4, 0, 3]])
+        script.answer(4...8)
+        #expect(script.answers.map(\.first) == [4])
+    }
+
+    enum Failure: Error { case unexpected([Message]) }
+
+    /// RESYNC starts over on the same connection, once for all the frames that it answers (PROTOCOL R-29).
+    @Test func resyncGreetsOnce() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.receive(.resync)
+        #expect(script.connects.isEmpty && script.sent.count == 1)
+        let nonce = script.helloNonce
+        script.receive(.resync)
+        #expect(script.directives.isEmpty)
+        script.receive(.welcome(script.primary.welcome(nonce: try #require(nonce))))
+        #expect(script.sent.map(\.kind) == [.resume])
+    }
+
+    /// A session that ended leaves unknown outcomes; the next begins at 1 (PROTOCOL R-27).
+    @Test func anExpiredSessionIsLost() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.submit(4)
+        script.answer(1...1)
+        script.receive(.sessionExpired(ClientScript.session))
+        #expect(script.lost == [2...4])
+        #expect(script.submit(1) == nil)
+        try #require(script.client.session == nil)
+        script.wait(500)
+        script.receive(script.opened(try #require(script.openNonce)))
+        #expect(script.submit(1) == 1)
+    }
+
+    /// A primary that does not know the session is asked for ten seconds (PROTOCOL R-27).
+    @Test func anUnknownSessionIsLostAfterTenSeconds() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.submit(2)
+        script.receive(.sessionUnknown(ClientScript.session))
+        for _ in 0..<19 {
+            script.wait(500)
+            #expect(script.lost.isEmpty)
+            script.receive(.sessionUnknown(ClientScript.session))
+        }
+        script.wait(600)
+        #expect(script.lost == [1...2])
+        #expect(script.openNonce != nil)
+    }
+
+    /// A session that another process resumed is lost; before it is bound here, the message is about an older
+    /// connection (PROTOCOL R-29).
+    @Test func aMovedSessionIsLostOnlyWhereItWasBound() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.receive(.resync)
+        try script.welcome()
+        script.receive(.sessionMoved(ClientScript.session))
+        #expect(script.client.session != nil)
+        script.receive(
+            .resumed(
+                Resumed(session: ClientScript.session, connectionNonce: script.client.welcome?.nonce ?? 0, expected: 1))
+        )
+        script.receive(.sessionMoved(ClientScript.session))
+        #expect(script.client.session == nil)
+    }
+
+    /// A volatile primary with another incarnation has lost everything, and it says so (PROTOCOL R-43).
+    @Test func aNewVolatilePrimaryEndsTheSession() throws {
+        var script = ClientScript()
+        script.primary.isVolatile = true
+        try script.open()
+        script.submit(3)
+        script.answer(1...1)
+        script.primary.incarnation = Incarnation(rawValue: 99)
+        script.receive(.resync)
+        try script.welcome()
+        #expect(script.lost == [2...3])
+        #expect(script.openNonce != nil)
+        #expect(script.client.known == .none)
+    }
+
+    /// The place of the primary is followed, and forgotten when nobody is there.
+    @Test func notPrimaryIsFollowed() throws {
+        var script = ClientScript()
+        let nonce = try #require(script.helloNonce)
+        script.receive(.refused(Refused(nonce: nonce, reason: .notPrimary, text: "", endpoint: "other")))
+        #expect(script.connects == ["other"])
+        let connects = script.wait(10_000).compactMap { directive -> String? in
+            guard case .connect(let endpoint) = directive else { return nil }
+            return endpoint
+        }
+        #expect(connects.starts(with: ["other", "home"]))
+    }
+
+    /// Other refusals are told, and asked again slowly (PROTOCOL ).
+    @Test(arguments: [RefusalReason.primaryBehind, .wrongCluster, .unknownStore, .unavailable])
+    func refusalsAreToldAndTriedAgain(reason: RefusalReason) throws {
+        var script = ClientScript()
+        let refused = Refused(nonce: try #require(script.helloNonce), reason: reason, text: "no", endpoint: "")
+        script.receive(.refused(refused))
+        #expect(script.directives == [.refused(refused)])
+        script.wait(999)
+        #expect(script.directives.isEmpty)
+        script.wait(1)
+        try script.open()
+        #expect(script.client.isBound)
+    }
+
+    /// A primary of another cluster is refused by the client itself (PROTOCOL R-1).
+    @Test func aForeignClusterIsRefused() throws {
+        var script = ClientScript(cluster: ClusterID(rawValue: 5))
+        try script.welcome()
+        guard case .refused(let refused) = script.directives.first else { throw Failure.unexpected(script.sent) }
+        #expect(refused.reason == .wrongCluster && script.client.phase == .greeting)
+    }
+
+    /// HELLO names the newest answer's place, or what the driver knows beyond it (PROTOCOL R-40).
+    @Test func helloNamesTheHighestKnownPosition() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.submit(1)
+        script.answer(1...1, sequence: 77)
+        script.receive(.resync)
+        guard case .hello(let hello) = script.sent.first else { throw Failure.unexpected(script.sent) }
+        #expect(hello.known.position == Position(epoch: Epoch(rawValue: 5), sequence: .init(rawValue: 77), hash: .none))
+        #expect(hello.known.boot == .none)
+        let told = KnownPosition(
+            position: Position(epoch: Epoch(rawValue: 6), sequence: .init(rawValue: 1), hash: .init(rawValue: 3)),
+            boot: BootID(rawValue: 4))
+        script.client.setKnown(told)
+        #expect(script.client.known == told)
+    }
+
+    /// CLOSE is repeated for a second at most; unanswered numbers are lost with the session (PROTOCOL R-27).
+    @Test func closeWaitsForClosedButNotLong() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.submit(2)
+        var other = script
+        script.event { client, now, directives in client.close(now: now, into: &directives) }
+        #expect(script.sent == [.close(ClientScript.session)])
+        script.receive(.closed(ClientScript.session))
+        #expect(script.lost == [1...2] && script.directives.last == .closed)
+        #expect(script.client.nextDeadline == .never)
+        other.event { client, now, directives in client.close(now: now, into: &directives) }
+        let all = other.wait(1_000)
+        #expect(all.last == .closed && other.client.phase == .stopped)
+    }
+
+    /// A read is sent again until it is answered or cancelled, and at once on a new connection.
+    @Test func readsAreRepeated() throws {
+        var script = ClientScript(wantsSession: false)
+        func read(_ id: UInt64, _ script: inout ClientScript) {
+            script.event { client, now, directives in
+                #expect(
+                    client.read(
+                        id: id, level: .linearizable, minimum: .zero, query: [1, 2], isIndexOnly: false, now: now,
+                        into: &directives))
+            }
+        }
+        read(1, &script)
+        #expect(script.sent.isEmpty)
+        script.wait(400)
+        try script.welcome()
+        read(2, &script)
+        #expect(script.sent.map(\.kind) == [.read])
+        script.wait(500)
+        #expect(script.sent.map(\.kind) == [.read, .read])
+        script.client.cancelRead(1)
+        var result = ReadResult(
+            id: 2, status: .unavailable, epoch: Epoch(rawValue: 5), sequence: .zero, time: .zero, answer: 0..<1)
+        script.receive(.readResult(result), source: [7])
+        #expect(script.directives.isEmpty)
+        result.status = .answered
+        script.receive(.readResult(result), source: [7])
+        guard case .readAnswered(let answered) = script.directives.first else { throw Failure.unexpected(script.sent) }
+        #expect(answered.id == 2)
+        #expect(!script.wait(900).contains { if case .send = $0 { true } else { false } } || script.helloNonce != nil)
+        #expect(!script.sent.contains { $0.kind == .read })
+    }
+
+    /// At the bound a read is not taken.
+    @Test func tooManyReadsAreNotTaken() {
+        var script = ClientScript(wantsSession: false)
+        script.event { client, now, directives in
+            for id in 0...UInt64(Limits.waitingReads) {
+                let isTaken = client.read(
+                    id: id, level: .local, minimum: .zero, query: [], isIndexOnly: true, now: now, into: &directives)
+                if isTaken != (id < UInt64(Limits.waitingReads)) { Issue.record("read \(id)") }
+            }
+        }
+    }
+
+    /// A query is answered by its status, or by the kept answer of whatever session it names.
+    @Test func queriesAreAnswered() throws {
+        var script = try ClientSubmissionTests.opened()
+        let old = SessionID(epoch: Epoch(rawValue: 4), sequence: SequenceNumber(rawValue: 9))
+        script.event { client, now, directives in
+            #expect(client.query(old, 3, now: now, into: &directives))
+            #expect(client.query(old, 4, now: now, into: &directives))
+        }
+        #expect(script.sent.map(\.kind) == [.query, .query])
+        let status = QueryResult(session: old, number: 4, status: .sessionEnded)
+        script.receive(.queryResult(status))
+        #expect(script.directives == [.queried(status)])
+        let run = ResultRun(
+            session: old, first: 2, count: 3, epoch: old.epoch, firstSequence: SequenceNumber(rawValue: 50),
+            items: 0..<6)
+        script.receive(.result(run), source: [4, 1, 4, 2, 4, 3])
+        guard case .queryAnswered(old, let answers) = script.directives.first else {
+            throw Failure.unexpected(script.sent)
+        }
+        #expect(answers.first == 3 && answers.count == 1 && answers.firstSequence.rawValue == 51)
+    }
+}
