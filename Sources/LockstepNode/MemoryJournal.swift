@@ -1,0 +1,92 @@
+import Dispatch
+package import LockstepCore
+import Synchronization
+
+/// A journal that keeps nothing: every start is a new incarnation, and the node's own memory is the only log.
+///
+/// It answers on a queue of its own, as the durable one does, so that the node runs the same path with either.
+package final class MemoryJournal: Journal {
+    package let identity: JournalIdentity
+    private let queue = DispatchQueue(label: "lockstep.journal.memory", qos: .userInitiated)
+    private let state: Mutex<State>
+
+    private struct State: Sendable {
+        var head: Position
+        var batchBytes = 0
+        var snapshotBytes = 0
+        var notes: [JournalNote: String] = [:]
+        var isClosed = false
+    }
+
+    package init(_ request: JournalRequest) {
+        var generator = SystemRandomNumberGenerator()
+        let identity = JournalIdentity(
+            cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
+            channel: request.channel, incarnation: Incarnation(using: &generator))
+        self.identity = identity
+        state = Mutex(State(head: .start(of: identity.store)))
+    }
+
+    package var isVolatile: Bool { true }
+
+    /// Hands out nothing.
+    package func recover(snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void) throws {}
+
+    package func append(
+        _ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { state in
+            for batch in batches {
+                precondition(batch.head.previous == state.head.hash, "batches are appended in the order of the chain")
+                state.head = batch.position
+                state.batchBytes += batch.bytes.count
+            }
+        }
+    }
+
+    package func save(
+        snapshot bytes: [UInt8], at position: Position,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { state in
+            state.snapshotBytes = bytes.count
+            state.batchBytes = 0
+        }
+    }
+
+    package func replace(
+        withSnapshot bytes: [UInt8], at position: Position,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { state in
+            state.head = position
+            state.snapshotBytes = bytes.count
+            state.batchBytes = 0
+        }
+    }
+
+    package func freeBytes() -> Int64? { nil }
+
+    package var sizes: (batches: Int, snapshot: Int) { state.withLock { ($0.batchBytes, $0.snapshotBytes) } }
+
+    /// What was noted since the process began.
+    package func note(_ note: JournalNote) throws -> String? { state.withLock { $0.notes[note] } }
+
+    /// Notes a value, or takes the note away.
+    package func setNote(_ note: JournalNote, to value: String?) throws { state.withLock { $0.notes[note] = value } }
+
+    package func close() { queue.sync { state.withLock { $0.isClosed = true } } }
+
+    private func answer(
+        _ completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void,
+        _ change: @escaping @Sendable (inout State) -> Void
+    ) {
+        queue.async { [self] in
+            let isOpen = state.withLock { state in
+                if !state.isClosed { change(&state) }
+                return !state.isClosed
+            }
+            completion(isOpen ? .success(()) : .failure(.failed("the journal is closed")))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+package import LockstepCore
+package import LockstepNode
+import Synchronization
+
+extension SQLiteJournal {
+    /// What an operator noted, or must know.
+    package func note(_ note: JournalNote) throws -> String? {
+        try onConnection { db in try JournalMeta(from: db)[.note(note)] }
+    }
+
+    /// Notes a value durably, or takes the note away.
+    ///
+    /// It blocks the caller for one commit.
+    package func setNote(_ note: JournalNote, to value: String?) throws {
+        try onConnection { db in
+            try transaction(db) { try JournalMeta.write(value, for: .note(note), to: db) }
+        }
+    }
+
+    /// Moves every batch behind `position` into the quarantine and makes `position` the journal's end.
+    ///
+    /// For an operator's recovery, after ``openForRepair()``; the journal is opened and verified anew afterwards.
+    /// `position` must be a batch's or a snapshot's end in this journal, or the log's start. Returns how many batches
+    /// were moved; nothing is deleted for good except snapshots of what was moved.
+    package func quarantine(after position: Position, reason: String) throws -> Int {
+        try onConnection { db in
+            try checkEnd(position, db)
+            let sequence = Int64(position.sequence.rawValue)
+            let generation = state.withLock { $0.generation } + 1
+            var count = 0
+            try transaction(db) {
+                try db.execute(
+                    sql: """
+                        INSERT INTO quarantine(moved, reason, first, last, epoch, hash, bytes)
+                        SELECT ?, ?, first, last, epoch, hash, bytes FROM batches WHERE first > ? ORDER BY first
+                        """, arguments: [Int64(Date().timeIntervalSince1970), reason, sequence])
+                count = db.changesCount
+                try db.execute(sql: "DELETE FROM batches WHERE first > ?", arguments: [sequence])
+                try db.execute(sql: "DELETE FROM snapshots WHERE sequence > ?", arguments: [sequence])
+                try JournalMeta.write(String(generation), for: .generation, to: db)
+            }
+            let (file, mark) = state.withLock { state -> (SideMarkFile?, SideMark) in
+                state.generation = generation
+                state.head = position
+                return (state.mark, sideMark(state))
+            }
+            try file?.reset(mark)
+            return count
+        }
+    }
+
+    /// Appends batches that another node still had, checked by the chain, in one transaction.
+    ///
+    /// It blocks until they are durable, and throws ``LockstepError`` if they do not follow this journal's end.
+    package func appendRecovered(_ batches: [SealedBatch]) throws {
+        try onConnection { db in
+            var end = head
+            for batch in batches {
+                guard batch.head.store == identity.store, batch.head.first == end.sequence.next,
+                    batch.head.previous == end.hash, batch.head.epoch >= end.epoch
+                else {
+                    throw LockstepError(
+                        .diverged,
+                        "The fetched batch at \(batch.head.first) does not follow this journal's end \(end). Compare "
+                            + "the histories with `lockstep journal dump` on both nodes.")
+                }
+                end = batch.position
+            }
+            switch write(batches, db) {
+            case .success: checkpointIfDue(db)
+            case .failure(.diskFull):
+                throw LockstepError(
+                    .diskFull, "There is no room for the journal \(path). Free some space, then repeat.")
+            case .failure(.failed(let text)): throw LockstepError(.journalFailed, text)
+            }
+        }
+    }
+
+    /// Lets SQLite's file grow to so many pages only; nil takes the bound away.
+    ///
+    /// Tests make a full disk with it.
+    package func limitPages(_ count: Int?) throws {
+        try onConnection { db in try db.execute(sql: "PRAGMA max_page_count = \(count ?? 1_073_741_823)") }
+    }
+
+    private func checkEnd(_ position: Position, _ db: Database) throws {
+        let sequence = Int64(position.sequence.rawValue)
+        let ends = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT last, hash FROM (SELECT last, hash FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1)
+                UNION ALL SELECT sequence, hash FROM snapshots WHERE sequence = ?
+                """, arguments: [sequence, sequence])
+        let isEnd =
+            position == .start(of: identity.store)
+            || ends.contains { $0.sequence(0) == position.sequence && $0.number128(1) == position.hash.rawValue }
+        let base = try Int64.fetchOne(
+            db, sql: "SELECT max(sequence) FROM snapshots WHERE sequence <= ?", arguments: [sequence])
+        let oldest = try Int64.fetchOne(db, sql: "SELECT min(first) FROM batches") ?? 1
+        guard isEnd, base != nil || oldest == 1 else {
+            throw LockstepError(
+                .administration,
+                "The journal \(path) cannot be cut at \(position): no batch or snapshot ends there, or nothing before "
+                    + "it is kept to begin from. `lockstep journal list` shows the ends.")
+        }
+    }
+
+    /// Runs `body` with the connection, after what was asked for before, on the caller's thread.
+    private func onConnection<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        let database = state.withLock { state -> DatabaseQueue? in
+            precondition(state.phase != .opened, "a journal is recovered, or opened for repair, before it is used")
+            return state.failure == nil ? state.database : nil
+        }
+        guard let database else { throw LockstepError(.stopped, "The journal \(path) is closed: \(refusal).") }
+        do {
+            return try database.writeWithoutTransaction(body)
+        } catch {
+            throw LockstepError.journal(error, path: path)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import GRDB
+package import LockstepCore
+import LockstepNode
+import Synchronization
+
+extension SQLiteJournal {
+    /// See ``Journal/recover(snapshot:batch:)``.
+    ///
+    /// Three passes. First everything is verified through a connection that cannot write. Then the file is opened for
+    /// writing and its write-ahead log copied and synced, because what was read may be in the system's cache only. Then
+    /// the snapshot and the batches are read again, checked again, and handed out one at a time.
+    package func recover(
+        snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void
+    ) throws {
+        precondition(state.withLock { $0.phase } == .opened, "a journal is recovered once, before anything else")
+        let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
+        let found = try reader.checkRecovery()
+        do {
+            try reader.close()
+            let database = try openForWriting(.recovered)
+            try database.writeWithoutTransaction { db in
+                _ = try db.checkpoint(.truncate)
+                try syncFolder(files.folder)
+                try adopt(found, db)
+                if let row = found.snapshot { try snapshot(try row.content(db, store: identity.store)) }
+                try handOut(after: found.snapshot?.position ?? .start(of: identity.store), batch, db)
+            }
+        } catch let error as DatabaseError {
+            throw LockstepError.journal(error, path: path)
+        } catch let finding as JournalFinding {
+            throw LockstepError(finding, path: path)
+        }
+    }
+
+    /// Opens the journal for an operator's repair, without verification: for ``quarantine(after:reason:)`` and notes.
+    package func openForRepair() throws {
+        precondition(state.withLock { $0.phase } == .opened, "a journal is opened once")
+        do {
+            let database = try openForWriting(.repairing)
+            try database.writeWithoutTransaction { db in
+                let end = try JournalEnd.position(db, store: identity.store)
+                state.withLock { $0.head = end }
+            }
+        } catch {
+            throw LockstepError.journal(error, path: path)
+        }
+    }
+
+    private func openForWriting(_ phase: Phase) throws -> DatabaseQueue {
+        var configuration = JournalSchema.writerConfiguration(
+            label: "lockstep.journal.write.\(identity.storeName)", isCreating: false)
+        // The connection's queue runs on the journal's own, so that the mark's sync is in order with the writes.
+        configuration.targetQueue = queue
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        let mark = try SideMarkFile(path: files.mark)
+        state.withLock { state in
+            state.phase = phase
+            state.database = database
+            state.mark = mark
+        }
+        return database
+    }
+
+    /// Takes over what the verification found.
+    private func adopt(_ found: RecoveryCheck.Result, _ db: Database) throws {
+        let keptBytes = try Int.fetchOne(db, sql: "SELECT coalesce(sum(length(bytes)), 0) FROM batches") ?? 0
+        let mark = state.withLock { state -> (SideMarkFile?, SideMark) in
+            state.head = found.end
+            state.newestSnapshot = found.snapshot?.position.sequence ?? .zero
+            state.batchBytes = found.batchBytes
+            state.snapshotBytes = found.snapshot?.size ?? 0
+            state.keptBytes = keptBytes
+            return (state.mark, sideMark(state))
+        }
+        if found.isMarkStale { try mark.0?.reset(mark.1) }
+    }
+
+    private func handOut(after start: Position, _ body: (SealedBatch) throws -> Void, _ db: Database) throws {
+        var chain = ChainCheck(store: identity.store, position: start)
+        let rows = try Row.fetchCursor(db, sql: ChainCheck.query, arguments: [Int64(start.sequence.rawValue)])
+        while let row = try reading(.batch, chain.position?.sequence.next ?? .zero, { try rows.next() }) {
+            try body(try chain.next(row))
+        }
+    }
+
+    /// The mark of the present state.
+    func sideMark(_ state: borrowing State) -> SideMark {
+        SideMark(incarnation: identity.incarnation, generation: state.generation, position: state.head)
+    }
+}
+
+// MARK: - Verification beside the node's work
+
+extension SQLiteJournal {
+    /// Verifies, in small steps between the writes, what a start does not: older batches and snapshots.
+    ///
+    /// Both closures run on the journal's queue; `completion` gets what is wrong, and nil if the journal was closed or
+    /// failed before the end.
+    package func verifyOlder(
+        progress: @escaping @Sendable (Int) -> Void = { _ in },
+        completion: @escaping @Sendable ([JournalFinding]?) -> Void
+    ) {
+        let newest = state.withLock { $0.newestSnapshot }
+        verify(FullCheck(store: identity.store, through: newest), progress, completion)
+    }
+
+    private func verify(
+        _ check: FullCheck, _ progress: @escaping @Sendable (Int) -> Void,
+        _ completion: @escaping @Sendable ([JournalFinding]?) -> Void
+    ) {
+        onDatabase { [self] db in
+            guard let db else { return completion(nil) }
+            var check = check
+            do {
+                guard try check.step(db, bytes: tuning.chunkBytes) else { return completion(check.findings) }
+            } catch {
+                return completion(nil)
+            }
+            progress(check.checkedBytes)
+            verify(check, progress, completion)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Dispatch
+import Foundation
+import GRDB
+package import LockstepCore
+package import LockstepNode
+import Synchronization
+
+/// The durable journal of one store: an SQLite file in WAL mode with `synchronous = FULL`, and a side mark beside it.
+///
+/// One connection writes and checkpoints, on one serial queue; nobody else may open the file while it is open, in this
+/// process or another. The order of a write is: transaction, sync (both by COMMIT), side mark, completion, and only
+/// then a checkpoint if one is due. The file is opened for writing only after everything in it was verified, so that
+/// damage is left as it was found.
+///
+/// Invariants:
+/// - `head` is the end of the last batch whose commit returned, or of the snapshot that replaced the log.
+/// - Once `failure` is set nothing is written any more (PROTOCOL, R-44).
+/// - State changes on the journal's queue only; the lock is for those who read it elsewhere.
+package final class SQLiteJournal: Journal {
+    package let identity: JournalIdentity
+    package let path: String
+    let files: JournalFiles
+    let tuning: JournalTuning
+    let queue: DispatchQueue
+    let state: Mutex<State>
+
+    struct State: Sendable {
+        var phase = Phase.opened
+        /// From recovery to close.
+        var database: DatabaseQueue?
+        var mark: SideMarkFile?
+        var lock: FolderLock?
+        var generation: UInt64
+        var head: Position
+        var newestSnapshot: SequenceNumber = .zero
+        var failure: String?
+        /// Of batches behind the newest snapshot, of that snapshot, of all batches that are kept.
+        var batchBytes = 0
+        var snapshotBytes = 0
+        var keptBytes = 0
+        /// An estimate of what the write-ahead log holds since the last checkpoint.
+        var walBytes = 0
+        var isSaving = false
+        var isMarkSyncDue = false
+    }
+
+    enum Phase: Hashable, Sendable {
+        /// Nothing was read yet; only ``recover(snapshot:batch:)`` or ``openForRepair()`` may follow.
+        case opened
+        case recovered
+        case repairing
+        case closed
+    }
+
+    /// Opens the journal of a store, or makes it if `create` allows it and there is none.
+    ///
+    /// It takes the folder's lock and reads what the journal belongs to; it neither verifies nor writes. Throws
+    /// ``LockstepError``. A folder that is made gets mode 0700.
+    package init(folder: String, request: JournalRequest, create: Bool, tuning: JournalTuning = JournalTuning()) throws
+    {
+        files = try JournalFiles(folder: folder, storeName: request.storeName)
+        path = files.database
+        self.tuning = tuning
+        if create { try Self.makeFolder(folder) }
+        let lock = try FolderLock.exclusive(folder: folder, store: request.storeName, node: request.nodeName)
+        guard access(folder, W_OK) == 0 else {
+            throw LockstepError(
+                .journalUnwritable,
+                "The journal folder \(folder) cannot be written (\(systemMessage())). Check its owner and mode.")
+        }
+        if create { try Self.createIfEmpty(files, request) }
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw LockstepError(
+                .journalMissing,
+                "There is no journal \(path). If this store is new, run `lockstep init`; otherwise look for the folder."
+            )
+        }
+        let reader = try SQLiteJournalReader(path: path, storeName: request.storeName, lock: nil)
+        identity = reader.identity
+        if let cluster = request.cluster, cluster != identity.cluster {
+            throw LockstepError(
+                .journalForeign,
+                "The journal \(path) belongs to cluster \(identity.cluster); this node is configured for \(cluster)."
+            )
+        }
+        queue = DispatchQueue(label: "lockstep.journal.\(request.storeName)", qos: .userInitiated)
+        state = Mutex(
+            State(lock: lock, generation: reader.meta.generation ?? 0, head: .start(of: reader.identity.store)))
+    }
+
+    package var isVolatile: Bool { false }
+
+    package var sizes: (batches: Int, snapshot: Int) { state.withLock { ($0.batchBytes, $0.snapshotBytes) } }
+
+    /// The end of the last batch whose commit returned.
+    package var head: Position { state.withLock { $0.head } }
+
+    package func freeBytes() -> Int64? {
+        var information = statvfs()
+        guard statvfs(files.folder, &information) == 0 else { return nil }
+        return Int64(clamping: UInt64(information.f_bavail) * UInt64(information.f_frsize))
+    }
+
+    /// See ``Journal/close()``.
+    ///
+    /// It must not be called from a completion, which runs on the queue that it waits for.
+    package func close() {
+        let database = state.withLock { state -> DatabaseQueue? in
+            defer { state.phase = .closed }
+            return state.phase == .closed ? nil : state.database
+        }
+        if let database {
+            // What is queued before this ends first.
+            database.writeWithoutTransaction { _ in syncMark() }
+            do { try database.close() } catch {
+                // The data is safe in the write-ahead log; the next start copies it.
+                state.withLock { $0.failure = "closing failed: \(error)" }
+            }
+        }
+        state.withLock { state in
+            state.database = nil
+            state.mark = nil
+            state.lock = nil
+        }
+    }
+
+    private static func makeFolder(_ folder: String) throws {
+        guard !FileManager.default.fileExists(atPath: folder) else { return }
+        do {
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try syncFolder(URL(fileURLWithPath: folder).deletingLastPathComponent().path)
+        } catch let error as LockstepError { throw error } catch {
+            throw LockstepError(
+                .journalUnwritable, "The journal folder \(folder) cannot be made (\(error)). Check the folder above.",
+                underlying: error)
+        }
+    }
+
+    /// Makes the file, unless it holds anything.
+    ///
+    /// A crash in between leaves an empty file, which is made anew.
+    private static func createIfEmpty(_ files: JournalFiles, _ request: JournalRequest) throws {
+        if FileManager.default.fileExists(atPath: files.database) {
+            do {
+                _ = try SQLiteJournalReader(path: files.database, storeName: request.storeName, lock: nil)
+                return
+            } catch let error as LockstepError {
+                guard error.code == .journalMissing else { throw error }
+            }
+        }
+        var generator = SystemRandomNumberGenerator()
+        let identity = JournalIdentity(
+            cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
+            channel: request.channel, incarnation: Incarnation(using: &generator))
+        do {
+            let configuration = JournalSchema.writerConfiguration(label: "lockstep.journal.create", isCreating: true)
+            let database = try DatabaseQueue(path: files.database, configuration: configuration)
+            try database.writeWithoutTransaction { try JournalSchema.create(identity, in: $0) }
+            try database.close()
+            let start = SideMark(
+                incarnation: identity.incarnation, generation: 1, position: .start(of: identity.store))
+            try SideMarkFile(path: files.mark).reset(start)
+            try syncFolder(files.folder)
+        } catch { throw LockstepError.journal(error, path: files.database) }
+    }
+}

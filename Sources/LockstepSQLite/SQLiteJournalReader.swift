@@ -1,0 +1,233 @@
+import Foundation
+import GRDB
+package import LockstepCore
+package import LockstepNode
+import Synchronization
+
+/// Reads a journal that no node has open, for the command line: it never writes, and never checkpoints.
+///
+/// Calls block the caller's thread.
+package final class SQLiteJournalReader: Sendable {
+    package let path: String
+    package let identity: JournalIdentity
+    let meta: JournalMeta
+    private let database: DatabaseQueue
+    private let lock: Mutex<FolderLock?>
+
+    /// Opens the journal of a store; throws ``LockstepError``.
+    package convenience init(folder: String, storeName: String) throws {
+        let lock = try FolderLock.shared(folder: folder)
+        let path = try JournalFiles(folder: folder, storeName: storeName).database
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw LockstepError(.journalMissing, "There is no journal \(path). Run `lockstep init` to make one.")
+        }
+        try self.init(path: path, storeName: storeName, lock: lock)
+    }
+
+    init(path: String, storeName: String, lock: FolderLock?) throws {
+        self.path = path
+        self.lock = Mutex(lock)
+        do {
+            database = try DatabaseQueue(
+                path: path, configuration: JournalSchema.readerConfiguration(label: "lockstep.journal.read"))
+            meta = try database.read { db in
+                try Self.checkHeader(db, path: path)
+                return try reading(.meta, .zero) { try JournalMeta(from: db) }
+            }
+            guard let identity = meta.identity, meta.generation != nil else {
+                throw JournalFinding(.meta, .zero, "the journal does not say what it belongs to")
+            }
+            self.identity = identity
+        } catch {
+            throw LockstepError.journal(error, path: path)
+        }
+        guard identity.storeName == storeName else {
+            throw LockstepError(
+                .journalForeign,
+                "\(path) is the journal of store \(identity.storeName), not of \(storeName). Was the file renamed?")
+        }
+    }
+
+    /// The stores that have a journal in a folder, in order of their names.
+    package static func stores(in folder: String) throws -> [String] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        return names.filter { $0.hasSuffix(JournalFiles.databaseSuffix) }
+            .map { String($0.dropLast(JournalFiles.databaseSuffix.count)) }.sorted()
+    }
+
+    private static func checkHeader(_ db: Database, path: String) throws {
+        let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+        let version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        if application == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0 {
+            throw LockstepError(
+                .journalMissing,
+                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again.")
+        }
+        guard application == JournalSchema.applicationID, version > 0 else {
+            throw LockstepError(
+                .journalForeign,
+                "\(path) is an SQLite file, but no journal of Lockstep (application_id \(application)). Give the node "
+                    + "another folder.")
+        }
+        guard version <= JournalSchema.version else {
+            throw LockstepError(
+                .journalNewer,
+                "The journal \(path) has schema \(version); this program knows \(JournalSchema.version). Start the "
+                    + "newer version of Lockstep that wrote it.")
+        }
+    }
+
+    /// What `journal verify` and every start compare with the journal.
+    package var mark: SideMark? {
+        guard case .mark(let mark, _) = markContent else { return nil }
+        return mark
+    }
+
+    var markContent: SideMarkFile.Content { SideMarkFile.read(path: JournalFiles.markPath(ofDatabase: path)) }
+
+    /// What an operator noted.
+    package func note(_ note: JournalNote) -> String? { meta[.note(note)] }
+
+    /// The end of the last batch, as its row says; the snapshot's, or the start, if there is none.
+    package func end() throws -> Position {
+        try read { db in try JournalEnd.position(db, store: identity.store) }
+    }
+
+    /// The snapshots, the newest first.
+    package func snapshots() throws -> [(position: Position, bytes: Int)] {
+        try read { db in try SnapshotRow.fetchAll(db).map { try $0.get() }.map { ($0.position, $0.size) } }
+    }
+
+    /// The newest snapshot at or below `sequence`, checked.
+    package func snapshot(atOrBelow sequence: SequenceNumber) throws -> SnapshotContent? {
+        try read { db in
+            for result in try SnapshotRow.fetchAll(db) {
+                let row = try result.get()
+                if row.position.sequence <= sequence { return try row.content(db, store: identity.store) }
+            }
+            return nil
+        }
+    }
+
+    /// Hands out, in order, every batch with an entry behind `start` and at or below `end`, each checked by the chain.
+    package func batches(
+        after start: SequenceNumber, through end: SequenceNumber? = nil, _ body: (SealedBatch) throws -> Void
+    ) throws {
+        try read { db in
+            let first = try Row.fetchOne(
+                db, sql: "SELECT max(first) FROM batches WHERE first <= ?", arguments: [Int64(start.next.rawValue)])
+            let from = max(0, (first?.integer(0) ?? 1) - 1)
+            var chain = ChainCheck(store: identity.store, position: nil)
+            let rows = try Row.fetchCursor(db, sql: ChainCheck.query, arguments: [from])
+            while let row = try reading(.batch, chain.position?.sequence.next ?? .zero, { try rows.next() }) {
+                let batch = try chain.next(row)
+                if let end, batch.head.first > end { return }
+                if batch.head.last > start { try body(batch) }
+            }
+        }
+    }
+
+    /// What was moved out of the log, in the order of moving.
+    package func quarantined() throws -> [QuarantinedBatch] {
+        try read { db in
+            let rows = try Row.fetchAll(db, sql: "SELECT moved, reason, bytes FROM quarantine ORDER BY id")
+            return try rows.map { row in
+                let bytes = try row.bytes(2)
+                return QuarantinedBatch(
+                    movedAt: row.integer(0) ?? 0, reason: row.text(1) ?? "",
+                    batch: try? SealedBatch(bytes: bytes))  // A batch may be there because it is damaged.
+            }
+        }
+    }
+
+    /// Checks what a start would hand out; throws ``LockstepError`` with the first damage.
+    func checkRecovery() throws -> RecoveryCheck.Result {
+        let check = RecoveryCheck(store: identity.store, meta: meta, mark: markContent)
+        return try read { try check.run($0) }
+    }
+
+    /// Checks everything and lists what is wrong; `progress` gets the bytes checked so far.
+    package func verifyAll(progress: (Int) -> Void = { _ in }) throws -> [JournalFinding] {
+        try read { db in
+            var check = FullCheck(store: identity.store)
+            while try check.step(db, bytes: 4 << 20) { progress(check.checkedBytes) }
+            var findings = check.findings
+            do {
+                _ = try RecoveryCheck(store: identity.store, meta: meta, mark: markContent).run(db)
+            } catch let finding as JournalFinding {
+                if !findings.contains(finding) { findings.append(finding) }
+            }
+            if case .mark(let mark, isWhole: false) = markContent {
+                findings.append(
+                    JournalFinding(
+                        .mark, mark.position.sequence, "one of its two slots cannot be read (torn write, or damage)"))
+            }
+            return findings
+        }
+    }
+
+    /// Ends the reading and frees the folder; further calls fail.
+    package func close() throws {
+        defer { lock.withLock { $0 = nil } }
+        try database.close()
+    }
+
+    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try database.unsafeRead(body) } catch let finding as JournalFinding {
+            throw LockstepError(finding, path: path)
+        } catch let error as DatabaseError {
+            throw LockstepError.journal(error, path: path)
+        }
+    }
+}
+
+/// A batch that an operator's recovery moved out of the log.
+package struct QuarantinedBatch: Hashable, Sendable {
+    /// Seconds since 1970.
+    package var movedAt: Int64
+    package var reason: String
+    /// None if its bytes cannot be decoded.
+    package var batch: SealedBatch?
+}
+
+/// Where the files of a store's journal are.
+struct JournalFiles: Sendable {
+    static let databaseSuffix = ".sqlite"
+    let folder: String
+    let database: String
+    let mark: String
+
+    init(folder: String, storeName: String) throws {
+        guard NodeID(storeName) != nil, !storeName.hasPrefix(".") else {
+            throw LockstepError(
+                .invalidConfiguration,
+                "The store name \"\(storeName)\" cannot name a file: use 1 to 64 letters, digits, - _ and dots, and no "
+                    + "dot in front.")
+        }
+        self.folder = folder
+        database = folder + "/" + storeName + Self.databaseSuffix
+        mark = Self.markPath(ofDatabase: database)
+    }
+
+    static func markPath(ofDatabase path: String) -> String { path.dropLast(databaseSuffix.count) + ".mark" }
+}
+
+enum JournalEnd {
+    /// Where the log ends, as the last row says, without a check.
+    static func position(_ db: Database, store: StoreID) throws -> Position {
+        try reading(.batch, .zero) {
+            for table in [
+                "SELECT last, epoch, hash FROM batches ORDER BY first DESC LIMIT 1",
+                "SELECT sequence, epoch, hash FROM snapshots ORDER BY sequence DESC LIMIT 1",
+            ] {
+                guard let row = try Row.fetchOne(db, sql: table) else { continue }
+                guard let last = row.sequence(0), let epoch = row.integer(1), let hash = row.number128(2) else {
+                    throw JournalFinding(.batch, .zero, "the last row is malformed")
+                }
+                return Position(
+                    epoch: Epoch(rawValue: UInt64(bitPattern: epoch)), sequence: last, hash: BatchHash(rawValue: hash))
+            }
+            return .start(of: store)
+        }
+    }
+}
