@@ -175,7 +175,7 @@ struct ClientPropertyTests {
             var directives: [ClientDirective] = []
             world.client.start(now: world.now, into: &directives)
             try world.run(directives, [])
-            for _ in 0..<700 { try world.step() }
+            for _ in 0..<450 { try world.step() }
             world.isFaulty = false
             for _ in 0..<15_000 where !world.actions.isEmpty || !world.client.isBound { try world.step() }
             #expect(world.actions.isEmpty && world.client.isBound, "seed \(seed): \(world.client.phase)")
