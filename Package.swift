@@ -55,15 +55,21 @@ let package = Package(
             name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", trees, deques, logging],
             swiftSettings: base),
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
+        .target(
+            name: "LockstepHarness",
+            dependencies: ["Counters", "Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
+            swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ", arguments, logging,
+                "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ", arguments, logging,
                 lifecycle,
             ],
             swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
+        .testTarget(
+            name: "LockstepNodeTests", dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ"], swiftSettings: base),
         .testTarget(
             name: "LockstepSQLiteTests", dependencies: ["LockstepSQLite", "LockstepNode", "LockstepCore", sqlite],
             swiftSettings: base),
@@ -72,7 +78,15 @@ let package = Package(
             swiftSettings: base),
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),
-        .testTarget(name: "IntegrationTests", dependencies: [], swiftSettings: base),
+        .executableTarget(
+            name: "TestPeer", dependencies: ["Counters", "Lockstep", "LockstepNode", "ZeroMQ"], path: "Tests/TestPeer",
+            swiftSettings: base),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: [
+                "Counters", "Lockstep", "LockstepHarness", "LockstepNode", "LockstepCore", "LockstepSQLite",
+                "LockstepCLI", "TestPeer", "ZeroMQ",
+            ], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
 )

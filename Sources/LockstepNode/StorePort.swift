@@ -1,4 +1,6 @@
+internal import DequeModule
 package import LockstepCore
+internal import Synchronization
 
 /// The bytes of one frame with answers, kept alive by whoever still has to decode its own.
 package final class ReplyFrame: Sendable {
@@ -32,4 +34,207 @@ package struct RawReplies: Sendable {
     }
     package var pieces: [Piece]
     package init(pieces: [Piece]) { self.pieces = pieces }
+}
+
+/// A store of a node, as its callers reach it from any thread: bytes in, bytes out.
+///
+/// It works before `run()`, whose callers then wait, and after it, when they get `stopped`.
+package final class StorePort: Sendable {
+    package let name: String
+    package let inbox: Inbox
+    /// The highest sequence number that readers see, for reads that need not wait.
+    private let published = Atomic<UInt64>(0)
+    private let lastID = Atomic<UInt64>(0)
+
+    package init(name: String, inbox: Inbox) {
+        self.name = name
+        self.inbox = inbox
+    }
+
+    /// What readers of this node see.
+    package var publishedSequence: SequenceNumber {
+        SequenceNumber(rawValue: published.load(ordering: .acquiring))
+    }
+
+    package func setPublished(_ sequence: SequenceNumber) { published.store(sequence.rawValue, ordering: .releasing) }
+
+    func makeID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
+
+    /// When a time limit that begins now is over.
+    static func deadline(after timeout: Duration?) -> Tick {
+        guard let timeout else { return .never }
+        return MonotonicClock.now.advanced(byMicroseconds: min(max(0, timeout.wholeMicroseconds), 1 << 50))
+    }
+
+    // MARK: - Actions
+
+    /// Submits actions, each a length and its bytes, and waits for their answers.
+    ///
+    /// The actions get consecutive numbers of one session. Costs a lock and a resumption, whatever the count.
+    ///
+    /// - Throws: ``LockstepError``: `tooLarge` for an action above its limit; `timeout` or `stopped` if nothing was
+    ///   submitted; `outcomeUnknown`, whose `pending` can be given to ``resolve(_:timeout:)``, if something was. A caller
+    ///   that is cancelled gets `CancellationError` or `outcomeUnknown` in the same way.
+    package func submit(_ actions: consuming [UInt8], count: Int, timeout: Duration?) async throws -> RawReplies {
+        guard count > 0 else { return RawReplies(pieces: []) }
+        let waiter = Waiter(count: count, deadline: Self.deadline(after: timeout))
+        let parts = try Self.parts(of: actions, count: count, waiter: waiter)
+        return try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { continuation in
+                waiter.wait(continuation)
+                inbox.put(parts)
+            }
+        } onCancel: {
+            inbox.leave(waiter)
+        }
+    }
+
+    /// Cuts the actions into parts of the size that frames like.
+    private static func parts(
+        of actions: consuming [UInt8], count: Int, waiter: Waiter
+    ) throws -> [Submission] {
+        let target = Limits.frameTargetBytes
+        if actions.count <= target, count <= 4_096 {
+            return [Submission(actions: actions, count: count, waiter: waiter, isSingle: count == 1)]
+        }
+        let whole = actions
+        var parts: [Submission] = []
+        try withBytes(of: whole) { bytes in
+            var reader = ByteReader(bytes)
+            var (start, first) = (0, 0)
+            for index in 0..<count {
+                let before = reader.offset
+                let range: Range<Int>
+                do { range = try reader.readRange(from: bytes) } catch {
+                    preconditionFailure("\(count) actions were announced, the bytes hold \(index): \(error)")
+                }
+                guard range.count <= Limits.actionBytes else {
+                    throw LockstepError(
+                        .tooLarge, "an action of \(range.count) bytes is above the limit of \(Limits.actionBytes)")
+                }
+                if index > first, reader.offset - start > target || index - first == 4_096 {
+                    parts.append(part(start..<before, index - first))
+                    (start, first) = (before, index)
+                }
+            }
+            parts.append(part(start..<reader.offset, count - first))
+        }
+        return parts
+
+        func part(_ range: Range<Int>, _ count: Int) -> Submission {
+            Submission(actions: Array(whole[range]), count: count, waiter: waiter, isSingle: waiter.count == 1)
+        }
+    }
+
+    /// Asks what became of actions whose caller got `outcomeUnknown`.
+    ///
+    /// Waits for an answer that is still to come. Actions that had not reached the log are answered as void then.
+    ///
+    /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows any more; `timeout`, after which it may be called again.
+    package func resolve(_ pending: PendingOutcome, timeout: Duration) async throws -> RawReplies {
+        let deadline = Self.deadline(after: timeout)
+        let id = makeID()
+        return try await waiting(id) { host, continuation in
+            host.resolve(id, pending, deadline: deadline) { continuation.resume(with: $0) }
+        }
+    }
+
+    // MARK: - Reads
+
+    /// Waits until the state that readers of this node see is as fresh as asked.
+    ///
+    /// `.local` returns at once; `.session` when it includes `minimum`; `.linearizable` when it includes everything that
+    /// was acknowledged anywhere before the call, for which the primary is asked.
+    package func waitUntilReadable(
+        _ level: ReadLevel, minimum: SequenceNumber, timeout: Duration
+    ) async throws {
+        switch level {
+        case .local: return
+        case .session: if publishedSequence >= minimum { return }
+        case .linearizable: break
+        }
+        let deadline = Self.deadline(after: timeout)
+        let id = makeID()
+        try await waiting(id) { host, continuation in
+            host.waitUntilReadable(id, level, minimum: minimum, deadline: deadline) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Asks the store's reactor a question: of this node's state if it has one, else of the node it is connected to.
+    package func ask(
+        _ query: [UInt8], level: ReadLevel, minimum: SequenceNumber, timeout: Duration
+    ) async throws -> (answer: [UInt8], position: (Epoch, SequenceNumber), time: LogTime) {
+        let deadline = Self.deadline(after: timeout)
+        let id = makeID()
+        let answer: ReadAnswer = try await waiting(id) { host, continuation in
+            host.ask(id, query, level: level, minimum: minimum, deadline: deadline) { continuation.resume(with: $0) }
+        }
+        return (answer.bytes, (answer.view.epoch, answer.view.sequence), answer.view.time)
+    }
+
+    /// The store as an operator sees it.
+    package func status() async throws -> StoreStatus {
+        try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.status()) }
+    }
+
+    /// The committed batches behind `sequence`, which must be a batch's end, as they come.
+    ///
+    /// Each step takes what the resend window holds, at most 1,024 batches at a time; so a consumer costs no memory, and
+    /// one that is slower than the window lasts gets `positionTooOld`.
+    package func batches(after sequence: SequenceNumber) -> AsyncThrowingStream<SealedBatch, any Error> {
+        let cursor = BatchCursor(after: sequence)
+        return AsyncThrowingStream { [self] in
+            if let batch = cursor.pop() { return batch }
+            let id = makeID()
+            let place = cursor.sequence
+            cursor.fill(
+                try await waiting(id) { host, continuation in
+                    host.batches(id, after: place) { continuation.resume(with: $0) }
+                })
+            return cursor.pop()
+        }
+    }
+
+    private func waiting<Value: Sendable>(
+        _ id: UInt64, _ body: @escaping @Sendable (StoreHost, CheckedContinuation<Value, any Error>) -> Void
+    ) async throws -> Value {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                inbox.ask(
+                    Errand(
+                        run: { body($0, continuation) }, refuse: { continuation.resume(throwing: $0) }))
+            }
+        } onCancel: {
+            // It may overtake the question; the store then remembers it. If it is refused, the time limit ends the wait.
+            inbox.ask(Errand(run: { $0.cancel(id) }))
+        }
+    }
+}
+
+/// An answer to a question, and the place of the state that gave it.
+package struct ReadAnswer: Sendable {
+    package var bytes: [UInt8]
+    package var view: ViewPlace
+    package init(bytes: [UInt8], view: ViewPlace) {
+        self.bytes = bytes
+        self.view = view
+    }
+}
+
+/// Where a consumer of batches stands.
+///
+/// `@unchecked Sendable`: used by the stream's own steps only, of which a stream runs one at a time.
+private final class BatchCursor: @unchecked Sendable {
+    private(set) var sequence: SequenceNumber
+    private var batches: Deque<SealedBatch> = []
+
+    init(after sequence: SequenceNumber) { self.sequence = sequence }
+
+    func fill(_ batches: [SealedBatch]) { self.batches = Deque(batches) }
+
+    func pop() -> SealedBatch? {
+        guard let batch = batches.popFirst() else { return nil }
+        sequence = batch.head.last
+        return batch
+    }
 }

@@ -1,0 +1,92 @@
+package import Foundation
+internal import LockstepCore
+package import ZeroMQ
+
+/// Answers operators on this host; on the node's thread (PROTOCOL, L7).
+package final class AdministrationServer {
+    private let path: AdministrationPath
+    private let lock: Int32
+    private var socket: Socket<Router>?
+    private var message = ZeroMQ.Message()
+
+    /// What an operator may ask.
+    package enum Request: Hashable, Sendable {
+        case status
+        /// The encoded state of a store.
+        case dump(store: String)
+    }
+
+    private struct Command: Decodable {
+        var command: String
+        var store: String?
+    }
+
+    /// A state above this size is not dumped: the answer is one message.
+    package static let dumpBound = 512 << 10
+
+    /// Makes the folder if it is missing, takes its lock and listens.
+    package init(folder: String, context: Context, poller: Poller<LoopToken>) throws {
+        path = try AdministrationPath(folder: folder)
+        try path.prepare()
+        lock = try path.takeLock()
+        do {
+            let socket = try Endpoints.administration(context, at: path.socket)
+            poller.add(socket, as: .administration)
+            self.socket = consume socket
+        } catch {
+            Foundation.close(lock)
+            throw error
+        }
+    }
+
+    package func close() {
+        guard socket != nil else { return }
+        socket = nil
+        unlink(path.socket)
+        Foundation.close(lock)
+    }
+
+    /// Answers what has arrived, at most 16 requests; returns how many there were.
+    package func serve(_ answer: (Request) throws -> Data) throws -> Int {
+        var count = 0
+        while count < 16, let routed = try socket?.receive(into: &message) {
+            count += 1
+            guard case .message(let peer) = routed, let request = request(in: message) else { continue }
+            let bytes = Array(Self.answer(to: request, answer))
+            let stamp = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero)
+            let frame = withBytes(of: bytes) { stamp.frame(.adminResponse(0..<bytes.count), source: $0) }
+            // An operator who has gone gets no answer.
+            _ = try socket?.send(frame, to: peer)
+        }
+        return count
+    }
+
+    private func request(in message: ZeroMQ.Message) -> [UInt8]? {
+        message.withBytes { frame in
+            // What is no request is not answered, as everywhere.
+            guard let decoded = try? LockstepCore.Message.decode(frame, rule: .any),
+                case .adminRequest(let range) = decoded.message
+            else { return nil }
+            return copyBytes(of: frame, range)
+        }
+    }
+
+    private static func answer(to request: [UInt8], _ answer: (Request) throws -> Data) -> Data {
+        do {
+            let command = try JSONDecoder().decode(Command.self, from: Data(request))
+            switch (command.command, command.store) {
+            case ("status", _): return try answer(.status)
+            case ("dump", let store?): return try answer(.dump(store: store))
+            case ("dump", nil): throw LockstepError(.administration, "name the store that is to be dumped")
+            default: throw LockstepError(.administration, "there is no command \(command.command): status, dump")
+            }
+        } catch {
+            return problem("\(error)")
+        }
+    }
+
+    private static func problem(_ text: String) -> Data {
+        // A dictionary of two texts can always be encoded.
+        (try? JSONEncoder().encode(["error": text])) ?? Data("{\"error\":\"\"}".utf8)
+    }
+}

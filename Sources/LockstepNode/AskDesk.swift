@@ -1,0 +1,126 @@
+package import LockstepCore
+
+/// Questions of this node's callers that are on their way to another node; on the node's thread.
+///
+/// The client's machine bounds their number.
+package struct AskDesk {
+    private var reads: [UInt64: Read] = [:]
+    private var resolutions: [UInt64: Resolution] = [:]
+    package private(set) var nextDeadline = Tick.never
+
+    private struct Read {
+        var deadline: Tick
+        var resume: (Result<ReadAnswer, any Error>) -> Void
+    }
+
+    /// Numbers that are asked about; those that a machine answers elsewhere have no `pending`.
+    private struct Resolution {
+        var pending: PendingOutcome?
+        var waiter: Waiter
+
+        func isAbout(_ session: SessionID, _ number: RequestNumber) -> Bool {
+            pending?.session == session && pending?.numbers.contains(number) ?? false
+        }
+    }
+
+    package static let full = LockstepError(.unavailable, "too many questions wait at this node: try again later")
+    /// Callers of `resolve` that wait, and numbers that one of them may ask about.
+    private static let resolutionBound = 1_024
+
+    package init() {}
+
+    package mutating func add(
+        _ id: UInt64, deadline: Tick, resume: @escaping (Result<ReadAnswer, any Error>) -> Void
+    ) {
+        reads[id] = Read(deadline: deadline, resume: resume)
+        nextDeadline = min(nextDeadline, deadline)
+    }
+
+    package mutating func answered(_ id: UInt64, _ outcome: Result<ReadAnswer, any Error>) {
+        reads.removeValue(forKey: id)?.resume(outcome)
+    }
+
+    /// Ends the reads whose time is over; returns them.
+    package mutating func ticked(_ now: Tick) -> [UInt64] {
+        guard now >= nextDeadline else { return [] }
+        let due = reads.filter { $0.value.deadline <= now }
+        for id in due.keys { reads[id] = nil }
+        nextDeadline = reads.values.lazy.map(\.deadline).min() ?? .never
+        resolutions = resolutions.filter { !$0.value.waiter.isDone }
+        let error = LockstepError(.timeout, "no node answered the question in time: is the primary reachable?")
+        for read in due.values { read.resume(.failure(error)) }
+        return Array(due.keys)
+    }
+
+    // MARK: - Asking again about numbers
+
+    /// Notes who waits for numbers that the node itself will see answered, so that it can be cancelled.
+    package mutating func note(_ id: UInt64, _ waiter: Waiter) {
+        guard !waiter.isDone else { return }
+        sweep()
+        resolutions[id] = Resolution(pending: nil, waiter: waiter)
+    }
+
+    /// Adds numbers that are to be asked about; false, and the caller is told, if there are too many.
+    package mutating func add(_ id: UInt64, _ pending: PendingOutcome, _ waiter: Waiter, deadline: Tick) -> Bool {
+        sweep()
+        guard resolutions.count < Self.resolutionBound, pending.numbers.count <= Self.resolutionBound else {
+            waiter.fail(Self.full)
+            return false
+        }
+        resolutions[id] = Resolution(pending: pending, waiter: waiter)
+        return true
+    }
+
+    private mutating func sweep() {
+        guard resolutions.count >= Self.resolutionBound else { return }
+        resolutions = resolutions.filter { !$0.value.waiter.isDone }
+    }
+
+    /// The primary has no answer to a number now.
+    package mutating func queried(_ result: QueryResult) {
+        for (id, resolution) in resolutions where resolution.isAbout(result.session, result.number) {
+            let error =
+                switch result.status {
+                case .pending:
+                    LockstepError(
+                        .unavailable, "the primary has not decided yet: ask again", pending: resolution.pending)
+                case .acknowledged:
+                    LockstepError(.sessionEnded, "the answer was received before and is not kept any more")
+                case .sessionEnded, .sessionUnknown:
+                    LockstepError(.sessionEnded, "the session has ended: whether the action took effect stays unknown")
+                }
+            resolution.waiter.fail(error)
+            resolutions[id] = nil
+        }
+    }
+
+    package mutating func queryAnswered(
+        _ session: SessionID, _ answers: ClientDirective.Answers, in frame: ReplyFrame
+    ) {
+        let piece = RawReplies.Piece(
+            frame: frame, session: session, first: answers.first, count: answers.count, epoch: answers.epoch,
+            firstSequence: answers.firstSequence, items: answers.items)
+        for (id, resolution) in resolutions where resolution.isAbout(session, answers.first) {
+            if resolution.waiter.answer(piece) != nil { resolutions[id] = nil }
+        }
+    }
+
+    /// False if nobody asked that.
+    package mutating func cancel(_ id: UInt64) -> Bool {
+        if let read = reads.removeValue(forKey: id) {
+            read.resume(.failure(CancellationError()))
+            return true
+        }
+        guard let resolution = resolutions.removeValue(forKey: id) else { return false }
+        resolution.waiter.fail(CancellationError())
+        return true
+    }
+
+    package mutating func failAll(_ error: any Error) {
+        for read in reads.values { read.resume(.failure(error)) }
+        for resolution in resolutions.values { resolution.waiter.fail(error) }
+        reads = [:]
+        resolutions = [:]
+    }
+}

@@ -1,0 +1,290 @@
+internal import DequeModule
+package import LockstepCore
+
+/// The callers of one store, on the node's thread: which of them are still to be submitted, which wait for answers.
+///
+///     inbox --take--> staged --submit, as credit allows--> outstanding --answered--> resumed
+///                        |                                     |
+///                        `-- time, cancel: no effect           `-- time, cancel: outcomeUnknown, the number is void
+///
+/// Numbers are given in the order of `staged`, so the answers, which come in the order of the numbers, belong to the
+/// first of `outstanding`. What is here is bounded by the inbox's bound and the session's window.
+package struct CallerDesk {
+    private var taken = InboxContents()
+    private var staged: Deque<Staged> = []
+    private var outstanding: Deque<Outstanding> = []
+    private var deadlines = DeadlineHeap<Waiter>()
+    private var late = LateAnswers()
+    /// Actions with a number and without an answer.
+    package private(set) var unanswered = 0
+
+    private struct Staged {
+        var actions: [UInt8]
+        var count: Int
+        var owner: Owner
+    }
+
+    private enum Owner {
+        case one(Waiter)
+        /// Each action has a caller of its own.
+        case each([Waiter])
+    }
+
+    private struct Outstanding {
+        var first: RequestNumber
+        /// How many of its numbers have no answer yet.
+        var left: Int
+        var owner: Owner
+        /// How many of `owner`'s callers were served.
+        var served = 0
+    }
+
+    /// Single actions that become one chunk: as many as a SUBMIT likes to carry.
+    private static let chunkActions = 4_096
+
+    package init() {}
+
+    package var isIdle: Bool { staged.isEmpty && outstanding.isEmpty }
+    package var nextDeadline: Tick { deadlines.next }
+
+    /// Whether it would take more actions from the inbox.
+    package var wantsActions: Bool { staged.isEmpty }
+
+    // MARK: - Taking and submitting
+
+    /// Takes what callers left; returns the callers that leave and the errands.
+    package mutating func take(
+        from inbox: Inbox, withActions: Bool
+    ) -> (leaving: [Waiter], errands: [Errand]) {
+        inbox.exchange(&taken, withActions: withActions && wantsActions)
+        for waiter in taken.timed where !waiter.isDone {
+            deadlines.insert(waiter, at: waiter.deadline) { $0.isDone }
+        }
+        taken.timed.removeAll(keepingCapacity: true)
+        if taken.hasActions { stage() }
+        defer {
+            taken.leaving = []
+            taken.errands = []
+        }
+        return (taken.leaving, taken.errands)
+    }
+
+    private mutating func stage() {
+        var start = 0
+        var index = 0
+        while index < taken.singleWaiters.count {
+            // A chunk ends behind enough actions, and before and behind one that is not to be submitted any more.
+            guard !taken.singleWaiters[index].isDone else {
+                start = taken.singleEnds[index]
+                index += 1
+                continue
+            }
+            let first = index
+            while index < taken.singleWaiters.count, index - first < Self.chunkActions,
+                !taken.singleWaiters[index].isDone,
+                index == first || taken.singleEnds[index] - start <= Limits.frameTargetBytes
+            { index += 1 }
+            let end = taken.singleEnds[index - 1]
+            staged.append(
+                Staged(
+                    actions: Array(taken.singles[start..<end]), count: index - first,
+                    owner: .each(Array(taken.singleWaiters[first..<index]))))
+            start = end
+        }
+        for chunk in taken.chunks {
+            staged.append(Staged(actions: chunk.actions, count: chunk.count, owner: .one(chunk.waiter)))
+        }
+        taken.removeActions()
+    }
+
+    /// Submits what is staged until `submit` has no credit for more; returns whether anything was submitted.
+    package mutating func submit(
+        session: SessionID, _ submit: (_ actions: [UInt8], _ count: Int) -> RequestNumber?
+    ) -> Bool {
+        var isAnySubmitted = false
+        while let next = staged.first {
+            if case .one(let waiter) = next.owner, waiter.isDone {
+                staged.removeFirst()
+                continue
+            }
+            guard let first = submit(next.actions, next.count) else { break }
+            staged.removeFirst()
+            isAnySubmitted = true
+            unanswered += next.count
+            switch next.owner {
+            case .one(let waiter): waiter.took(first...(first + UInt64(next.count) - 1), of: session)
+            case .each(let waiters):
+                for (place, waiter) in waiters.enumerated() {
+                    waiter.took((first + UInt64(place))...(first + UInt64(place)), of: session)
+                }
+            }
+            outstanding.append(Outstanding(first: first, left: next.count, owner: next.owner))
+        }
+        return isAnySubmitted
+    }
+
+    // MARK: - Answers
+
+    /// Serves the callers of the oldest numbers from the answers to them, which lie in `frame`.
+    package mutating func answered(
+        _ answers: ClientDirective.Answers, in frame: ReplyFrame, session: SessionID
+    ) {
+        withBytes(of: frame.bytes) { bytes in
+            var reader = ByteReader(offset: answers.items.lowerBound, end: answers.items.upperBound)
+            var done = 0
+            while done < answers.count, let next = outstanding.first {
+                switch next.owner {
+                case .one(let waiter):
+                    let count = min(answers.count - done, next.left)
+                    let start = reader.offset
+                    if done + count == answers.count {
+                        reader.offset = reader.end
+                    } else {
+                        Self.skip(count, bytes, &reader)
+                    }
+                    serve(waiter, answers, done, count, start..<reader.offset, frame, session)
+                    finishFirst(count, served: 0)
+                    done += count
+                case .each(let waiters):
+                    let count = min(answers.count - done, next.left)
+                    for place in 0..<count {
+                        let start = reader.offset
+                        Self.skip(1, bytes, &reader)
+                        let waiter = waiters[next.served + place]
+                        serve(waiter, answers, done + place, 1, start..<reader.offset, frame, session)
+                    }
+                    finishFirst(count, served: count)
+                    done += count
+                }
+            }
+        }
+    }
+
+    private mutating func serve(
+        _ waiter: Waiter, _ answers: ClientDirective.Answers, _ offset: Int, _ count: Int, _ items: Range<Int>,
+        _ frame: ReplyFrame, _ session: SessionID
+    ) {
+        let isAbandoned = waiter.isAbandoned
+        let replies = waiter.answer(
+            RawReplies.Piece(
+                frame: frame, session: session, first: answers.first + UInt64(offset), count: count,
+                epoch: answers.epoch, firstSequence: answers.firstSequence.advanced(by: offset), items: items))
+        if isAbandoned, let replies, let pending = waiter.pending { late.insert(replies, for: pending) }
+    }
+
+    private mutating func finishFirst(_ count: Int, served: Int) {
+        unanswered -= count
+        outstanding[0].left -= count
+        outstanding[0].served += served
+        if outstanding[0].left == 0 { outstanding.removeFirst() }
+    }
+
+    /// The machine walked the items before it reported them.
+    private static func skip(_ count: Int, _ bytes: RawSpan, _ reader: inout ByteReader) {
+        for _ in 0..<count {
+            do { _ = try ReplyItem(from: bytes, &reader) } catch {
+                preconditionFailure("the answers do not hold the items that were counted: \(error)")
+            }
+        }
+    }
+
+    // MARK: - Leaving
+
+    /// Resumes a caller that waits no longer; returns the numbers that it gives up, if its actions have some.
+    package mutating func leave(_ waiter: Waiter, because error: any Error) -> ClosedRange<RequestNumber>? {
+        guard !waiter.isDone else { return nil }
+        guard let pending = waiter.pending else {
+            waiter.fail(error)
+            return nil
+        }
+        waiter.stopSubmitting()
+        waiter.fail(Self.unknown(pending, "its caller did not wait for the answer"))
+        return pending.numbers
+    }
+
+    /// The next caller whose time is over.
+    package mutating func popDue(_ now: Tick) -> Waiter? {
+        while let waiter = deadlines.popDue(now) {
+            if !waiter.isDone { return waiter }
+        }
+        return nil
+    }
+
+    /// The session ended: what has a number has no answer, for ever; what has none is submitted in the next session.
+    package mutating func sessionLost(_ session: SessionID) {
+        for next in outstanding {
+            switch next.owner {
+            case .one(let waiter): fail(waiter)
+            case .each(let waiters): for waiter in waiters[next.served...] { fail(waiter) }
+            }
+        }
+        outstanding.removeAll()
+        unanswered = 0
+
+        func fail(_ waiter: Waiter) {
+            guard let pending = waiter.pending else { return }
+            waiter.failAll(Self.unknown(pending, "the session \(session) has ended"))
+        }
+    }
+
+    /// The node stops: what has a number has an unknown outcome, the rest has none.
+    package mutating func stop(_ error: LockstepError) {
+        var waiters: [Waiter] = []
+        for next in staged.map(\.owner) + outstanding.map(\.owner) {
+            switch next {
+            case .one(let waiter): waiters.append(waiter)
+            case .each(let each): waiters += each
+            }
+        }
+        for waiter in waiters {
+            if let pending = waiter.pending {
+                waiter.failAll(Self.unknown(pending, "the node stopped"))
+            } else {
+                waiter.fail(error)
+            }
+        }
+        staged.removeAll()
+        outstanding.removeAll()
+        unanswered = 0
+    }
+
+    // MARK: - Asking again
+
+    package enum Resolution {
+        /// It was answered after its caller had gone, or will be as soon as the answer comes.
+        case served
+        /// This node does not know the numbers any more: the primary does, or their session is over.
+        case unknown
+    }
+
+    /// Looks for the answers to numbers whose outcome a caller did not learn.
+    package mutating func resolve(_ pending: PendingOutcome, for resolver: Waiter) -> Resolution {
+        if resolver.deadline != .never { deadlines.insert(resolver, at: resolver.deadline) { $0.isDone } }
+        if let replies = late[pending] {
+            resolver.succeed(replies)
+            return .served
+        }
+        for next in outstanding {
+            switch next.owner {
+            case .one(let waiter) where waiter.pending == pending:
+                waiter.resolve(for: resolver)
+                return .served
+            case .each(let waiters):
+                guard pending.numbers.count == 1, pending.numbers.lowerBound >= next.first,
+                    let waiter = waiters[next.served...].first(where: { $0.pending == pending })
+                else { continue }
+                waiter.resolve(for: resolver)
+                return .served
+            case .one: continue
+            }
+        }
+        return .unknown
+    }
+
+    private static func unknown(_ pending: PendingOutcome, _ why: String) -> LockstepError {
+        LockstepError(
+            .outcomeUnknown,
+            "whether the action took effect is not known: \(why); ask again with resolve(_:) and this error's pending",
+            pending: pending)
+    }
+}

@@ -1,0 +1,127 @@
+internal import LockstepCore
+package import ZeroMQ
+
+/// The one place that makes sockets, so that none lacks an option that it needs (PROTOCOL, section 10).
+///
+/// Receiving is unlimited on every socket, because libzmq aborts the process when a peer pings behind a full receive
+/// queue; the node drains its sockets each turn into rings of its own, which are bounded.
+package enum Endpoints {
+    /// ROUTER of clients and replicas.
+    package static func ingress(_ context: Context, at endpoint: TCPEndpoint) throws -> Socket<Router> {
+        var options = network(isIPv6: endpoint.isIPv6)
+        options[.sendHighWaterMark] = 2 * Limits.creditActions
+        options[.backlog] = 1_024
+        return try bound(Socket<Router>(in: context, options: options), to: endpoint)
+    }
+
+    /// ROUTER of joins and repairs.
+    package static func bulk(_ context: Context, at endpoint: TCPEndpoint) throws -> Socket<Router> {
+        var options = network(isIPv6: endpoint.isIPv6)
+        options[.sendHighWaterMark] = 64
+        options[.sendBufferSize] = 1 << 20
+        options[.backlog] = 1_024
+        return try bound(Socket<Router>(in: context, options: options), to: endpoint)
+    }
+
+    /// XPUB of committed batches: a subscriber that is slower than its queue misses frames and repairs them.
+    package static func broadcast(_ context: Context, at endpoint: TCPEndpoint) throws -> Socket<XPublisher> {
+        var options = network(isIPv6: endpoint.isIPv6)
+        options[.sendHighWaterMark] = 1_024
+        // Subscribers send nothing but prefixes of four bytes.
+        options[.maxMessageSize] = 4 << 10
+        options[.backlog] = 1_024
+        return try bound(Socket<XPublisher>(in: context, options: options), to: endpoint)
+    }
+
+    /// DEALER to a primary's ingress.
+    package static func link(_ context: Context, to endpoint: String) throws -> Socket<Dealer> {
+        var options = network(isIPv6: endpoint.contains("["))
+        options[.sendHighWaterMark] = 2 * Limits.creditActions
+        // Nothing is queued for a peer that is not there, to reach it when it is long stale.
+        options[.immediate] = true
+        return try connected(Socket<Dealer>(in: context, options: options), to: endpoint)
+    }
+
+    /// DEALER to a node's bulk socket.
+    package static func bulkLink(_ context: Context, to endpoint: String) throws -> Socket<Dealer> {
+        var options = network(isIPv6: endpoint.contains("["))
+        options[.sendHighWaterMark] = 64
+        options[.receiveBufferSize] = 1 << 20
+        options[.immediate] = true
+        return try connected(Socket<Dealer>(in: context, options: options), to: endpoint)
+    }
+
+    /// SUB to a primary's broadcast.
+    package static func subscription(
+        _ context: Context, to endpoint: String, prefix: [UInt8]
+    ) throws -> Socket<Subscriber> {
+        var socket = try Socket<Subscriber>(in: context, options: network(isIPv6: endpoint.contains("[")))
+        try socket.subscribe(to: prefix)
+        try socket.connect(to: endpoint)
+        return socket
+    }
+
+    /// ROUTER of the administration, on a path that only the owner reaches.
+    package static func administration(_ context: Context, at path: String) throws -> Socket<Router> {
+        var options = SocketOptions()
+        options[.maxMessageSize] = 1 << 20
+        options[.sendHighWaterMark] = 64
+        options[.handshakeTimeout] = .seconds(4)
+        var socket = try Socket<Router>(in: context, options: options)
+        do throws(ZMQError) { try socket.bind(to: "ipc://\(path)") } catch { throw refusal(error) }
+        return socket
+    }
+
+    /// DEALER to the administration of a running node.
+    package static func administrationLink(_ context: Context, at path: String) throws -> Socket<Dealer> {
+        var options = SocketOptions()
+        options[.maxMessageSize] = Limits.messageBytes
+        options[.sendHighWaterMark] = 64
+        options[.immediate] = false
+        return try connected(Socket<Dealer>(in: context, options: options), to: "ipc://\(path)")
+    }
+
+    /// What every TCP socket has.
+    private static func network(isIPv6: Bool) -> SocketOptions {
+        var options = SocketOptions()
+        options[.maxMessageSize] = Limits.messageBytes
+        options[.handshakeTimeout] = .seconds(4)
+        options[.reconnectInterval] = .milliseconds(50)
+        options[.reconnectIntervalMax] = .seconds(1)
+        options[.connectTimeout] = .seconds(1)
+        options[.tcpKeepAlive] = true
+        options[.tcpKeepAliveIdle] = .seconds(5)
+        options[.tcpKeepAliveInterval] = .seconds(2)
+        options[.tcpKeepAliveCount] = 3
+        options[.tcpRetransmissionTimeout] = .seconds(5)
+        if isIPv6 { options[.ipv6] = true }
+        return options
+    }
+
+    private static func bound<Kind>(_ socket: consuming Socket<Kind>, to endpoint: TCPEndpoint) throws -> Socket<Kind> {
+        var socket = socket
+        do throws(ZMQError) { try socket.bind(to: endpoint.description) } catch { throw refusal(error) }
+        return socket
+    }
+
+    private static func connected<Kind>(_ socket: consuming Socket<Kind>, to endpoint: String) throws -> Socket<Kind> {
+        var socket = socket
+        do throws(ZMQError) { try socket.connect(to: endpoint) } catch { throw refusal(error) }
+        return socket
+    }
+
+    /// The user's error for what libzmq refuses at start.
+    private static func refusal(_ error: ZMQError) -> LockstepError {
+        let place = error.endpoint ?? "its endpoint"
+        switch error.code {
+        case .addressInUse:
+            return LockstepError(
+                .addressInUse, "\(place) is in use: another process listens there; stop it or choose another port")
+        case .addressNotAvailable:
+            return LockstepError(
+                .invalidConfiguration, "\(place) names an address that this host does not have: \(error)")
+        default:
+            return LockstepError(.invalidConfiguration, "the socket cannot be set up: \(error)")
+        }
+    }
+}

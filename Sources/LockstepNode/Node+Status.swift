@@ -1,0 +1,64 @@
+internal import Foundation
+internal import LockstepCore
+
+extension Node {
+    /// The node as an operator sees it. Cost: the digests of its states.
+    ///
+    /// - Throws: ``LockstepError`` of code `stopped` unless the node runs.
+    public func status() throws -> NodeStatus {
+        guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
+        let role =
+            switch services.configuration.given.role {
+            case .primary: "primary"
+            case .replica: "replica"
+            case .client: "client"
+            }
+        return NodeStatus(
+            node: services.node, role: role, cluster: services.cluster?.description, boot: "\(services.boot)",
+            process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
+            endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
+            stores: hosts.map { $0.status() }.sorted { $0.name < $1.name })
+    }
+
+    /// Where this node's ingress is bound; nil before ``run()`` has bound it, and without network.
+    package var ingressEndpoint: String? {
+        services.flatMap { $0.ingressEndpoint.isEmpty ? nil : $0.ingressEndpoint }
+    }
+
+    /// What ``AdministrationServer`` answers.
+    func answer(_ request: AdministrationServer.Request) throws -> Data {
+        switch request {
+        case .status: try status().json()
+        case .dump(let store): try dump(store)
+        }
+    }
+
+    private struct Dump: Encodable {
+        var store: String
+        var sequence: UInt64
+        var digest: String
+        var state: Data
+    }
+
+    /// The encoded state of a store; encoding it here stops the node meanwhile, hence the bound.
+    private func dump(_ name: String) throws -> Data {
+        guard let host = hosts.first(where: { $0.name == name }), let state = host.state else {
+            throw LockstepError(.administration, "this node holds no state of a store named \(name)")
+        }
+        let status = host.status()
+        guard status.sequence == status.commit else {
+            throw LockstepError(.unavailable, "entries are on their way to the journal: ask again")
+        }
+        let bytes = try state.image().encoded()
+        guard bytes.count <= AdministrationServer.dumpBound else {
+            throw LockstepError(
+                .tooLarge,
+                "the state has \(bytes.count) bytes, a dump at most \(AdministrationServer.dumpBound): "
+                    + "use lockstep journal dump")
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return try encoder.encode(
+            Dump(store: name, sequence: status.sequence, digest: status.digest ?? "", state: Data(bytes)))
+    }
+}

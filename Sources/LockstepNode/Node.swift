@@ -1,0 +1,259 @@
+public import LockstepCore
+public import Logging
+public import ServiceLifecycle
+
+/// A process of a cluster: it hosts stores, as their primary or as a replica, or sends actions as a client.
+///
+///     let node = try Node(.primary(listen: "tcp://127.0.0.1:7400", journal: .memory))
+///     let counters = try node.store(Counters(), named: "counters")
+///     try await node.run()
+///
+/// All of its work happens on one thread of its own, which is this actor's executor. Stores are made before ``run()``
+/// and used from anywhere; what they are asked before it runs waits.
+public actor Node: Service {
+    private nonisolated let loop: NodeEventLoop
+    private nonisolated let registry = StoreRegistry()
+    private nonisolated let configuration: CheckedConfiguration
+    private let logger: Logger
+
+    var services: NodeServices?
+    var hosts: [StoreHost] = []
+    var ingressRing = BoundedRing(capacity: 64 << 20, whenFull: .refuseNewest)
+    var bulkRing = BoundedRing(capacity: 16 << 20, whenFull: .refuseNewest)
+    private var administration: AdministrationServer?
+    private var finished: CheckedContinuation<Void, Never>?
+    private var isStopping = false
+    private var reportedDrops: UInt64 = 0
+
+    /// Runs on the node's own thread.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Checks a configuration and starts the node's thread, which waits for ``run()``.
+    ///
+    /// - Parameters:
+    ///   - configuration: What the node is.
+    ///   - logger: Gets what goes wrong at level `info`, decisions at `debug`; by default nothing is logged.
+    /// - Throws: ``LockstepError`` of code `invalidConfiguration` or `administration`, with what to change.
+    public init(
+        _ configuration: NodeConfiguration,
+        logger: Logger = Logger(label: "lockstep", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) throws {
+        self.configuration = try CheckedConfiguration(configuration)
+        self.logger = logger.named(configuration.node.name)
+        do { loop = try NodeEventLoop(name: "lockstep-node") } catch {
+            throw LockstepError(.unavailable, "the node's thread cannot wait: \(error)", underlying: error)
+        }
+    }
+
+    deinit { registry.end() }
+
+    /// The node's name.
+    public nonisolated var id: NodeID { configuration.given.node }
+
+    // MARK: - Stores
+
+    /// Adds a store with its state to a primary or a replica, before ``run()``.
+    package nonisolated func attach(
+        name: String, makeState: @escaping @Sendable () -> any ReplicatedState
+    ) throws -> StorePort {
+        guard !isClient else {
+            throw LockstepError(
+                .invalidConfiguration, "a client holds no state: make store \(name) a remote one, or the node a replica"
+            )
+        }
+        return try registry.add(name, signaller: loop.signaller, makeState: makeState)
+    }
+
+    /// Adds a store without state to a client, before ``run()``.
+    package nonisolated func attachRemote(name: String) throws -> StorePort {
+        guard isClient else {
+            throw LockstepError(
+                .invalidConfiguration, "only a client has remote stores: give store \(name) its reactor")
+        }
+        return try registry.add(name, signaller: loop.signaller, makeState: nil)
+    }
+
+    private nonisolated var isClient: Bool {
+        if case .client = configuration.given.role { true } else { false }
+    }
+
+    // MARK: - Running
+
+    /// Opens the journals, recovers, listens or connects, and serves until the task is cancelled, graceful shutdown is
+    /// asked for, or something fails that the node cannot go on with.
+    ///
+    /// Runs once. At its end everything sequenced is in the journal, sessions of this node are closed and all sockets
+    /// too; it takes at most a few seconds, less when the task was cancelled.
+    ///
+    /// - Throws: ``LockstepError``; cancellation and graceful shutdown are no errors.
+    public func run() async throws {
+        guard let attached = registry.take() else {
+            throw LockstepError(.stopped, "a node runs once: make a new one")
+        }
+        do {
+            try open(attached)
+        } catch {
+            end()
+            throw error
+        }
+        loop.setWork(LoopWork(turn: { self.turn() }, isWaiting: { self.isWaiting }))
+        let (registry, signaller) = (registry, loop.signaller)
+        await withTaskCancellationHandler {
+            await withGracefulShutdownHandler {
+                await withCheckedContinuation { finished = $0 }
+            } onGracefulShutdown: {
+                registry.requestStop(.graceful)
+                signaller.signal()
+            }
+        } onCancel: {
+            registry.requestStop(.immediate)
+            signaller.signal()
+        }
+        // The loop holds this actor as long as it has its work.
+        loop.setWork(nil)
+        let failure = services?.failure
+        end()
+        if let failure { throw failure }
+    }
+
+    private func open(_ attached: [StoreRegistry.Attached]) throws {
+        let services = try NodeServices(configuration: configuration, loop: loop, logger: logger)
+        self.services = services
+        if let folder = configuration.given.administrationFolder {
+            administration = try AdministrationServer(folder: folder, context: services.context, poller: loop.poller)
+        }
+        if let listen = configuration.listen {
+            let isPrimary = if case .primary = configuration.given.role { true } else { false }
+            let endpoints = try services.server.bind(
+                listen, in: services.context, publishes: isPrimary, poller: loop.poller)
+            (services.ingressEndpoint, services.broadcastEndpoint, services.bulkEndpoint) = endpoints
+        }
+        for (index, store) in attached.enumerated() {
+            hosts.append(try StoreOpening(services: services, index: index, store: store).open())
+        }
+        let channels = hosts.compactMap(\.channel)
+        guard Set(channels).count == channels.count else {
+            throw LockstepError(
+                .journalForeign, "two journals of this node have the same channel: they were made by different nodes")
+        }
+        logger.debug(
+            "node runs",
+            metadata: [LogKey.endpoint: "\(services.ingressEndpoint)", LogKey.boot: "\(services.boot)"])
+    }
+
+    private func end() {
+        for host in hosts { host.end(StoreHost.stopped) }
+        registry.end()
+        services?.server.close()
+        administration?.close()
+        administration = nil
+        hosts = []
+        services = nil
+    }
+
+    // MARK: - A turn
+
+    private var isWaiting: Bool {
+        (registry.stop != .none && !isStopping) || hosts.contains { $0.isWaiting }
+    }
+
+    /// One round of everything that is ready. All sockets are drained first, whatever happens then; then come what
+    /// the journals finished, up to 64 frames of peers, the stream, the callers, the ends of the batches, and time.
+    private func turn() -> LoopRest {
+        guard let services, finished != nil else { return .until(.never) }
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        var isBusy = drain(services)
+        for host in hosts where host.takeMail() { isBusy = true }
+        if handlePeers(now: now, wall: wall) { isBusy = true }
+        for host in hosts where host.handleLinks(now: now) { isBusy = isBusy || !(host.replica?.isHeldUp ?? false) }
+        for host in hosts where host.handleCallers(now: now) { isBusy = true }
+        for host in hosts {
+            host.endTurn(now: now, wall: wall)
+            host.tick(now: now, wall: wall)
+        }
+        stopIfAsked(services, now: now)
+        if isBusy { return .again }
+        var deadline = hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never
+        // libzmq takes notice of subscriptions on this thread only; and a node without deadlines looks once a second.
+        deadline = min(deadline, now.advanced(byMilliseconds: services.server.isPublishing ? 10 : 1_000))
+        return .until(deadline)
+    }
+
+    private func drain(_ services: NodeServices) -> Bool {
+        let server = services.server
+        var count = services.attempt { try server.drainIngress { ingressRing.append($0, from: $1) } } ?? 0
+        count += services.attempt { try server.drainBulk { bulkRing.append($0, from: $1) } } ?? 0
+        _ = services.attempt { try server.drainSubscriptions() }
+        for host in hosts { count += services.attempt { try host.links.drain() } ?? 0 }
+        if let administration {
+            count += services.attempt { try administration.serve { try answer($0) } } ?? 0
+        }
+        return count > 0
+    }
+
+    /// Handles up to 64 frames of the ingress, for at most 2 ms, and some of the bulk link.
+    private func handlePeers(now: Tick, wall: LogTime) -> Bool {
+        let end = now.advanced(byMilliseconds: 2)
+        var count = 0
+        while count < 64, let (frame, connection) = ingressRing.popFirst() {
+            count += 1
+            guard let host = host(of: frame) else { continue }
+            host.primary?.ingressReceived(frame, from: connection, now: now, wall: wall)
+            host.replica?.ingressReceived(frame, from: connection, now: now)
+            if count % 4 == 0, MonotonicClock.now >= end { break }
+        }
+        while count < 96, let (frame, connection) = bulkRing.popFirst() {
+            count += 1
+            guard let host = host(of: frame) else { continue }
+            host.primary?.bulkReceived(frame, from: connection, now: now, wall: wall)
+            host.replica?.bulkReceived(frame, from: connection, now: now)
+        }
+        let dropped = ingressRing.dropped + bulkRing.dropped
+        if dropped > reportedDrops {
+            hosts.first?.metrics.dropped(.received, dropped - reportedDrops)
+            reportedDrops = dropped
+        }
+        return count > 0
+    }
+
+    /// The store that a frame is for: by its channel, a HELLO by the store's name. A HELLO for a store that is not here
+    /// goes to the first, which refuses it.
+    private func host(of frame: WaitingFrame) -> StoreHost? {
+        frame.withFrame { bytes in
+            var reader = ByteReader(bytes)
+            // What is too short for a header is nobody's.
+            guard hosts.count > 1 else { return hosts.first }
+            guard (try? reader.skip(2)) != nil, let number = try? reader.read(UInt16.self, from: bytes) else {
+                return nil
+            }
+            let channel = Channel(rawValue: number)
+            guard channel == .none else { return hosts.first { $0.channel == channel } }
+            guard let decoded = try? Message.decode(bytes, rule: .any), case .hello(let hello) = decoded.message else {
+                return nil
+            }
+            return hosts.first { $0.name == hello.store } ?? hosts.first
+        }
+    }
+
+    // MARK: - The end
+
+    private func stopIfAsked(_ services: NodeServices, now: Tick) {
+        if services.failure != nil {
+            finish()
+            return
+        }
+        let request = registry.stop
+        guard request != .none else { return }
+        if !isStopping { logger.debug("node stops") }
+        isStopping = true
+        for host in hosts {
+            host.beginStop(now: now, isGraceful: request == .graceful)
+            host.continueStop(now: now)
+        }
+        if hosts.allSatisfy(\.isStopped) { finish() }
+    }
+
+    private func finish() {
+        finished.take()?.resume()
+    }
+}

@@ -1,0 +1,183 @@
+internal import Foundation
+public import LockstepCore
+
+/// What a node is, and with whom it talks.
+///
+///     let primary = NodeConfiguration.primary(listen: "tcp://127.0.0.1:7400", journal: .memory)
+///     var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:7400")
+///     replica.node = NodeID("replica-1")!
+///
+/// A value. It is checked as a whole when a ``Node`` is made of it; each refusal is one line that says what to change.
+public struct NodeConfiguration: Sendable {
+    /// The node's name in logs, in status and at its peers; by default the host's name and a random suffix.
+    public var node: NodeID
+    /// The cluster that the node belongs to. A replica or client without one takes that of its primary, for the life of
+    /// the process; a primary without one takes its journal's.
+    public var cluster: ClusterID?
+    /// Where the running node can be asked for its status: a folder of this user alone (mode 0700), which is made if it
+    /// is missing. One node a folder. `nil`, the default: the node cannot be asked.
+    public var administrationFolder: String?
+    /// Allows plain text between hosts. Without it only loopback addresses are taken, because anybody who reaches an
+    /// open port may read and write everything.
+    public var allowsPlaintext = false
+    /// How long the primary keeps this node's session when it hears nothing of it: 1 s to 30 days, by default 10 min.
+    public var sessionTimeToLive: Duration = .seconds(600)
+    /// Starts a primary although its clock is more than 7 days ahead of, or 1 h behind, the last log time.
+    public var acceptsClock = false
+    /// An operator gave up everything up to here that the journal does not have.
+    package var lossAccepted: KnownPosition?
+    package var role: Role
+
+    package enum Role: Sendable {
+        case primary(listen: String?, journal: JournalSource)
+        case replica(of: String, listen: String?, journal: JournalSource?)
+        case client(of: String)
+    }
+
+    private init(role: Role) {
+        self.role = role
+        node = Self.defaultNode()
+    }
+
+    /// The one node that writes the log.
+    ///
+    /// - Parameters:
+    ///   - listen: `tcp://HOST:PORT`; the node takes this port and the two behind it. `nil`: no network.
+    ///   - journal: Where the log is kept; ``JournalSource/memory`` keeps nothing beyond the process.
+    public static func primary(listen: String?, journal: JournalSource) -> NodeConfiguration {
+        NodeConfiguration(role: .primary(listen: listen, journal: journal))
+    }
+
+    /// A node that holds the same state as its primary, and passes actions on to it.
+    ///
+    /// - Parameters:
+    ///   - primary: The primary's `tcp://HOST:PORT`.
+    ///   - listen: Where this node answers reads and helps others to join; `nil`, the default: nowhere.
+    ///   - journal: Keeps what was applied, so that a restart needs no snapshot; `nil`, the default: none.
+    public static func replica(
+        of primary: String, listen: String? = nil, journal: JournalSource? = nil
+    ) -> NodeConfiguration {
+        NodeConfiguration(role: .replica(of: primary, listen: listen, journal: journal))
+    }
+
+    /// A node without state: it sends actions and asks questions.
+    ///
+    /// - Parameter node: The `tcp://HOST:PORT` of a primary.
+    public static func client(of node: String) -> NodeConfiguration {
+        NodeConfiguration(role: .client(of: node))
+    }
+
+    /// A primary without network, for tests, previews and programs of one process.
+    ///
+    /// - Parameter journal: By default in memory.
+    public static func local(journal: JournalSource = .memory) -> NodeConfiguration {
+        NodeConfiguration(role: .primary(listen: nil, journal: journal))
+    }
+
+    /// The host's name, as far as a node's name may hold it, and six random digits.
+    private static func defaultNode() -> NodeID {
+        let host = ProcessInfo.processInfo.hostName.prefix { $0 != "." }
+        let suffix = String(UInt32.random(in: 0..<0x100_0000), radix: 16)
+        return NodeID("\(host.prefix(48))-\(suffix)") ?? NodeID("node-\(suffix)") ?? NodeID.unnamed
+    }
+}
+
+extension NodeID {
+    /// Stands where no better name can be made.
+    fileprivate static let unnamed: NodeID = {
+        guard let node = NodeID("node") else { preconditionFailure("\"node\" is a valid name") }
+        return node
+    }()
+}
+
+/// A configuration whose parts were checked, alone and together.
+package struct CheckedConfiguration: Sendable {
+    package var given: NodeConfiguration
+    package var listen: TCPEndpoint?
+    /// The ingress of the primary that a replica or client belongs to.
+    package var upstream: TCPEndpoint?
+
+    package init(_ given: NodeConfiguration) throws {
+        Limits.check()
+        self.given = given
+        switch given.role {
+        case .primary(let listen, _):
+            self.listen = try listen.map { try Self.listening($0, plaintext: given.allowsPlaintext) }
+        case .replica(let primary, let listen, _):
+            upstream = try Self.connecting(primary, plaintext: given.allowsPlaintext)
+            self.listen = try listen.map { try Self.listening($0, plaintext: given.allowsPlaintext) }
+        case .client(let primary):
+            upstream = try Self.connecting(primary, plaintext: given.allowsPlaintext)
+        }
+        if let listen, let upstream, listen.port != 0, listen.host == upstream.host, listen.port == upstream.port {
+            throw LockstepError(
+                .invalidConfiguration, "the node would be a replica of itself: \(listen) is its own address")
+        }
+        guard given.sessionTimeToLive >= .seconds(1), given.sessionTimeToLive <= .seconds(30 * 86_400) else {
+            throw LockstepError(
+                .invalidConfiguration, "sessionTimeToLive is \(given.sessionTimeToLive); choose 1 s to 30 days")
+        }
+        if let folder = given.administrationFolder { _ = try AdministrationPath(folder: folder) }
+        if listen != nil { try Self.checkDescriptors() }
+    }
+
+    private static func listening(_ text: String, plaintext: Bool) throws -> TCPEndpoint {
+        let endpoint = try TCPEndpoint(text, use: "the address to listen at")
+        try endpoint.checkListening()
+        try check(endpoint, plaintext: plaintext)
+        return endpoint
+    }
+
+    private static func connecting(_ text: String, plaintext: Bool) throws -> TCPEndpoint {
+        let endpoint = try TCPEndpoint(text, use: "the primary's address")
+        guard endpoint.port != 0, !endpoint.isWildcard else {
+            throw LockstepError(
+                .invalidConfiguration, "\(text) cannot be connected to: name the primary's host and port")
+        }
+        try check(endpoint, plaintext: plaintext)
+        return endpoint
+    }
+
+    private static func check(_ endpoint: TCPEndpoint, plaintext: Bool) throws {
+        guard !endpoint.isLoopback, !plaintext else { return }
+        throw LockstepError(
+            .invalidConfiguration,
+            "\(endpoint) is not a loopback address, and without keys everybody who reaches it may read and write: "
+                + "use 127.0.0.1, or set allowsPlaintext (--insecure) in a network that you trust")
+    }
+
+    /// The smallest number of descriptors with which a listening node starts.
+    package static let smallestDescriptorLimit: UInt64 = 1_024
+
+    /// Raises the limit of open descriptors as far as it may be; without descriptors libzmq's accept spins.
+    private static func checkDescriptors() throws {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return }
+        if limit.rlim_cur < limit.rlim_max {
+            limit.rlim_cur = min(limit.rlim_max, 65_536)
+            setrlimit(resource, &limit)
+            guard getrlimit(resource, &limit) == 0 else { return }
+        }
+        guard limit.rlim_cur < smallestDescriptorLimit else { return }
+        throw LockstepError(
+            .invalidConfiguration,
+            "the process may open only \(limit.rlim_cur) descriptors; raise the limit to \(smallestDescriptorLimit) at "
+                + "least, better 65536 (ulimit -n, LimitNOFILE)")
+    }
+}
+
+/// The primary's clock against its log (PROTOCOL, R-15).
+package enum ClockRule {
+    package static func check(last: LogTime, wall: LogTime, accepts: Bool) throws {
+        guard last > .zero, !accepts else { return }
+        let days = last.advanced(by: .seconds(7 * 86_400))
+        let hourBefore = last.advanced(by: .seconds(-3_600))
+        guard wall > days || wall < hourBefore else { return }
+        let seconds = (wall.rawValue - last.rawValue) / 1_000_000
+        throw LockstepError(
+            .clockRefused,
+            "this host's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") the journal's last entry: "
+                + "correct the clock, or accept it with acceptsClock (lockstep clock accept)")
+    }
+}

@@ -1,0 +1,117 @@
+package import Foundation
+
+/// A running node as an operator sees it; the answer to `lockstep status --json`.
+public struct NodeStatus: Codable, Hashable, Sendable {
+    /// The node's name.
+    public var node: String
+    /// `primary`, `replica` or `client`.
+    public var role: String
+    /// The cluster's ID in hexadecimal; `nil` while a node has not learnt it.
+    public var cluster: String?
+    /// The ID of this life of the process, in hexadecimal.
+    public var boot: String
+    /// The process's number on its host.
+    public var process: Int
+    /// How long the node has run.
+    public var uptimeSeconds: Double
+    /// Where clients and replicas connect; `nil` if nowhere.
+    public var endpoint: String?
+    /// The node's stores in the order of their names.
+    public var stores: [StoreStatus]
+}
+
+/// One store of a running node.
+public struct StoreStatus: Codable, Hashable, Sendable {
+    /// The store's name.
+    public var name: String
+    /// Its number in frames; `nil` while a replica or client has not learnt it.
+    public var channel: Int?
+    /// How far it is: of a primary `opening`, `admitting`, `behind`, `stopping`, `halted`; of a replica `connecting`,
+    /// `joining`, `catching-up`, `live`, `quarantined`, `ahead`, `halted`; of a client `connecting` or `connected`.
+    public var phase: String
+    /// The ID of the journal's life, in hexadecimal; `nil` without a journal.
+    public var incarnation: String?
+    /// Whether nothing survives the process.
+    public var isVolatile: Bool
+    /// The epoch of ``sequence``.
+    public var epoch: UInt64
+    /// The last entry in the state: on a primary also what has not committed.
+    public var sequence: UInt64
+    /// The commit number.
+    public var commit: UInt64
+    /// The chain's hash at ``commit``, in hexadecimal.
+    public var hash: String
+    /// Log time at ``commit``, in microseconds since 1970.
+    public var time: Int64
+    /// The digest of state and sessions at ``sequence``, in hexadecimal; `nil` without a state.
+    public var digest: String?
+    /// The newest entry with a digest, and that digest: what nodes are compared by.
+    public var mark: Mark?
+    /// Open sessions, in the order of their opening; the first 1,000.
+    public var sessions: [Session]
+    /// How many sessions there are.
+    public var sessionCount: Int
+    /// Of a primary, the nodes and clients that it hears of.
+    public var peers: [Peer]
+    /// Of a replica, how many entries its primary is known to have that it has not; 0 on a primary.
+    public var lag: UInt64
+    /// Actions of this node's callers that have no answer yet.
+    public var unanswered: Int
+    /// Events since the start, by name.
+    public var counters: [String: UInt64]
+    /// The journal; `nil` without one.
+    public var journal: Journal?
+    /// What an operator must see and has not ended.
+    public var alarms: [String]
+
+    /// A digest and where it was taken.
+    public struct Mark: Codable, Hashable, Sendable {
+        /// The entry that holds the digest.
+        public var sequence: UInt64
+        /// The digest in hexadecimal.
+        public var digest: String
+    }
+
+    /// An open session.
+    public struct Session: Codable, Hashable, Sendable {
+        /// `epoch:sequence` of the entry that opened it.
+        public var id: String
+        /// The client's key in hexadecimal.
+        public var client: String
+        /// The highest request number in the log.
+        public var last: UInt64
+        /// The highest number whose answer the client has.
+        public var acked: UInt64
+    }
+
+    /// A node or client that a primary hears of.
+    public struct Peer: Codable, Hashable, Sendable {
+        /// Its name.
+        public var node: String
+        /// `replica` or `client`.
+        public var role: String
+        /// What it last said that it has applied.
+        public var applied: UInt64
+        /// How far that is behind the commit number.
+        public var lag: UInt64
+    }
+
+    /// A store's journal.
+    public struct Journal: Codable, Hashable, Sendable {
+        /// Bytes of batches behind the newest snapshot.
+        public var batchBytes: Int
+        /// Bytes of the newest snapshot.
+        public var snapshotBytes: Int
+        /// Bytes free where it writes; `nil` if it has no such bound.
+        public var freeBytes: Int64?
+    }
+}
+
+extension NodeStatus {
+    /// One line of JSON, with sorted keys.
+    package func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(self)
+    }
+}

@@ -1,0 +1,66 @@
+package import LockstepCore
+
+/// The user's state with a note of what readers see, so that the node knows when a reader's time has come.
+///
+/// Everything is passed on; a call costs nothing beside what it calls, since runs come whole.
+package final class ObservedState: ReplicatedState {
+    package let base: any ReplicatedState
+    /// What readers see.
+    package private(set) var published = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
+    /// Captured and not yet shown, oldest first. The machines keep at most a few.
+    private var captured: [ViewPlace] = []
+    /// Somebody waits in this node for a newer view.
+    package var isAwaited = false
+
+    package init(_ base: any ReplicatedState) { self.base = base }
+
+    package func perform(
+        _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
+        into batch: inout BatchBuilder
+    ) -> Int {
+        base.perform(actions, &reader, count: count, context: context, into: &batch)
+    }
+
+    package func apply(
+        _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
+    ) throws(WireError) {
+        try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
+    }
+
+    package var digest: Digest { base.digest }
+    package var digestCost: Int64 { base.digestCost }
+
+    package func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) {
+        captured.append(ViewPlace(epoch: epoch, sequence: sequence, time: time))
+        base.capture(at: sequence, epoch: epoch, time: time)
+    }
+
+    package var isViewWanted: Bool { isAwaited || base.isViewWanted }
+
+    package func publish(through sequence: SequenceNumber) {
+        if let view = captured.last(where: { $0.sequence <= sequence }) { published = view }
+        captured.removeAll { $0.sequence <= sequence }
+        base.publish(through: sequence)
+    }
+
+    package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
+        try base.answer(query, range)
+    }
+
+    package func image() -> any StateImage { base.image() }
+
+    package nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState {
+        preconditionFailure("states are prepared by their own object, away from the node's thread")
+    }
+
+    package func install(_ prepared: any PreparedState) {
+        captured = []
+        base.install(prepared)
+    }
+
+    package func reset() {
+        captured = []
+        published = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
+        base.reset()
+    }
+}

@@ -1,0 +1,234 @@
+internal import DequeModule
+package import LockstepCore
+
+/// Executes what a primary's machine directs; on the node's thread.
+///
+/// The node's own store reaches the machine by hand instead of over a socket: frames in both directions wait in two
+/// lines until the directive that made them is done, so that no machine is entered while it runs.
+package final class PrimaryDriver {
+    private unowned let host: StoreHost
+    private let journal: any Journal
+    private let state: ObservedState
+    private(set) var machine: PrimaryStateMachine
+    private var directives: [PrimaryDirective] = []
+    private var toMachine: Deque<[UInt8]> = []
+    private var toClient: Deque<[UInt8]> = []
+    private var shelf: SnapshotShelf
+    private var isRunning = false
+    private var persistBegan = Tick.zero
+    private var snapshotBegan = Tick.zero
+    private var nextLook = Tick.zero
+
+    /// Below this much free space actions get BUSY already.
+    package static let reserveBytes: Int64 = 64 << 20
+    /// A journal below this size needs no snapshot.
+    package static let smallestSnapshotDue = 64 << 20
+
+    package init(host: StoreHost, state: ObservedState, journal: any Journal, machine: PrimaryStateMachine) {
+        self.host = host
+        self.journal = journal
+        self.state = state
+        self.machine = machine
+        shelf = SnapshotShelf(queue: host.services.background)
+    }
+
+    package func start(now: Tick, wall: LogTime) {
+        machine.start(now: now, wall: wall, state: state, into: &directives)
+        run(now: now, wall: wall)
+    }
+
+    // MARK: - Events
+
+    /// The node's own client says something.
+    package func fromLocal(_ frame: [UInt8]) { toMachine.append(frame) }
+
+    package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
+        frame.withFrame {
+            machine.received($0, from: connection, now: now, wall: wall, state: state, into: &directives)
+        }
+        run(now: now, wall: wall)
+    }
+
+    package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
+        frame.withFrame { machine.bulkReceived($0, from: connection, now: now, into: &directives) }
+        run(now: now, wall: wall)
+    }
+
+    package func endTurn(now: Tick, wall: LogTime) {
+        pump(now: now, wall: wall)
+        machine.turnEnded(now: now, wall: wall, state: state, into: &directives)
+        run(now: now, wall: wall)
+        pump(now: now, wall: wall)
+    }
+
+    package var nextDeadline: Tick { min(machine.nextDeadline, nextLook) }
+
+    package func tick(now: Tick, wall: LogTime) {
+        if now >= machine.nextDeadline {
+            machine.ticked(now: now, wall: wall, state: state, into: &directives)
+            run(now: now, wall: wall)
+        }
+        guard now >= nextLook else { return }
+        nextLook = now.advanced(byMilliseconds: 1_000)
+        look(now: now, wall: wall)
+    }
+
+    /// Once a second: free space, the journal's growth, the metrics that are states.
+    private func look(now: Tick, wall: LogTime) {
+        if let free = journal.freeBytes() {
+            machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
+        }
+        let (batches, snapshot) = journal.sizes
+        if !journal.isVolatile, batches > max(4 * snapshot, Self.smallestSnapshotDue) { machine.snapshotDue() }
+        run(now: now, wall: wall)
+        host.metrics.observe(
+            sequence: machine.committed.position.sequence, lag: 0, sessions: machine.log.sessions.count,
+            unanswered: host.unanswered)
+    }
+
+    package func beginStop() { machine.stop() }
+    package var isDrained: Bool { machine.isDrained }
+    package func close() { journal.close() }
+
+    // MARK: - Directives
+
+    /// Hands frames to and fro until both lines are empty.
+    private func pump(now: Tick, wall: LogTime) {
+        while true {
+            if let frame = toMachine.popFirst() {
+                withBytes(of: frame) {
+                    machine.received($0, from: .local, now: now, wall: wall, state: state, into: &directives)
+                }
+                run(now: now, wall: wall)
+            } else if let frame = toClient.popFirst() {
+                host.received(.copied(frame), now: now)
+            } else {
+                return
+            }
+        }
+    }
+
+    private func run(now: Tick, wall: LogTime) {
+        guard !directives.isEmpty else { return }
+        precondition(!isRunning, "directives run one list at a time")
+        isRunning = true
+        defer { isRunning = false }
+        let batch = directives
+        directives.removeAll(keepingCapacity: true)
+        let services = host.services
+        for directive in batch {
+            switch directive {
+            case .send(let frame, .local): toClient.append(frame)
+            case .send(let frame, let connection):
+                drop(services.attempt { try services.server.send(frame, to: connection) })
+            case .sendBulk(let frame, let connection):
+                drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
+            case .sendChunks(let number, let indices, let connection):
+                host.sendChunks(shelf[number], indices, to: connection, stamp: stamp)
+            case .publish(let frame): _ = services.attempt { try services.server.publish(frame) }
+            case .persist(let batches): persist(batches, now: now)
+            case .committed(let batches): committed(batches)
+            case .captureSnapshot(let number, let log, let digest):
+                shelf.capture(number, image: state.image(), log: log, digest: digest)
+            case .encodeSnapshot(let number):
+                snapshotBegan = now
+                shelf.encode(number, mailbox: host.mailbox) { $0.primary?.encoded(number, $1) }
+            case .saveSnapshot(let number): save(number)
+            case .dropSnapshot(let number): shelf.drop(number)
+            case .alarm(let alarm): host.raise(alarm)
+            case .halt(let reason): host.halt(reason)
+            case .count(let counter): host.count(counter)
+            }
+        }
+    }
+
+    private func drop(_ isSent: Bool?) {
+        if isSent == false { host.metrics.dropped(.sent) }
+    }
+
+    private var stamp: FrameStamp {
+        FrameStamp(
+            channel: machine.configuration.channel, clusterHash: machine.configuration.cluster.hash,
+            epoch: machine.epoch)
+    }
+
+    private func persist(_ batches: [SealedBatch], now: Tick) {
+        persistBegan = now
+        let mailbox = host.mailbox
+        journal.append(batches) { outcome in mailbox.put { $0.primary?.persisted(outcome) } }
+    }
+
+    private func persisted(_ outcome: Result<Void, JournalFailure>) {
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        switch outcome {
+        case .success:
+            host.metrics.persisted(nanoseconds: now - persistBegan)
+            machine.persisted(now: now, wall: wall, state: state, into: &directives)
+        case .failure(.diskFull):
+            machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
+        case .failure(.failed(let reason)):
+            machine.persistFailed(isDiskFull: false, reason: reason, now: now, into: &directives)
+        }
+        run(now: now, wall: wall)
+        pump(now: now, wall: wall)
+    }
+
+    private func committed(_ batches: [SealedBatch]) {
+        host.feed.append(batches)
+        guard let first = batches.first, let last = batches.last else { return }
+        host.metrics.committed(
+            entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
+    }
+
+    // MARK: - Snapshots
+
+    private func encoded(_ number: SnapshotNumber, _ outcome: Result<EncodedSnapshot, any Error>) {
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        switch outcome {
+        case .success(let snapshot):
+            host.metrics.snapshotMade(nanoseconds: now - snapshotBegan)
+            shelf.put(snapshot)
+            machine.snapshotEncoded(number, info: snapshot.info, now: now, into: &directives)
+        case .failure(let error):
+            host.snapshotFailed(error)
+            machine.snapshotFailed(number, into: &directives)
+        }
+        run(now: now, wall: wall)
+    }
+
+    /// A snapshot that cannot be written costs nothing: the journal keeps what it has, and the next one is due again.
+    private func save(_ number: SnapshotNumber) {
+        guard let snapshot = shelf[number] else { return }
+        let mailbox = host.mailbox
+        journal.save(snapshot: snapshot.bytes, at: snapshot.info.position) { outcome in
+            guard case .failure(let failure) = outcome else { return }
+            mailbox.put { $0.snapshotFailed(failure) }
+        }
+    }
+
+    // MARK: - Status
+
+    package func fill(_ status: inout StoreStatus) {
+        let own = machine.status
+        status.phase = "\(own.phase)"
+        status.incarnation = "\(journal.identity.incarnation)"
+        status.isVolatile = journal.isVolatile
+        status.epoch = own.epoch.rawValue
+        status.sequence = own.head.rawValue
+        status.commit = own.committed.position.sequence.rawValue
+        status.hash = "\(own.committed.position.hash)"
+        status.time = own.time.rawValue
+        // The working state may hold what has not committed, and nothing shows that.
+        if own.head == own.committed.position.sequence {
+            status.digest = "\(state.digest + machine.log.sessions.digest)"
+        }
+        status.mark = own.mark.map { StoreStatus.Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
+        status.setSessions(machine.log.sessions)
+        status.peers = own.peers.filter { $0.node != host.services.node || $0.role == .replica }.map { peer in
+            StoreStatus.Peer(
+                node: peer.node, role: peer.role == .replica ? "replica" : "client", applied: peer.applied.rawValue,
+                lag: status.commit - min(status.commit, peer.applied.rawValue))
+        }
+        status.setJournal(journal)
+    }
+}

@@ -1,0 +1,126 @@
+package import LockstepCore
+
+/// Questions of callers: what became of numbers, how fresh the state is, what a reactor answers, which batches follow.
+extension StoreHost {
+    package func resolve(
+        _ id: UInt64, _ pending: PendingOutcome, deadline: Tick,
+        resume: @escaping (Result<RawReplies, any Error>) -> Void
+    ) {
+        guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
+        let waiter = Waiter(count: pending.numbers.count, deadline: deadline, resume: resume)
+        guard case .unknown = desk.resolve(pending, for: waiter) else {
+            asks.note(id, waiter)
+            return
+        }
+        guard asks.add(id, pending, waiter, deadline: deadline) else { return }
+        for number in pending.numbers {
+            guard client.query(pending.session, number, now: MonotonicClock.now, into: &directives) else {
+                return waiter.fail(AskDesk.full)
+            }
+        }
+    }
+
+    package func waitUntilReadable(
+        _ id: UInt64, _ level: ReadLevel, minimum: SequenceNumber, deadline: Tick,
+        resume: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
+        if let refusal = replica?.readRefusal { return resume(.failure(refusal)) }
+        guard state != nil else {
+            return resume(.failure(LockstepError(.unavailable, "this node has no state to read: ask its primary")))
+        }
+        guard level == .linearizable else {
+            return readers.add(id, minimum: minimum, deadline: deadline, resume: resume)
+        }
+        ask(id, [], level: level, minimum: minimum, isIndexOnly: true, deadline: deadline) { [self] outcome in
+            switch outcome {
+            case .failure(let error): resume(.failure(error))
+            case .success(let answer):
+                readers.add(id, minimum: answer.view.sequence, deadline: deadline, resume: resume)
+            }
+        }
+    }
+
+    package func ask(
+        _ id: UInt64, _ query: [UInt8], level: ReadLevel, minimum: SequenceNumber, deadline: Tick,
+        resume: @escaping (Result<ReadAnswer, any Error>) -> Void
+    ) {
+        guard let state else {
+            return ask(
+                id, query, level: level, minimum: minimum, isIndexOnly: false, deadline: deadline, resume: resume)
+        }
+        let answer = {
+            resume(
+                Result {
+                    do throws(QueryRefusal) {
+                        let bytes = try withBytes(of: query) { (span) throws(QueryRefusal) in
+                            try state.answer(span, 0..<span.byteCount)
+                        }
+                        return ReadAnswer(bytes: bytes, view: state.published)
+                    } catch {
+                        throw LockstepError(.refused, "the query was refused: \(error.reason)")
+                    }
+                })
+        }
+        if level == .local {
+            if let refusal = replica?.readRefusal { return resume(.failure(refusal)) }
+            return answer()
+        }
+        waitUntilReadable(id, level, minimum: minimum, deadline: deadline) { outcome in
+            if case .failure(let error) = outcome { resume(.failure(error)) } else { answer() }
+        }
+    }
+
+    private func ask(
+        _ id: UInt64, _ query: [UInt8], level: ReadLevel, minimum: SequenceNumber, isIndexOnly: Bool, deadline: Tick,
+        resume: @escaping (Result<ReadAnswer, any Error>) -> Void
+    ) {
+        guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
+        let isTaken = client.read(
+            id: id, level: level, minimum: minimum, query: query, isIndexOnly: isIndexOnly, now: MonotonicClock.now,
+            into: &directives)
+        guard isTaken else { return resume(.failure(AskDesk.full)) }
+        asks.add(id, deadline: deadline, resume: resume)
+    }
+
+    func readAnswered(_ result: ReadResult, in frame: ReplyFrame, now: Tick) {
+        let view = ViewPlace(epoch: result.epoch, sequence: result.sequence, time: result.time)
+        let bytes = Array(frame.bytes[result.answer])
+        switch result.status {
+        case .answered: asks.answered(result.id, .success(ReadAnswer(bytes: bytes, view: view)))
+        case .refused:
+            let reason = String(decoding: bytes, as: UTF8.self)
+            asks.answered(result.id, .failure(LockstepError(.refused, "the query was refused: \(reason)")))
+        case .unavailable:
+            asks.answered(
+                result.id, .failure(LockstepError(.unavailable, "the node cannot answer now: try again later")))
+        }
+    }
+
+    package func batches(
+        _ id: UInt64, after sequence: SequenceNumber, resume: @escaping (Result<[SealedBatch], any Error>) -> Void
+    ) {
+        guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
+        guard state != nil else {
+            return resume(.failure(LockstepError(.unavailable, "a client has no entries: read them on a replica")))
+        }
+        feed.request(id, after: sequence, resume: resume)
+    }
+
+    /// A caller does not wait any more.
+    package func cancel(_ id: UInt64) {
+        if asks.cancel(id) {
+            client.cancelRead(id)
+            return
+        }
+        guard !feed.cancel(id), !readers.cancel(id) else { return }
+        cancelledEarly.append(id)
+        if cancelledEarly.count > 1_024 { cancelledEarly.removeFirst() }
+    }
+
+    private func wasCancelled(_ id: UInt64) -> Bool {
+        guard let index = cancelledEarly.firstIndex(of: id) else { return false }
+        cancelledEarly.remove(at: index)
+        return true
+    }
+}

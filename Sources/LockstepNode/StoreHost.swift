@@ -1,0 +1,340 @@
+package import LockstepCore
+internal import Logging
+
+/// One store of a node on the node's thread: its machines, its callers, its connections.
+///
+/// It executes what the client's machine directs; ``PrimaryDriver`` or ``ReplicaDriver`` does so for the other. A node
+/// without a state has only the client. All have the same path: a caller's actions become SUBMIT frames of the client's
+/// machine, which go to the primary's machine over a socket or, on the primary itself, by hand.
+package final class StoreHost {
+    package let name: String
+    package let port: StorePort
+    package let services: NodeServices
+    package let mailbox: Mailbox
+    package let links: LinkSockets
+    package let metrics: NodeMetrics
+    package let state: ObservedState?
+    package var primary: PrimaryDriver?
+    package var replica: ReplicaDriver?
+
+    package internal(set) var client: ClientStateMachine
+    var directives: [ClientDirective] = []
+    var desk = CallerDesk()
+    package var readers = ReaderDesk()
+    package var feed = FeedDesk()
+    var asks = AskDesk()
+    private var counters: [ProtocolCounter: UInt64] = [:]
+    /// What an operator must see, by its kind.
+    package private(set) var alarms: [String: String] = [:]
+    private var stopping = StopStage.running
+    private var isLinked = false
+    /// Questions that were cancelled before they came; the last of them.
+    var cancelledEarly: [UInt64] = []
+
+    /// How far a store is with its end.
+    private enum StopStage: Hashable {
+        case running
+        /// No new callers; those that wait get their answers if they come in time.
+        case finishing(until: Tick)
+        /// The session is being closed.
+        case closing
+        /// The primary's journal is being written.
+        case draining(until: Tick)
+        case stopped
+    }
+
+    package init(
+        port: StorePort, index: Int, services: NodeServices, mailbox: Mailbox, state: (any ReplicatedState)?,
+        client: ClientConfiguration
+    ) {
+        name = port.name
+        self.port = port
+        self.services = services
+        self.mailbox = mailbox
+        links = LinkSockets(index: index, context: services.context)
+        metrics = NodeMetrics(store: port.name)
+        self.state = state.map { ObservedState($0) }
+        self.client = ClientStateMachine(configuration: client)
+    }
+
+    package func start(now: Tick) {
+        client.start(now: now, into: &directives)
+        run(now: now)
+    }
+
+    // MARK: - The parts of a turn
+
+    /// What other threads finished.
+    package func takeMail() -> Bool {
+        let events = mailbox.take()
+        for event in events { event(self) }
+        return !events.isEmpty
+    }
+
+    /// Handles what came on the links: up to 64 frames of the ingress, and 2 ms of the stream and of repairs.
+    package func handleLinks(now: Tick) -> Bool {
+        guard !links.isEmpty else { return false }
+        for _ in 0..<64 {
+            guard let (frame, _) = links.linkRing.popFirst() else { break }
+            received(frame, now: now)
+        }
+        replica?.handleStream(now: now)
+        return true
+    }
+
+    /// Takes what callers left, and submits what the credit allows.
+    package func handleCallers(now: Tick) -> Bool {
+        let (leaving, errands) = desk.take(from: port.inbox, withActions: true)
+        for waiter in leaving { leave(waiter, because: CancellationError()) }
+        for errand in errands { errand.run(self) }
+        let isAnySubmitted = submitStaged(now: now)
+        return isAnySubmitted || !leaving.isEmpty || !errands.isEmpty
+    }
+
+    private func submitStaged(now: Tick) -> Bool {
+        guard let session = client.session?.id else { return false }
+        return desk.submit(session: session) { actions, count in
+            client.submit(actions, count: count, now: now, into: &directives)
+        }
+    }
+
+    /// The end of a turn: what was submitted becomes frames, and the primary seals what arrived.
+    package func endTurn(now: Tick, wall: LogTime) {
+        client.turnEnded(now: now, into: &directives)
+        run(now: now)
+        primary?.endTurn(now: now, wall: wall)
+        replica?.endTurn(now: now)
+        showPublished()
+    }
+
+    /// What time brings.
+    package func tick(now: Tick, wall: LogTime) {
+        if now >= client.nextDeadline {
+            client.ticked(now: now, into: &directives)
+            run(now: now)
+        }
+        primary?.tick(now: now, wall: wall)
+        replica?.tick(now: now)
+        while let waiter = desk.popDue(now) {
+            leave(
+                waiter,
+                because: LockstepError(
+                    .timeout, "the action was not submitted in time, so it is without effect: is the primary reachable?"
+                ))
+        }
+        readers.ticked(now)
+        for id in asks.ticked(now) { client.cancelRead(id) }
+    }
+
+    package var nextDeadline: Tick {
+        var deadline = min(client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline)
+        if let primary { deadline = min(deadline, primary.nextDeadline) }
+        if let replica { deadline = min(deadline, replica.nextDeadline) }
+        return deadline
+    }
+
+    /// Whether another thread left something.
+    package var isWaiting: Bool {
+        !mailbox.isEmpty || port.inbox.isWaiting(withActions: desk.wantsActions)
+    }
+
+    /// Lets readers in whose time has come.
+    private func showPublished() {
+        guard let state else { return }
+        let sequence = state.published.sequence
+        if port.publishedSequence != sequence {
+            port.setPublished(sequence)
+            readers.published(through: sequence)
+        }
+        state.isAwaited = !readers.isEmpty
+    }
+
+    // MARK: - The client's machine
+
+    /// A frame came from the primary.
+    package func received(_ frame: WaitingFrame, now: Tick) {
+        frame.withFrame { client.received($0, now: now, into: &directives) }
+        run(frame, now: now)
+    }
+
+    private func run(_ frame: WaitingFrame? = nil, now: Tick) {
+        guard !directives.isEmpty else { return }
+        var held: ReplyFrame?
+        var bytes: ReplyFrame {
+            if let held { return held }
+            guard let frame else { preconditionFailure("an answer comes in a frame") }
+            let made = ReplyFrame(bytes: frame.bytes)
+            held = made
+            return made
+        }
+        let batch = directives
+        directives.removeAll(keepingCapacity: true)
+        for directive in batch {
+            switch directive {
+            case .connect(let endpoint): connect(to: endpoint, now: now)
+            case .send(let frame): send(frame)
+            case .welcomed(let welcome): welcomed(welcome, now: now)
+            case .opened: _ = submitStaged(now: now)
+            case .answered(let answers): desk.answered(answers, in: bytes, session: client.session?.id ?? .none)
+            case .lost(let session, _): desk.sessionLost(session)
+            case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
+            case .queried(let result): asks.queried(result)
+            case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
+            case .refused(let refused): self.refused(refused)
+            case .closed: if stopping == .closing { beginDraining(now: now) }
+            case .count(let counter): count(counter)
+            }
+        }
+    }
+
+    private func connect(to endpoint: String, now: Tick) {
+        guard primary == nil else { return }
+        if isLinked { replica?.linkLost(now: now) }
+        isLinked = true
+        _ = services.attempt { try links.connect(to: endpoint, poller: services.loop.poller) }
+    }
+
+    private func send(_ frame: [UInt8]) {
+        if let primary {
+            primary.fromLocal(frame)
+        } else if services.attempt({ try links.send(frame) }) == false {
+            metrics.dropped(.sent)
+        }
+    }
+
+    private func welcomed(_ welcome: Welcome, now: Tick) {
+        alarms["refused"] = nil
+        services.learned(welcome.cluster)
+        replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
+    }
+
+    private func refused(_ refused: Refused) {
+        let text = "refused by the primary: \(refused.text)"
+        guard alarms["refused"] != text else { return }
+        alarms["refused"] = text
+        services.logger.info(
+            "refused by the primary", metadata: [LogKey.store: "\(name)", LogKey.reason: "\(refused.text)"])
+    }
+
+    package func count(_ counter: ProtocolCounter) {
+        counters[counter, default: 0] += 1
+        metrics.count(counter)
+    }
+
+    /// The replica's position moved: HELLO tells it.
+    package func setKnown(_ known: KnownPosition) { client.setKnown(known) }
+
+    // MARK: - Alarms
+
+    package func raise(_ alarm: Alarm) {
+        let text: String
+        let kind: String
+        switch alarm {
+        case .primaryBehind(let own, let reported, let node):
+            kind = "primaryBehind"
+            text = "PRIMARY_BEHIND: this log ends at \(own.position), \(node) knows \(reported.position)"
+        case .diskFull:
+            kind = "disk"
+            text = "DISK_FULL: new actions are refused until there is room"
+        case .diskHasRoom:
+            alarms["disk"] = nil
+            services.logger.info("disk has room again", metadata: [LogKey.store: "\(name)"])
+            return
+        case .diverged(let sequence, _, let own, let primary):
+            kind = "diverged"
+            text = "DIVERGED at \(sequence): own digest \(own), the primary's \(primary)"
+        case .ahead(let own, let primary):
+            kind = "ahead"
+            text = "AHEAD: this replica has \(own.position), its primary \(primary.position)"
+        }
+        alarms[kind] = text
+        services.logger.info("alarm", metadata: [LogKey.store: "\(name)", LogKey.alarm: "\(text)"])
+    }
+
+    package func clearAlarm(_ kind: String) { alarms[kind] = nil }
+
+    package func halt(_ reason: HaltReason) {
+        let error =
+            switch reason {
+            case .journalFailed(let text):
+                LockstepError(
+                    .journalFailed, "the journal of \(name) failed, what was in flight has an unknown outcome: \(text)")
+            case .logBroken(let problem):
+                LockstepError(.journalDamaged, "the log of \(name) cannot be applied: \(problem)")
+            case .divergedAgain(let sequence, let own, let primary):
+                LockstepError(
+                    .diverged,
+                    "the state of \(name) differed again at \(sequence): own digest \(own), the primary's \(primary); "
+                        + "is the reactor deterministic, and the same version on every node?")
+            }
+        services.halt(error)
+    }
+
+    // MARK: - Callers
+
+    private func leave(_ waiter: Waiter, because error: any Error) {
+        if let numbers = desk.leave(waiter, because: error) { client.giveUp(numbers) }
+    }
+
+    // MARK: - The end
+
+    package var isStopped: Bool { stopping == .stopped }
+
+    /// Begins the end: no new callers, answers to those that wait, the session closed, the journal written.
+    package func beginStop(now: Tick, isGraceful: Bool) {
+        guard stopping == .running else { return }
+        port.inbox.close(Self.stopped)
+        stopping = .finishing(until: isGraceful ? now.advanced(byMilliseconds: 2_000) : now)
+    }
+
+    package func continueStop(now: Tick) {
+        switch stopping {
+        case .running, .closing, .stopped: break
+        case .finishing(let end):
+            guard desk.isIdle || now >= end else { return }
+            desk.stop(Self.stopped)
+            stopping = .closing
+            client.close(now: now, into: &directives)
+            run(now: now)
+        case .draining(let end):
+            guard primary?.isDrained ?? replica?.isDrained ?? true || now >= end else { return }
+            stopping = .stopped
+        }
+    }
+
+    private func beginDraining(now: Tick) {
+        primary?.beginStop()
+        stopping = .draining(until: now.advanced(byMilliseconds: 5_000))
+    }
+
+    /// When ``continueStop(now:)`` has something to do, at the latest.
+    package var nextStopDeadline: Tick {
+        switch stopping {
+        case .running, .stopped: .never
+        case .finishing(let end), .draining(let end): end
+        case .closing: client.nextDeadline
+        }
+    }
+
+    /// Lets go of everything: callers that still wait are told.
+    package func end(_ error: LockstepError) {
+        port.inbox.end(error)
+        desk.stop(error)
+        readers.failAll(error)
+        feed.failAll(error)
+        asks.failAll(error)
+        links.close()
+        primary?.close()
+        replica?.close()
+    }
+
+    package static let stopped = LockstepError(
+        .stopped, "the node has stopped, or is stopping; the action was not submitted")
+
+    // MARK: - Status
+
+    package var unanswered: Int { desk.unanswered }
+    package var counterValues: [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: counters.map { ($0.key.rawValue, $0.value) })
+    }
+}

@@ -1,0 +1,153 @@
+internal import LockstepCore
+internal import Logging
+
+/// Makes a store ready at the start of its node: opens its journal, recovers, makes its machines.
+package struct StoreOpening {
+    package var services: NodeServices
+    package var index: Int
+    package var store: StoreRegistry.Attached
+
+    package init(services: NodeServices, index: Int, store: StoreRegistry.Attached) {
+        self.services = services
+        self.index = index
+        self.store = store
+    }
+
+    /// What a journal held.
+    private struct Recovered {
+        var log: LogState
+        var window = ResendWindow()
+        var batchCount = 0
+    }
+
+    private var name: String { store.port.name }
+
+    package func open() throws -> StoreHost {
+        switch services.configuration.given.role {
+        case .primary(_, let source): try openPrimary(source)
+        case .replica(_, _, let source): try openReplica(source)
+        case .client: openClient()
+        }
+    }
+
+    private func openPrimary(_ source: JournalSource) throws -> StoreHost {
+        let journal = try openJournal(source)
+        services.learned(journal.identity.cluster)
+        let host = makeHost(role: .client, incarnation: journal.identity.incarnation)
+        let state = try stateOf(host)
+        let recovered = try recover(journal, into: state)
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        try ClockRule.check(last: recovered.log.time, wall: wall, accepts: services.configuration.given.acceptsClock)
+        let configuration = PrimaryConfiguration(
+            cluster: journal.identity.cluster, node: services.node, incarnation: journal.identity.incarnation,
+            boot: services.boot, channel: journal.identity.channel, storeName: name, isVolatile: journal.isVolatile,
+            publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint,
+            seed: services.generator.next(), lossAccepted: services.configuration.given.lossAccepted)
+        let machine = PrimaryStateMachine(
+            configuration: configuration, recovered: recovered.log, window: recovered.window,
+            highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
+        let driver = PrimaryDriver(host: host, state: state, journal: journal, machine: machine)
+        host.primary = driver
+        host.feed.begin(recovered.window, end: recovered.log.position.sequence)
+        driver.start(now: now, wall: wall)
+        host.start(now: now)
+        return host
+    }
+
+    private func openReplica(_ source: JournalSource?) throws -> StoreHost {
+        let journal = try source.map { try openJournal($0) }
+        if let journal, !journal.isVolatile { services.learned(journal.identity.cluster) }
+        let incarnation = journal?.identity.incarnation ?? Incarnation(using: &services.generator)
+        let host = makeHost(role: .replica, incarnation: incarnation)
+        let state = try stateOf(host)
+        // A journal in memory holds nothing, and its cluster is its own invention unless one was configured.
+        let recovered = try journal.flatMap { $0.isVolatile ? nil : try recover($0, into: state) }
+        let configuration = ReplicaConfiguration(
+            storeName: name, node: services.node, cluster: services.cluster, boot: services.boot,
+            incarnation: incarnation, channel: recovered == nil ? nil : journal?.identity.channel,
+            hasJournal: journal != nil, bulkEndpoint: services.bulkEndpoint, seed: services.generator.next())
+        let machine =
+            recovered.map {
+                ReplicaStateMachine(configuration: configuration, recovered: $0.log, window: $0.window)
+            } ?? ReplicaStateMachine(configuration: configuration)
+        let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
+        host.replica = driver
+        if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
+        driver.start()
+        host.start(now: MonotonicClock.now)
+        return host
+    }
+
+    private func openClient() -> StoreHost {
+        let host = makeHost(role: .client, incarnation: Incarnation(using: &services.generator))
+        host.start(now: MonotonicClock.now)
+        return host
+    }
+
+    private func openJournal(_ source: JournalSource) throws -> any Journal {
+        try source.open(
+            JournalRequest(
+                cluster: services.cluster, storeName: name, nodeName: services.node,
+                channel: Channel(rawValue: UInt16(index))))
+    }
+
+    private func makeHost(role: PeerRole, incarnation: Incarnation) -> StoreHost {
+        let given = services.configuration.given
+        let isRemote = services.configuration.upstream != nil
+        let client = ClientConfiguration(
+            store: name, node: services.node, role: role, client: ClientKey(using: &services.generator),
+            boot: services.boot, incarnation: incarnation, cluster: services.cluster,
+            endpoint: services.configuration.upstream?.description ?? "local",
+            timeToLive: given.sessionTimeToLive.wholeMicroseconds,
+            windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(), wantsSession: true)
+        return StoreHost(
+            port: store.port, index: index, services: services,
+            mailbox: Mailbox(signaller: services.loop.signaller), state: store.makeState?(), client: client)
+    }
+
+    private func stateOf(_ host: StoreHost) throws -> ObservedState {
+        guard let state = host.state else {
+            throw LockstepError(.invalidConfiguration, "store \(name) has no state, which this node needs")
+        }
+        return state
+    }
+
+    /// Applies what the journal holds; each digest in the log must be the state's at its place.
+    private func recover(_ journal: any Journal, into state: ObservedState) throws -> Recovered {
+        var recovered = Recovered(log: LogState(store: journal.identity.store))
+        try journal.recover { snapshot in
+            let prepared = try state.base.prepare(snapshot.state)
+            try compare(prepared.digest + snapshot.log.sessions.digest, snapshot.digest, at: snapshot.log.position)
+            state.install(prepared)
+            recovered.log = snapshot.log
+        } batch: { batch in
+            try Task.checkCancellation()
+            let mark: LogState.Mark?
+            do { mark = try recovered.log.apply(batch, to: state) } catch {
+                throw LockstepError(
+                    .journalDamaged,
+                    "the journal of \(name) cannot be applied behind \(recovered.log.position.sequence): \(error)")
+            }
+            if let mark {
+                try compare(state.digest + recovered.log.sessions.digest, mark.digest, at: batch.position)
+            }
+            recovered.window.append(batch)
+            recovered.batchCount += 1
+        }
+        services.logger.debug(
+            "recovered",
+            metadata: [
+                LogKey.store: "\(name)", LogKey.sequence: "\(recovered.log.position.sequence)",
+                LogKey.count: "\(recovered.batchCount)",
+            ])
+        return recovered
+    }
+
+    private func compare(_ own: Digest, _ expected: Digest, at position: Position) throws {
+        guard own != expected else { return }
+        throw LockstepError(
+            .diverged,
+            "the state of \(name) recovered to \(position.sequence) has digest \(own), the journal says \(expected): "
+                + "is the reactor deterministic, and the version that wrote the journal?")
+    }
+}
