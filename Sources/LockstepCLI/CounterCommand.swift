@@ -1,0 +1,300 @@
+import ArgumentParser
+import Counters
+import Foundation
+import Lockstep
+import LockstepNode
+import Logging
+
+/// `lockstep counter`: the counters of a running cluster, without holding a replica.
+struct CounterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "counter", abstract: "Adds to, sets, reads and watches the counters of a cluster.",
+        subcommands: [
+            Add.self, SetValue.self, Reset.self, Get.self, List.self, Top.self, Limit.self, Take.self, Watch.self,
+        ])
+
+    /// Which node is asked, and how the answer is printed.
+    struct Options: ParsableArguments {
+        @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers reads and names its primary.")
+        var node: String = ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
+        @Option(help: "Seconds to wait for the outcome.")
+        var timeout: Double = 10
+        @Flag(help: "Allow plain text to other hosts.")
+        var insecure = false
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        var patience: Duration { .milliseconds(Int64(max(0.001, timeout) * 1_000)) }
+
+        var configuration: NodeConfiguration {
+            var configuration = NodeConfiguration.client(of: node)
+            configuration.allowsPlaintext = insecure
+            configuration.sessionTimeToLive = .seconds(60)
+            return configuration
+        }
+
+        /// Runs a client node for as long as `body` runs.
+        func withCounters<Value: Sendable>(
+            _ body: @escaping @Sendable (RemoteStore<Counters>) async throws -> Value
+        ) async throws -> Value {
+            try await Program.withRemoteCounters(configuration, body)
+        }
+
+        func send(_ action: Counters.Action, _ name: String) async throws {
+            let patience = patience
+            let receipt = try await withCounters { try await $0.send(action, timeout: patience) }
+            let line = CounterLine(name: name, receipt: receipt)
+            if json { try Output.json(line) } else { Output.line(line.text) }
+        }
+
+        func ask(_ query: Counters.Query, linearizable: Bool) async throws -> Counters.Answer {
+            let patience = patience
+            return try await withCounters {
+                try await $0.ask(query, linearizable ? .linearizable : .local, timeout: patience).answer
+            }
+        }
+
+        func printList(_ query: Counters.Query) async throws {
+            guard case .list(let counters) = try await ask(query, linearizable: false) else {
+                throw CommandFailure("the node gave another answer than a list")
+            }
+            if json { return try Output.json(counters) }
+            let width = counters.map { String($0.value).count }.max() ?? 0
+            for counter in counters {
+                let value = String(counter.value)
+                Output.line(String(repeating: " ", count: width - value.count) + value + "  " + counter.name)
+            }
+        }
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Adds to a counter and prints its new value.",
+            discussion: "  lockstep counter add visits\n  lockstep counter add visits -- -3")
+        @Argument(help: "The counter: 1 to 256 bytes of UTF-8.")
+        var name: String
+        @Argument(help: "How much.")
+        var amount: Int64 = 1
+        @OptionGroup var options: Options
+        func run() async throws { try await options.send(.add(name, by: amount), name) }
+    }
+
+    struct SetValue: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "set", abstract: "Gives a counter a value.", discussion: "  lockstep counter set visits 100")
+        @Argument(help: "The counter.")
+        var name: String
+        @Argument(help: "The value.")
+        var value: Int64
+        @OptionGroup var options: Options
+        func run() async throws { try await options.send(.set(name, to: value), name) }
+    }
+
+    struct Reset: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Takes a counter away and prints its last value.", discussion: "  lockstep counter reset visits")
+        @Argument(help: "The counter.")
+        var name: String
+        @OptionGroup var options: Options
+        func run() async throws { try await options.send(.reset(name), name) }
+    }
+
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a counter's value as the node has it.",
+            discussion: "  lockstep counter get visits --node tcp://127.0.0.1:7410")
+        @Argument(help: "The counter.")
+        var name: String
+        @Flag(help: "Ask the primary for everything acknowledged until now.")
+        var linearizable = false
+        @OptionGroup var options: Options
+        func run() async throws {
+            guard case .value(let value) = try await options.ask(.get(name), linearizable: linearizable) else {
+                throw CommandFailure("the node gave another answer than a value")
+            }
+            guard let value else { throw CommandFailure("there is no counter \(name)") }
+            if options.json {
+                try Output.json(Counters.Counter(name: name, value: value))
+            } else {
+                Output.line(String(value))
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists counters in the order of their names.", discussion: "  lockstep counter list page/ --limit 20")
+        @Argument(help: "Only names that begin with this.")
+        var prefix: String = ""
+        @Option(help: "At most this many, up to 1000.")
+        var limit: Int = 100
+        @OptionGroup var options: Options
+        func run() async throws { try await options.printList(.list(prefix: prefix, limit: limit)) }
+    }
+
+    struct Top: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the counters with the greatest values.", discussion: "  lockstep counter top 10")
+        @Argument(help: "How many, up to 1000.")
+        var count: Int = 10
+        @OptionGroup var options: Options
+        func run() async throws { try await options.printList(.top(count)) }
+    }
+
+    struct Limit: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Bounds a counter, or makes a bucket of tokens that fills with time.",
+            discussion: """
+                  lockstep counter limit seats --lowest 0 --highest 10
+                  lockstep counter limit seats --none
+                  lockstep counter limit api --capacity 20 --per-second 5
+                """)
+        @Argument(help: "The counter, or the bucket.")
+        var name: String
+        @Option(help: "The least value.")
+        var lowest: Int64?
+        @Option(help: "The greatest value.")
+        var highest: Int64?
+        @Flag(help: "Take the bounds away.")
+        var none = false
+        @Option(help: "The most tokens in a bucket.")
+        var capacity: Int64?
+        @Option(help: "The tokens that come each second.")
+        var perSecond: Int64?
+        @OptionGroup var options: Options
+
+        func run() async throws {
+            try await options.send(action(), name)
+        }
+
+        private func action() throws -> Counters.Action {
+            switch (none, lowest ?? highest, capacity, perSecond) {
+            case (true, nil, nil, nil): return .unbound(name)
+            case (false, .some, nil, nil):
+                return .bound(name, Counters.Bounds(lowest: lowest ?? .min, highest: highest ?? .max))
+            case (false, nil, let capacity?, let perSecond?):
+                return .defineBucket(
+                    name, TokenBucket.Rate(capacity: capacity, refill: perSecond))
+            default:
+                throw ValidationError("give --lowest and --highest, or --none, or --capacity and --per-second")
+            }
+        }
+    }
+
+    struct Take: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Takes tokens from a bucket, all or none.",
+            discussion: "Exit status 1 if there are too few.\n\n  lockstep counter take api 3")
+        @Argument(help: "The bucket.")
+        var name: String
+        @Argument(help: "How many.")
+        var count: Int64 = 1
+        @OptionGroup var options: Options
+        func run() async throws {
+            let patience = options.patience
+            let name = name
+            let count = count
+            let receipt = try await options.withCounters { try await $0.send(.take(name, count), timeout: patience) }
+            let line = CounterLine(name: name, receipt: receipt)
+            if options.json { try Output.json(line) } else { Output.line(line.text) }
+            if case .denied = receipt.reply { throw ExitCode(1) }
+        }
+    }
+
+    struct Watch: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a counter whenever it changes, until Ctrl-C: the command is a replica for that time.",
+            discussion: "  lockstep counter watch visits")
+        @Argument(help: "The counter.")
+        var name: String
+        @OptionGroup var options: Options
+        func run() async throws {
+            var configuration = NodeConfiguration.replica(of: options.node)
+            configuration.allowsPlaintext = options.insecure
+            let name = name
+            let json = options.json
+            try await Program.withReplicaOfCounters(configuration) { counters in
+                for await value in counters.select({ $0.values[name] }) {
+                    guard let value else { continue }
+                    if json { try Output.json(Counters.Counter(name: name, value: value)) } else { Output.line("\(name) \(value)") }
+                }
+            }
+        }
+    }
+}
+
+/// What a sent action came to, as one line or as JSON.
+struct CounterLine: Encodable {
+    var name: String
+    var value: Int64?
+    var remaining: Int64?
+    var deniedUntil: Int64?
+    var epoch: UInt64
+    var sequence: UInt64
+
+    init(name: String, receipt: Receipt<Counters.Reply>) {
+        self.name = name
+        epoch = receipt.place.epoch.rawValue
+        sequence = receipt.place.sequence.rawValue
+        switch receipt.reply {
+        case .value(let value): self.value = value
+        case .granted(let remaining): self.remaining = remaining
+        case .denied(let until): deniedUntil = until.rawValue
+        case .done: break
+        }
+    }
+
+    var text: String {
+        if let value { return String(value) }
+        if let remaining { return "granted, \(remaining) left" }
+        if let deniedUntil { return "denied until \(deniedUntil)" }
+        return "done"
+    }
+}
+
+/// Runs a node of this program for as long as a closure runs.
+enum Program {
+    static let quiet: Logger = {
+        var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return logger
+    }()
+
+    static func withRemoteCounters<Value: Sendable>(
+        _ configuration: NodeConfiguration,
+        _ body: @escaping @Sendable (RemoteStore<Counters>) async throws -> Value
+    ) async throws -> Value {
+        let node = try Node(configuration, logger: quiet)
+        let counters = try node.remoteStore(Counters.self, named: Hosted.counters)
+        return try await running(node) { try await body(counters) }
+    }
+
+    static func withReplicaOfCounters<Value: Sendable>(
+        _ configuration: NodeConfiguration, _ body: @escaping @Sendable (Store<Counters>) async throws -> Value
+    ) async throws -> Value {
+        let node = try Node(configuration, logger: quiet)
+        let counters = try node.store(Counters(), named: Hosted.counters)
+        return try await running(node) { try await body(counters) }
+    }
+
+    /// Runs the node beside `body`; the first that ends ends the other.
+    static func running<Value: Sendable>(
+        _ node: Node, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask {
+                try await node.run()
+                return nil
+            }
+            group.addTask { try await body() }
+            while let result = try await group.next() {
+                guard let result else { continue }
+                group.cancelAll()
+                // The node closes its session before its run ends.
+                while (try? await group.next()) != nil {}  // It was told to stop; how it ended changes nothing.
+                return result
+            }
+            throw CommandFailure("the node ended before the answer came", status: .unreachable)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Foundation
+import Lockstep
+import LockstepNode
+
+/// What a script can tell apart by the exit status.
+enum ExitStatus: Int32 {
+    case failed = 1
+    case usage = 64
+    case damaged = 65
+    case unreachable = 69
+    case outcomeUnknown = 75
+}
+
+/// An error that ends the command: one line, one status.
+struct CommandFailure: Error {
+    var message: String
+    var status: ExitStatus
+
+    init(_ message: String, status: ExitStatus = .failed) {
+        self.message = message
+        self.status = status
+    }
+
+    /// The failure that an error of the library is; nil for one of the argument parser.
+    init?(describing error: any Error) {
+        guard let error = error as? LockstepError else {
+            if error is CleanExit || error is ValidationError || error is ExitCode { return nil }
+            if "\(type(of: error))" == "CommandError" { return nil }
+            self.init("\(error)")
+            return
+        }
+        let status: ExitStatus =
+            switch error.code {
+            case .outcomeUnknown, .sessionEnded: .outcomeUnknown
+            case .journalDamaged: .damaged
+            case .unavailable, .timeout: .unreachable
+            case .invalidConfiguration: .usage
+            default: .failed
+            }
+        self.init(error.message, status: status)
+    }
+}
+
+/// Standard output and standard error.
+enum Output {
+    static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    static func line(_ text: String) {
+        FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    }
+
+    static func error(_ text: String) {
+        FileHandle.standardError.write(Data(("lockstep: " + text + "\n").utf8))
+    }
+
+    /// A progress line on a terminal, written over by the next; nothing elsewhere.
+    static func progress(_ text: String) {
+        guard isatty(STDERR_FILENO) == 1 else { return }
+        FileHandle.standardError.write(Data("\r\u{1B}[2K\(text)".utf8))
+    }
+
+    static func json(_ value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        line(String(decoding: try encoder.encode(value), as: UTF8.self))
+    }
+}
+
+/// What `lockstep --version` prints.
+enum Version {
+    static let description = "lockstep 0.1.0 (\(LibraryVersions.description))"
+}

@@ -1,0 +1,260 @@
+import ArgumentParser
+import Foundation
+import Lockstep
+import LockstepCore
+import LockstepHarness
+import LockstepNode
+import LockstepSQLite
+import Synchronization
+
+/// `lockstep recover`: brings a stopped node's journal back to what the cluster knows (PROTOCOL R-41).
+struct RecoverCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recover", abstract: "Brings the journal of a stopped primary up to what another node has.",
+        discussion: """
+            For a primary that says PRIMARY_BEHIND: an old copy of its folder was put back, or a copy of it was started \
+            elsewhere. --from fetches from a node what this journal lacks; entries that only this journal has, behind the \
+            last place that both know, are kept aside ("journal inspect" counts them). --accept-loss gives up everything \
+            up to a position that this journal does not have, for ever.
+
+              lockstep recover --data data/primary --from tcp://127.0.0.1:7410
+              lockstep recover --data data/primary --accept-loss 1763700000000:41230
+            """)
+
+    @Option(help: "The stopped node's folder.")
+    var data: String
+    @Option(help: "A node that has more: the tcp://HOST:PORT where it listens.")
+    var from: String?
+    @Option(help: "EPOCH:SEQUENCE, as the alarm names it: everything up to there that this journal lacks is given up.")
+    var acceptLoss: String?
+    @Option(help: "The store.")
+    var store: String = Hosted.counters
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        let folder = NodeFolder(data)
+        let identity = try folder.identity()
+        let cluster = try parseCluster(identity.cluster)
+        switch (from, acceptLoss) {
+        case (let from?, nil):
+            let report = try Recovery(folder: folder, identity: identity, cluster: cluster, store: store).run(from: from)
+            if json { return try Output.json(report) }
+            Output.line("kept aside   \(report.keptAside) entries that only this journal had")
+            Output.line("fetched      \(report.fetched) entries\(report.usedSnapshot ? ", by a snapshot" : "")")
+            Output.line("the journal now ends at \(report.end)")
+        case (nil, let position?):
+            let known = try Self.parse(position)
+            let journal = try folder.openJournal(identity, cluster: cluster, store: store)
+            defer { journal.close() }
+            try journal.openForRepair()
+            try journal.setNote(.lossAccepted, to: "\(known.epoch):\(known.sequence)")
+            Output.line("given up through \(known.epoch):\(known.sequence); nodes that have it will say AHEAD and stay so")
+        default:
+            throw ValidationError("name either --from NODE or --accept-loss EPOCH:SEQUENCE")
+        }
+    }
+
+    static func parse(_ text: String) throws -> (epoch: Epoch, sequence: SequenceNumber) {
+        let parts = text.split(separator: ":")
+        guard parts.count >= 2, let epoch = UInt64(parts[0]), let sequence = UInt64(parts[1]) else {
+            throw CommandFailure("\(text) is not EPOCH:SEQUENCE", status: .usage)
+        }
+        return (Epoch(rawValue: epoch), SequenceNumber(rawValue: sequence))
+    }
+}
+
+extension NodeFolder {
+    /// Opens a store's journal for an operator's change; the node must not run.
+    func openJournal(_ identity: Identity, cluster: ClusterID, store: String) throws -> SQLiteJournal {
+        let opened = try JournalSource.sqlite(at: path, create: false).open(
+            JournalRequest(cluster: cluster, storeName: store, nodeName: identity.node))
+        guard let journal = opened as? SQLiteJournal else {
+            throw CommandFailure("the journal in \(path) is of another kind")
+        }
+        return journal
+    }
+}
+
+/// Fetches from one node what a journal lacks, verified by the chain.
+struct Recovery {
+    struct Report: Encodable {
+        var keptAside: UInt64
+        var fetched: UInt64
+        var usedSnapshot: Bool
+        var end: String
+    }
+
+    let folder: NodeFolder
+    let identity: NodeFolder.Identity
+    let cluster: ClusterID
+    let store: String
+
+    func run(from node: String) throws -> Report {
+        let (ownLog, _) = try readLog(through: nil)
+        let end = ownLog.position
+        let link = try PeerLink(node: node, cluster: cluster, store: store)
+        let (common, plan) = try findCommon(ownLog, link)
+        var content: SnapshotContent?
+        if case .snapshot(let info) = plan.decision { content = try fetch(info, link) }
+        var log = try content?.log ?? readLog(through: common.position).log
+
+        let journal = try folder.openJournal(identity, cluster: cluster, store: store)
+        defer { journal.close() }
+        try journal.openForRepair()
+        if common.position.sequence < end.sequence {
+            _ = try journal.quarantine(after: common.position, reason: "recovered from \(node)")
+        }
+        if let content { try replace(journal, with: content) }
+        try fetchTail(link, journal: journal, log: &log, through: plan.commit.sequence)
+        return Report(
+            keptAside: end.sequence.rawValue - common.position.sequence.rawValue,
+            fetched: log.position.sequence.rawValue - common.position.sequence.rawValue, usedSnapshot: content != nil,
+            end: "\(log.position)")
+    }
+
+    /// The log's tables at the journal's end, or at a place in it.
+    private func readLog(through position: Position?) throws -> (log: LogState, end: Position) {
+        let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+        let limit = position?.sequence ?? SequenceNumber(rawValue: UInt64(Int64.max))
+        let nothing = NoState()
+        var log = LogState(store: reader.identity.store)
+        if let snapshot = try reader.snapshot(atOrBelow: limit) { log = snapshot.log }
+        try reader.batches(after: log.position.sequence, through: limit) { batch in
+            guard batch.head.last <= limit else { return }
+            _ = try log.apply(batch, to: nothing)
+        }
+        let end = try reader.end()
+        try reader.close()
+        if let position, log.position != position {
+            throw CommandFailure("the journal has no batch that ends at \(position); nothing was changed")
+        }
+        return (log, end)
+    }
+
+    /// Waits for the journal to begin anew with a snapshot.
+    private func replace(_ journal: SQLiteJournal, with content: SnapshotContent) throws {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Mutex<Result<Void, JournalFailure>>(.success(()))
+        journal.replace(withSnapshot: content.encoded(), at: content.log.position) { result in
+            outcome.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        if case .failure(let failure) = outcome.withLock({ $0 }) {
+            throw CommandFailure("the snapshot could not be written: \(failure)")
+        }
+    }
+
+    /// The last place that both histories know: this journal's end, or the end of one of its epochs, newest first.
+    private func findCommon(_ log: LogState, _ link: PeerLink) throws -> (KnownPosition, SyncPlan) {
+        let ends = log.epochEnds.reversed().map {
+            KnownPosition(position: Position(epoch: $0.epoch, sequence: $0.sequence, hash: $0.hash), boot: $0.boot)
+        }
+        for candidate in [log.known] + ends {
+            let plan = try sync(candidate, log, link)
+            switch plan.decision {
+            case .tail, .snapshot: return (candidate, plan)
+            case .diverged, .ahead, .busy: continue
+            }
+        }
+        throw CommandFailure(
+            "this journal and the node share no place that both still know; start this node from an empty folder, or "
+                + "recover from a node with a longer journal")
+    }
+
+    private func sync(_ have: KnownPosition, _ log: LogState, _ link: PeerLink) throws -> SyncPlan {
+        var generator = SystemRandomNumberGenerator()
+        while true {
+            let sync = Sync(
+                nonce: generator.next(), store: log.store, node: "recovery", have: have, firstFrame: .zero,
+                wantsSnapshot: false)
+            let plan = try link.ask(.sync(sync)) { message, _ -> SyncPlan? in
+                guard case .syncPlan(let plan) = message, plan.nonce == sync.nonce else { return nil }
+                return plan
+            }
+            guard case .busy(let retryAfter) = plan.decision else { return plan }
+            Output.progress("the node prepares a snapshot")
+            usleep(retryAfter)
+        }
+    }
+
+    private func fetch(_ info: SnapshotInfo, _ link: PeerLink) throws -> SnapshotContent {
+        var hashes: [UInt128] = []
+        var bytes: [UInt8] = []
+        for index in 0..<info.chunkCount {
+            let request = ChunkRequest(snapshot: info.id, index: UInt32(index), window: 1)
+            let (hash, content) = try link.ask(.chunkRequest(request)) { message, frame -> (UInt128, [UInt8])? in
+                guard case .chunk(let chunk) = message, chunk.snapshot == info.id, Int(chunk.index) == index else {
+                    return nil
+                }
+                let content = Array(frame[chunk.content])
+                return sha256Prefix(content) == chunk.hash ? (chunk.hash, content) : nil
+            }
+            hashes.append(hash)
+            bytes += content
+            Output.progress("fetched \(bytes.count >> 20) of \(info.byteCount >> 20) MiB")
+        }
+        guard SnapshotInfo.root(of: hashes) == info.root else {
+            throw CommandFailure("the snapshot's chunks do not belong together; try again")
+        }
+        let content = try SnapshotContent(bytes)
+        guard content.log.position == info.position else {
+            throw CommandFailure("the snapshot is not the one that was offered; try again")
+        }
+        return content
+    }
+
+    private func fetchTail(
+        _ link: PeerLink, journal: SQLiteJournal, log: inout LogState, through last: SequenceNumber
+    ) throws {
+        let nothing = NoState()
+        var generator = SystemRandomNumberGenerator()
+        while log.position.sequence < last {
+            let request = RepairRequest(
+                nonce: generator.next(), after: log.position, through: last, largestReply: UInt32(Limits.actionBytes))
+            let batches = try link.ask(.repairRequest(request)) { message, frame -> [SealedBatch]? in
+                guard case .repair(let repair) = message, repair.nonce == request.nonce else { return nil }
+                guard repair.status == .batches else {
+                    throw CommandFailure("the node no longer holds what follows \(request.after); run recover again")
+                }
+                return try repair.batches.map { try SealedBatch(bytes: Array(frame[$0])) }
+            }
+            for batch in batches { _ = try log.apply(batch, to: nothing) }
+            try journal.appendRecovered(batches)
+            Output.progress("fetched through \(log.position.sequence) of \(last)")
+        }
+        Output.progress("")
+    }
+}
+
+/// A user's state that is not there: recovery needs the log's own tables only.
+final class NoState: ReplicatedState {
+    private struct Nothing: StateImage, PreparedState {
+        var digest: Digest { .none }
+        func encoded() throws -> [UInt8] { [] }
+    }
+
+    func perform(
+        _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
+        into batch: inout BatchBuilder
+    ) -> Int {
+        preconditionFailure("recovery performs nothing")
+    }
+
+    func apply(
+        _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
+    ) throws(WireError) {}
+
+    var digest: Digest { .none }
+    var isViewWanted: Bool { false }
+    func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) {}
+    func publish(through sequence: SequenceNumber) {}
+    func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
+        throw QueryRefusal(reason: "there is no state here")
+    }
+    func image() -> any StateImage { Nothing() }
+    nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState { Nothing() }
+    func install(_ prepared: any PreparedState) {}
+    func reset() {}
+}

@@ -1,0 +1,61 @@
+import ArgumentParser
+import Counters
+import Foundation
+import Lockstep
+import LockstepHarness
+import LockstepNode
+import LockstepSQLite
+import Logging
+import ServiceLifecycle
+
+/// `lockstep serve`: runs a primary, or a replica of one.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve", abstract: "Runs a node until it is told to stop (SIGTERM, SIGINT).",
+        discussion: """
+            A node listens on its port and the two behind it.
+
+              lockstep serve --data data/primary --listen tcp://127.0.0.1:7400
+              lockstep serve --data data/replica-1 --replica-of tcp://127.0.0.1:7400 --listen tcp://127.0.0.1:7410
+            """)
+
+    @Option(help: "The node's folder, as \"lockstep init\" made it.")
+    var data: String
+    @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")
+    var listen: String?
+    @Option(help: "The primary's tcp://HOST:PORT; without it the node is the primary.")
+    var replicaOf: String?
+    @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
+    var insecure = false
+    @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
+    var logLevel: String = "notice"
+
+    func run() async throws {
+        let folder = NodeFolder(data)
+        let identity = try folder.identity()
+        guard let level = Logger.Level(rawValue: logLevel) else {
+            throw ValidationError("--log-level is one of trace, debug, info, notice, warning, error")
+        }
+        let journal = JournalSource.sqlite(at: folder.path, create: false)
+        var configuration: NodeConfiguration
+        if let replicaOf {
+            configuration = .replica(of: replicaOf, listen: listen, journal: journal)
+        } else {
+            guard let listen else { throw ValidationError("a primary needs --listen tcp://HOST:PORT") }
+            configuration = .primary(listen: listen, journal: journal)
+        }
+        configuration.node = try parseNode(identity.node)
+        configuration.cluster = try parseCluster(identity.cluster)
+        configuration.administrationFolder = folder.administration
+        configuration.allowsPlaintext = insecure
+        var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = level
+        let node = try Node(configuration, logger: logger)
+        _ = try node.store(Counters(), named: Hosted.counters)
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [.init(service: node, successTerminationBehavior: .gracefullyShutdownGroup)],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        try await group.run()
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+package import LockstepNode
+
+/// A cluster of processes in a folder of its own: a primary and replicas, for the demonstration and the benchmark.
+package final class ProcessCluster {
+    package let folder: String
+    package let port: Int
+    package let replicas: Int
+    /// The program that the nodes run.
+    package let program: String
+    package private(set) var cluster = ""
+    private var children: [String: ChildProcess] = [:]
+
+    /// Makes the folders of the nodes; `port` and the ports behind it are used, ten for each node.
+    package init(folder: String, port: Int, replicas: Int, program: String = ChildProcess.ownPath) throws {
+        self.program = program
+        self.folder = folder
+        self.port = port
+        self.replicas = replicas
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try makeNode(0)
+        cluster = try node(0).identity().cluster
+        for index in 0..<replicas { try makeNode(index + 1) }
+    }
+
+    package static func name(_ index: Int) -> String { index == 0 ? "primary" : "replica-\(index)" }
+    package var names: [String] { (0...replicas).map(Self.name) }
+    package func node(_ index: Int) -> NodeFolder { NodeFolder(folder + "/" + Self.name(index)) }
+    package func endpoint(_ index: Int) -> String { "tcp://127.0.0.1:\(port + 10 * index)" }
+    package func child(_ index: Int) -> ChildProcess? { children[Self.name(index)] }
+
+    private func makeNode(_ index: Int) throws {
+        var arguments = ["init", "--data", node(index).path, "--node", Self.name(index), "--json"]
+        if !cluster.isEmpty { arguments += ["--cluster", cluster] }
+        _ = try ChildProcess.output(program, arguments)
+    }
+
+    package func start(_ index: Int) throws {
+        var arguments = ["serve", "--data", node(index).path, "--listen", endpoint(index)]
+        if index > 0 { arguments += ["--replica-of", endpoint(0)] }
+        children[Self.name(index)] = try ChildProcess(
+            Self.name(index), program, arguments, log: folder + "/\(Self.name(index)).log")
+    }
+
+    package func startAll() throws { for index in 0...replicas { try start(index) } }
+
+    /// Kills a node as a crash would (SIGKILL), or asks it to stop (SIGTERM), and waits for its end.
+    package func end(_ index: Int, signal: Int32) { children.removeValue(forKey: Self.name(index))?.end(signal) }
+
+    package func endAll(signal: Int32) { for index in (0...replicas).reversed() { end(index, signal: signal) } }
+
+    /// Waits until every node admits or is live.
+    package func waitUntilReady(seconds: Double = 30) async throws {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        for index in 0...replicas {
+            while !(await node(index).isReady()) {
+                if let child = child(index), !child.isRunning {
+                    throw LockstepError(.unavailable, "\(Self.name(index)) ended; see \(folder)/\(Self.name(index)).log")
+                }
+                guard ContinuousClock.now < deadline else {
+                    throw LockstepError(.unavailable, "\(Self.name(index)) is not ready after \(seconds) s")
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
+    /// Waits until all nodes stand at one sequence number with one digest, and returns them.
+    package func waitUntilEqual(seconds: Double = 30) async throws -> (sequence: UInt64, digest: String) {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while true {
+            var places: [(sequence: UInt64, digest: String)] = []
+            for index in 0...replicas {
+                guard let store = try? await node(index).decodedStatus().stores.first else { continue }  // Asked again.
+                places.append((store.sequence, store.digest ?? ""))
+            }
+            if places.count == replicas + 1, let first = places.first,
+                places.allSatisfy({ $0.sequence == first.sequence && $0.digest == first.digest })
+            {
+                return first
+            }
+            guard ContinuousClock.now < deadline else {
+                throw LockstepError(.unavailable, "the nodes are not equal after \(seconds) s: \(places)")
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+}

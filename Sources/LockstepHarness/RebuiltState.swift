@@ -1,0 +1,34 @@
+package import Counters
+package import Lockstep
+package import LockstepCore
+package import LockstepSQLite
+
+/// The counters' state and the log's, rebuilt from a journal by the same code that a node runs.
+package struct RebuiltState {
+    package let state: ReactorState<Counters>
+    package private(set) var log: LogState
+
+    /// Applies snapshot and batches through the last batch that ends at or below `sequence`.
+    package init(_ reader: SQLiteJournalReader, through sequence: SequenceNumber) throws {
+        package let state = ReactorState.detached(Counters())
+        var log = LogState(store: reader.identity.store)
+        if let snapshot = try reader.snapshot(atOrBelow: sequence) {
+            state.install(try state.prepare(snapshot.state))
+            log = snapshot.log
+        }
+        try reader.batches(after: log.position.sequence, through: sequence) { batch in
+            guard batch.head.last <= sequence else { return }
+            _ = try log.apply(batch, to: state)
+        }
+        self.state = state
+        self.log = log
+    }
+}
+
+extension ReactorState {
+    /// A state that no node owns and nobody observes.
+    package static func detached(_ reactor: R) -> ReactorState {
+        let start = Snapshot(state: reactor.initialState, place: .start, time: .zero)
+        return ReactorState(reactor, published: PublishedState(start))
+    }
+}

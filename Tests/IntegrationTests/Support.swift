@@ -1,0 +1,120 @@
+import Counters
+import Foundation
+import Lockstep
+import LockstepCore
+import LockstepHarness
+import LockstepNode
+import LockstepSQLite
+import Logging
+import Synchronization
+import Testing
+
+/// All tests of real processes, one after the other: each takes the machine's cores.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct IntegrationTests {}
+
+/// The programs under test and room for them.
+enum Bench {
+    /// Where `swift test` put the products.
+    static let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+
+    /// The program: the release build that deploy/test names, or the debug build beside these tests.
+    static let program =
+        ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"] ?? products.appendingPathComponent("lockstep").path
+
+    static let testPeer = products.appendingPathComponent("TestPeer").path
+
+    private static let nextPort = Atomic<Int>(20_000)
+
+    /// The first of 100 ports that no other test uses.
+    static func ports() -> Int { nextPort.add(100, ordering: .relaxed).oldValue }
+
+    /// A new folder, short enough for sockets in it.
+    static func folder() throws -> String {
+        let path = NSTemporaryDirectory() + "ls-\(UInt32.random(in: .min ... .max))"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        return path
+    }
+
+    static let quiet: Logger = {
+        var logger = Logger(label: "test") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return logger
+    }()
+
+    /// Runs the program to its end.
+    static func lockstep(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+        try ChildProcess.run(program, arguments)
+    }
+
+    /// Starts a primary and replicas, and ends and removes them behind `body`.
+    static func withCluster<Value>(
+        replicas: Int, start: Bool = true, _ body: (ProcessCluster) async throws -> Value
+    ) async throws -> Value {
+        let folder = try folder()
+        let cluster = try ProcessCluster(folder: folder, port: ports(), replicas: replicas, program: program)
+        defer {
+            cluster.endAll(signal: SIGKILL)
+            try? FileManager.default.removeItem(atPath: folder)  // What is left lies in the temporary folder.
+        }
+        if start {
+            try cluster.startAll()
+            try await cluster.waitUntilReady()
+        }
+        return try await body(cluster)
+    }
+
+    /// Runs a client node beside `body`.
+    static func withClient<Value: Sendable>(
+        of endpoint: String, _ body: @escaping @Sendable (RemoteStore<Counters>) async throws -> Value
+    ) async throws -> Value {
+        let node = try Node(.client(of: endpoint), logger: quiet)
+        let counters = try node.remoteStore(Counters.self, named: "counters")
+        return try await running(node) { try await body(counters) }
+    }
+
+    /// Runs a node beside `body` and stops it behind it.
+    static func running<Value: Sendable>(
+        _ node: Node, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask {
+                try await node.run()
+                return nil
+            }
+            group.addTask { try await body() }
+            while let result = try await group.next() {
+                guard let result else { continue }
+                group.cancelAll()
+                return result
+            }
+            throw LockstepError(.stopped, "the node ended first")
+        }
+    }
+
+    /// Waits until `condition` holds; throws after `seconds`.
+    static func wait(
+        _ what: String, seconds: Double = 30, _ condition: () async throws -> Bool
+    ) async throws {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while !(try await condition()) {
+            guard ContinuousClock.now < deadline else { throw LockstepError(.timeout, "waited \(seconds) s for \(what)") }
+            try await Task.sleep(for: .milliseconds(10))  // A poll of another process, not a wait for luck.
+        }
+    }
+
+    /// Adds `count` times 1 to counters named by `prefix`, 256 in an array, and returns when all are acknowledged.
+    static func add(_ count: Int, to counters: RemoteStore<Counters>, prefix: String, keys: Int = 1_000) async throws {
+        var sent = 0
+        while sent < count {
+            let part = (0..<min(256, count - sent)).map { Counters.Action.add("\(prefix)\((sent + $0) % keys)", by: 1) }
+            for outcome in try await counters.send(contentsOf: part) { _ = try outcome.get() }
+            sent += part.count
+        }
+    }
+
+    static func sum(_ counters: RemoteStore<Counters>, prefix: String) async throws -> Int64? {
+        guard case .value(let sum) = try await counters.ask(.sum(prefix: prefix), .linearizable).answer else { return nil }
+        return sum
+    }
+}
