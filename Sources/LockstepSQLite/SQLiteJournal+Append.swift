@@ -21,15 +21,16 @@ extension SQLiteJournal {
     }
 
     /// Runs `body` on the journal's queue, with the connection, or without it if the journal is closed or has failed.
+    ///
+    /// What is asked for before ``close()`` still gets the connection: it is queued under the lock, so close waits for it.
     func onDatabase(_ body: @escaping @Sendable (Database?) -> Void) {
-        let database = state.withLock { state -> DatabaseQueue? in
+        state.withLock { state in
             precondition(state.phase != .opened, "a journal is recovered before it is used")
-            return state.phase == .closed ? nil : state.database
-        }
-        guard let database else { return queue.async { body(nil) } }
-        database.asyncWriteWithoutTransaction { [self] db in
-            let isUsable = state.withLock { $0.phase != .closed && $0.failure == nil }
-            body(isUsable ? db : nil)
+            guard state.phase != .closed, let database = state.database else { return queue.async { body(nil) } }
+            database.asyncWriteWithoutTransaction { [self] db in
+                let hasFailed = self.state.withLock { $0.failure != nil }
+                body(hasFailed ? nil : db)
+            }
         }
     }
 

@@ -70,7 +70,7 @@ final class SideMarkFile: Sendable {
             let offset = Self.slotOffsets[Int(counter % 2)]
             let written = retrying { pwrite(descriptor, bytes, bytes.count, off_t(offset)) }
             guard written == bytes.count else {
-                throw JournalFinding(.mark, mark.position.sequence, "cannot be written: \(systemMessage())")
+                throw Self.failure("written")
             }
         }
     }
@@ -84,8 +84,14 @@ final class SideMarkFile: Sendable {
 
     func sync() throws {
         guard retrying({ fsync(descriptor) }) == 0 else {
-            throw JournalFinding(.mark, .zero, "cannot be synced: \(systemMessage())")
+            throw Self.failure("synced")
         }
+    }
+
+    private static func failure(_ what: String) -> LockstepError {
+        LockstepError(
+            .journalFailed,
+            "The journal's side mark cannot be \(what) (\(systemMessage())). Check the disk, then start again.")
     }
 
     private static func slots(of descriptor: Int32) -> [(mark: SideMark, counter: UInt64)?] {

@@ -73,14 +73,16 @@ struct JournalFailureTests {
     @Test func aClosedJournalRefuses() async throws {
         let journal = try folder.emptyJournal()
         var history = History(store: folder.store)
-        let batch = try history.add()
-        journal.append([batch]) { _ in }
+        let batches = try history.add(count: 10, bytes: 20_000)
+        for batch in batches { journal.append([batch]) { _ in } }
         journal.close()
         journal.close()
         let next = try history.add()
         await #expect(throws: JournalFailure.self) { try await journal.appended([next]) }
-        await #expect(throws: JournalFailure.self) { try await journal.saved(history.snapshot(), at: batch.position) }
-        #expect(try folder.recovered().batches == [batch])
+        await #expect(throws: JournalFailure.self) {
+            try await journal.saved(history.snapshot(), at: batches[9].position)
+        }
+        #expect(try folder.recovered().batches == batches)
     }
 
     /// Goal: notes are durable and can be taken away; the reader sees them.
