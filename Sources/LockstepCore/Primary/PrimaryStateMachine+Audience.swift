@@ -6,8 +6,10 @@ extension PrimaryStateMachine {
     }
 
     /// Whether a peer knows of a history that this log does not have.
+    ///
+    /// A volatile log began with this process; who knows of an earlier one learns that from WELCOME, and discards.
     func isAhead(_ known: KnownPosition) -> Bool {
-        guard !isAccepted(known) else { return false }
+        guard !configuration.isVolatile, !isAccepted(known) else { return false }
         if known.position.epoch == epoch, known.boot != .none, known.boot != configuration.boot { return true }
         switch joinLog.verdict(on: known) {
         case .known, .tooOld: return false
