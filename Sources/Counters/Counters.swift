@@ -95,7 +95,9 @@ public struct Counters: Reactor {
         }
     }
 
-    /// Applies a mutation. It cannot fail: additions wrap, which ``mutate(_:_:)`` never lets happen.
+    /// Applies a mutation.
+    ///
+    /// It cannot fail: additions wrap, which ``mutate(_:_:)`` never lets happen.
     public static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext) {
         switch mutation {
         case .added(let name, let amount):

@@ -72,10 +72,11 @@ public struct TokenBucket: Codable, Hashable, Sendable, Digestible {
     /// The level at a time; a time before ``updated`` counts as that.
     func level(at time: LogTime) -> Int64 {
         let full = rate.capacity * rate.period
-        let (elapsed, past) = time.rawValue.subtractingReportingOverflow(updated.rawValue)
-        let (gain, large) = max(0, elapsed).multipliedReportingOverflow(by: rate.refill)
+        guard time > updated else { return level }
+        let (elapsed, long) = time.rawValue.subtractingReportingOverflow(updated.rawValue)
+        let (gain, large) = elapsed.multipliedReportingOverflow(by: rate.refill)
         let (sum, larger) = level.addingReportingOverflow(gain)
-        return past || large || larger ? full : min(full, sum)
+        return long || large || larger ? full : min(full, sum)
     }
 
     /// How many whole tokens there are at a time.

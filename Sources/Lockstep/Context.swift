@@ -17,6 +17,11 @@ public struct MutateContext<R: Reactor> {
         self.request = request
     }
 
+    /// Makes a context over a state of its own, to call `mutate` in a test.
+    public init(state: R.State, time: LogTime, session: SessionID, request: RequestNumber) {
+        self.init(box: StateBox(state), time: time, session: session, request: request)
+    }
+
     /// The state, read where it lies: looking into it copies nothing.
     ///
     /// Keep no copy of it, or of a large container in it, beyond the call: the next write would have to copy too.

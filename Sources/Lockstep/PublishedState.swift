@@ -128,7 +128,12 @@ package final class PublishedState<State: Sendable>: Sendable {
     }
 
     /// A node's state exists that will publish.
-    package func ownerBegan() { contents.withLock { $0.owners += 1 } }
+    package func ownerBegan() {
+        contents.withLock { contents in
+            contents.owners += 1
+            contents.isFinished = false
+        }
+    }
 
     /// It is gone; with the last one, whoever waits learns that nothing will come.
     package func ownerEnded() {

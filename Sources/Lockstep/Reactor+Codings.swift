@@ -7,6 +7,7 @@ extension Reactor {
 
 extension Reactor where Action: WireCodable {
     /// The type's own bytes.
+    @inlinable
     public static var actionCoding: Coding<Action> { .wire }
 }
 
@@ -17,6 +18,7 @@ extension Reactor {
 
 extension Reactor where Mutation: WireCodable {
     /// The type's own bytes.
+    @inlinable
     public static var mutationCoding: Coding<Mutation> { .wire }
 }
 
@@ -27,6 +29,7 @@ extension Reactor {
 
 extension Reactor where State: WireCodable {
     /// The type's own bytes.
+    @inlinable
     public static var stateCoding: Coding<State> { .wire }
 }
 
@@ -37,6 +40,7 @@ extension Reactor {
 
 extension Reactor where Reply: WireCodable {
     /// The type's own bytes.
+    @inlinable
     public static var replyCoding: Coding<Reply> { .wire }
 }
 
@@ -47,6 +51,7 @@ extension Reactor {
 
 extension Reactor where Query: WireCodable {
     /// The type's own bytes.
+    @inlinable
     public static var queryCoding: Coding<Query> { .wire }
 }
 
@@ -57,5 +62,6 @@ extension Reactor {
 
 extension Reactor where Answer: WireCodable {
     /// The type's own bytes.
+    @inlinable
     public static var answerCoding: Coding<Answer> { .wire }
 }

@@ -59,6 +59,17 @@ public protocol Reactor: Sendable {
     static var queryCoding: Coding<Query> { get }
     /// How answers are encoded.
     static var answerCoding: Coding<Answer> { get }
+
+    /// The library's own step from an action's bytes to its item; not to be implemented.
+    func _perform(
+        _ bytes: RawSpan, _ range: Range<Int>, _ context: Context, _ reducing: ReduceContext,
+        codings: ReactorCodings<Self>, limit: Int, into writer: inout ByteWriter
+    ) -> PerformedAction
+
+    /// The library's own step from an entry's mutations to the state; not to be implemented.
+    static func _apply(
+        _ bytes: RawSpan, _ mutations: Range<Int>, count: Int, _ context: ReduceContext,
+        coding: Coding<Mutation>, to state: inout State) throws(WireError)
 }
 
 extension Reactor where Mutation == Action, Reply == NoReply {

@@ -7,7 +7,7 @@ package import LockstepCore
 package final class ReactorState<R: Reactor>: ReplicatedState {
     private let reactor: R
     private let box: StateBox<R>
-    private let codings = Codings<R>()
+    private let codings = ReactorCodings<R>()
     private let published: PublishedState<R.State>
     /// Working states at batch ends that wait for their commit, the oldest first.
     private var captured: [Snapshot<R.State>] = []
@@ -55,71 +55,39 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         _ bytes: RawSpan, _ range: Range<Int>, _ mutating: MutateContext<R>, _ reducing: ReduceContext,
         into batch: inout BatchBuilder
     ) {
-        let action: R.Action
-        do {
-            guard range.count <= Limits.actionBytes else { throw WireError(.wrongLength, at: range.lowerBound) }
-            action = try codings.action.decode(bytes, range)
-        } catch {
-            batch.appendItem(.rejected, reason: "the action cannot be decoded: \(error)")
+        guard range.count <= Limits.actionBytes else {
+            batch.appendItem(.rejected, reason: "the action is larger than \(Limits.actionBytes) bytes")
             return
         }
-        do {
-            let effect = try reactor.mutate(action, mutating)
-            // Written first and reduced then: what cannot be written, or is too large, is certainly without effect.
-            guard try write(effect, into: &batch) else {
-                throw Rejection("the action's mutations and reply are larger than \(Limits.actionBytes) bytes")
-            }
-            switch effect.mutations {
-            case .none: break
-            case .one(let mutation): R.reduce(into: &box.state, mutation, reducing)
-            case .many(let mutations):
-                for mutation in mutations { R.reduce(into: &box.state, mutation, reducing) }
-            }
-        } catch let rejection as Rejection {
-            batch.appendItem(.rejected, reason: rejection.reason)
-        } catch {
-            batch.appendItem(.rejected, reason: String(describing: error))
-        }
-    }
-
-    /// Writes the item of an effect; false, and nothing is written, if it is too large.
-    private func write(_ effect: Effect<R>, into batch: inout BatchBuilder) throws -> Bool {
-        let start: BatchBuilder.ItemStart
-        let replyStart: Int
-        switch effect.mutations {
-        case .none: start = batch.beginItem(mutationCount: 0)
-        case .one: start = batch.beginItem(mutationCount: 1)
-        case .many(let mutations): start = batch.beginItem(mutationCount: mutations.count)
-        }
-        do {
-            switch effect.mutations {
-            case .none: break
-            case .one(let mutation): try batch.writer.writeMeasured { try codings.mutation.encode(mutation, &$0) }
-            case .many(let mutations):
-                for mutation in mutations {
-                    try batch.writer.writeMeasured { try codings.mutation.encode(mutation, &$0) }
-                }
-            }
-            replyStart = try batch.writer.writeMeasured { try codings.reply.encode(effect.reply, &$0) }
-        } catch {
+        let start = batch.beginItem(mutationCount: 0)
+        // The item's head counts towards the limit as well.
+        let outcome = reactor._perform(
+            bytes, range, mutating, reducing, codings: codings, limit: Limits.actionBytes - 16, into: &batch.writer)
+        switch outcome {
+        case .written(let mutationCount, let replyStart):
+            let fits = batch.endItem(start, mutationCount: mutationCount, replyStart: replyStart)
+            precondition(fits, "an item that was reduced is larger than the limit")
+        case .rejected(let reason):
             batch.takeBack(start)
-            throw error
+            batch.appendItem(.rejected, reason: reason)
         }
-        return batch.endItem(start, replyStart: replyStart)
     }
 
     package func apply(
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {
         let context = ReduceContext(time: time, epoch: position.0, sequence: position.1)
-        var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
-        for _ in 0..<count {
-            let mutation = try codings.mutation.decodeChecked(bytes, try reader.readRange(from: bytes))
-            R.reduce(into: &box.state, mutation, context)
-        }
+        try R._apply(bytes, mutations, count: count, context, coding: codings.mutation, to: &box.state)
     }
 
-    package var digest: Digest { StateDigest.digest(of: box.state) }
+    package var digest: Digest {
+        var digest = Digest.zero
+        let duration = ContinuousClock().measure { digest = StateDigest.digest(of: box.state) }
+        digestCost = duration.wholeMicroseconds * 1_000
+        return digest
+    }
+
+    package private(set) var digestCost: Int64 = 0
 
     // MARK: - Showing
 
@@ -139,8 +107,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
 
     package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
         do {
-            let query = try codings.query.decode(query, range)
-            return try codings.answer.encoded(try R.answer(query, in: published.current().state))
+            let query = try R.queryCoding.decode(query, range)
+            return try R.answerCoding.encoded(try R.answer(query, in: published.current().state))
         } catch let rejection as Rejection {
             throw QueryRefusal(reason: rejection.reason)
         } catch {
@@ -150,7 +118,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
 
     // MARK: - Snapshots
 
-    package func image() -> any StateImage { Image(state: box.state, coding: codings.state) }
+    package func image() -> any StateImage { Image(state: box.state, coding: R.stateCoding) }
 
     package nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState {
         let state = try R.stateCoding.decoded(bytes)
@@ -178,14 +146,4 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         let state: R.State
         let digest: Digest
     }
-}
-
-/// A reactor's codings, made once.
-struct Codings<R: Reactor>: Sendable {
-    let action = R.actionCoding
-    let mutation = R.mutationCoding
-    let state = R.stateCoding
-    let reply = R.replyCoding
-    let query = R.queryCoding
-    let answer = R.answerCoding
 }

@@ -1,0 +1,140 @@
+package import LockstepCore
+public import LockstepNode
+import Synchronization
+
+/// Where actions are sent: a ``Store``, or a ``RemoteStore`` that holds no replica.
+public protocol ActionTarget<R>: Sendable {
+    /// The reactor that the actions belong to.
+    associatedtype R: Reactor
+
+    /// Sends an action and waits until it is committed.
+    ///
+    /// It is encoded on the caller's thread and takes effect exactly once, whatever crashes in between.
+    ///
+    /// - Parameters:
+    ///   - action: What to do.
+    ///   - timeout: How long to wait; `nil` waits for as long as the node runs.
+    /// - Returns: The reply and the action's place in the log.
+    /// - Throws: ``LockstepError``: `rejected` with the reason, certainly without effect; `outcomeUnknown`, whose
+    ///   ``LockstepError/pending`` is what to ask ``outcomes(of:timeout:)`` about; `tooLarge`, `timeout` and `stopped`
+    ///   if it was not submitted.
+    func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply>
+
+    /// Sends actions and waits until all are answered; they keep their order and are no transaction.
+    ///
+    /// One lock and one resumption for all: the way to send many, some 256 at a time.
+    ///
+    /// - Throws: ``LockstepError`` as ``send(_:timeout:)`` does, except that a refused action is an ``Outcome``.
+    func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply>
+
+    /// Asks what became of actions whose sender got `outcomeUnknown`; actions that never came become void.
+    ///
+    /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows any more; `timeout`, after which to ask again.
+    func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply>
+
+    /// Asks the reactor a question about a committed state.
+    ///
+    /// - Throws: ``LockstepError``: `refused` with the reactor's reason; `timeout` if no state as fresh as asked was to
+    ///   be had in time.
+    func ask(_ query: R.Query, _ consistency: ReadConsistency, timeout: Duration) async throws -> Answered<R.Answer>
+}
+
+extension ActionTarget {
+    /// Sends an action and waits up to 30 seconds until it is committed.
+    public func send(_ action: R.Action) async throws -> Receipt<R.Reply> {
+        try await send(action, timeout: .seconds(30))
+    }
+
+    /// Sends actions and waits up to 30 seconds until all are answered.
+    public func send(contentsOf actions: [R.Action]) async throws -> Outcomes<R.Reply> {
+        try await send(contentsOf: actions, timeout: .seconds(30))
+    }
+
+    /// Asks what became of actions, and waits up to 30 seconds.
+    public func outcomes(of pending: PendingOutcome) async throws -> Outcomes<R.Reply> {
+        try await outcomes(of: pending, timeout: .seconds(30))
+    }
+
+    /// Asks a question, of a state that includes what was acknowledged here, and waits up to 30 seconds for it.
+    public func ask(_ query: R.Query, _ consistency: ReadConsistency = .session) async throws -> Answered<R.Answer> {
+        try await ask(query, consistency, timeout: .seconds(30))
+    }
+}
+
+/// How fresh a read must be.
+public enum ReadConsistency: Hashable, Sendable {
+    /// What the node has: at most 10 ms old on a primary that is read, and as old as the link's delay on a replica.
+    case local
+    /// At least everything that was acknowledged to this store: one's own writes are seen.
+    case session
+    /// Everything that was acknowledged to anyone before the read began; it costs a question to the primary.
+    case linearizable
+
+    package var level: ReadLevel {
+        switch self {
+        case .local: .local
+        case .session: .session
+        case .linearizable: .linearizable
+        }
+    }
+}
+
+/// An answer, and the place in the log of the state that gave it.
+public struct Answered<Answer: Sendable>: Sendable {
+    /// The answer.
+    public let answer: Answer
+    /// The last entry that the state includes.
+    public let place: Place
+    /// The time of that entry.
+    public let time: LogTime
+}
+
+/// What a store and a remote store share: the way to the node, and what was acknowledged.
+final class SendingEnd<R: Reactor>: Sendable {
+    let port: StorePort
+    let action = R.actionCoding
+    let reply = R.replyCoding
+    /// The highest sequence number of an answer, for reads of one's own writes.
+    private let acknowledged = Atomic<UInt64>(0)
+
+    init(port: StorePort) { self.port = port }
+
+    var minimum: SequenceNumber { SequenceNumber(rawValue: acknowledged.load(ordering: .acquiring)) }
+
+    func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
+        var writer = ByteWriter()
+        try write(action, to: &writer)
+        var outcomes = outcomes(try await port.submit(writer.bytes, count: 1, timeout: timeout)).makeIterator()
+        guard let outcome = outcomes.next() else { preconditionFailure("a submission was answered by nothing") }
+        return try outcome.get()
+    }
+
+    func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
+        var writer = ByteWriter(capacity: 16 * actions.count)
+        for action in actions { try write(action, to: &writer) }
+        return outcomes(try await port.submit(writer.bytes, count: actions.count, timeout: timeout))
+    }
+
+    func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply> {
+        outcomes(try await port.resolve(pending, timeout: timeout))
+    }
+
+    private func write(_ action: R.Action, to writer: inout ByteWriter) throws {
+        let before = writer.count
+        do {
+            try writer.writeMeasured { try self.action.encode(action, &$0) }
+        } catch {
+            throw LockstepError(.refused, "the action cannot be encoded: \(error)", underlying: error)
+        }
+        let count = writer.count - before
+        guard count <= Limits.actionBytes else {
+            throw LockstepError(.tooLarge, "an action of \(count) bytes is above the limit of \(Limits.actionBytes)")
+        }
+    }
+
+    private func outcomes(_ replies: RawReplies) -> Outcomes<R.Reply> {
+        let outcomes = Outcomes(replies, coding: reply)
+        if let last = outcomes.last { acknowledged.max(last.sequence.rawValue, ordering: .acquiringAndReleasing) }
+        return outcomes
+    }
+}

@@ -1,0 +1,33 @@
+public import LockstepNode
+
+extension Node {
+    /// Adds a store to a primary or a replica, before `run()`.
+    ///
+    /// All nodes of a cluster give the store the same name and reactors of the same version. The store can be used at
+    /// once, from any thread; what is sent before the node runs waits.
+    ///
+    /// - Parameters:
+    ///   - reactor: What the store does; the node keeps it.
+    ///   - name: 1 to 64 letters, digits, `-`, `_` and `.`.
+    /// - Returns: The store, a value that may be copied freely.
+    /// - Throws: ``LockstepError`` with code `invalidConfiguration`: the node runs already, is a client, or has a store
+    ///   of this name.
+    public nonisolated func store<R: Reactor>(_ reactor: R, named name: String) throws -> Store<R> {
+        let initial = Snapshot(state: reactor.initialState, place: .start, time: .zero)
+        let published = PublishedState(initial)
+        let port = try attach(name: name) { ReactorState(reactor, published: published) }
+        return Store(port: port, published: published)
+    }
+
+    /// Adds a store to a client, which holds no state, before `run()`.
+    ///
+    /// - Parameters:
+    ///   - reactor: The type of the store's reactor at the primary.
+    ///   - name: The store's name there.
+    /// - Returns: The store, a value that may be copied freely.
+    /// - Throws: ``LockstepError`` with code `invalidConfiguration`: the node runs already, is no client, or has a store
+    ///   of this name.
+    public nonisolated func remote<R: Reactor>(_ reactor: R.Type, named name: String) throws -> RemoteStore<R> {
+        RemoteStore(port: try attachRemote(name: name))
+    }
+}

@@ -1,0 +1,134 @@
+package import LockstepCore
+package import LockstepNode
+
+/// What the sender of an action learns when it is committed: its reply, its place in the log, and its name for ever.
+public struct Receipt<Reply: Sendable>: Sendable {
+    /// What the reactor replied.
+    public let reply: Reply
+    /// The entry that the action became.
+    public let place: Place
+    /// The session that sent the action.
+    public let session: SessionID
+    /// The action's number in the session.
+    public let number: RequestNumber
+}
+
+extension Receipt: Equatable where Reply: Equatable {}
+extension Receipt: Hashable where Reply: Hashable {}
+
+/// What became of one action of several.
+public enum Outcome<Reply: Sendable>: Sendable {
+    /// It took effect exactly once.
+    case committed(Receipt<Reply>)
+    /// The reactor, or a limit, refused it; it is certainly without effect.
+    case rejected(reason: String, place: Place)
+    /// It was given up before it reached the log; it is certainly without effect.
+    case void(place: Place)
+    /// It took effect, and the reply cannot be read by this version of the program.
+    case unreadable(WireError, place: Place)
+
+    /// The receipt of a committed action.
+    ///
+    /// - Throws: ``LockstepError`` with code `rejected` and the reason, or code `refused` for a reply that cannot be
+    ///   read.
+    public func get() throws -> Receipt<Reply> {
+        switch self {
+        case .committed(let receipt): return receipt
+        case .rejected(let reason, _): throw LockstepError(.rejected, reason)
+        case .void(let place):
+            throw LockstepError(.rejected, "the action was given up before it reached the log, at \(place)")
+        case .unreadable(let error, let place):
+            throw LockstepError(
+                .refused, "the action took effect at \(place), but its reply cannot be read; update this program",
+                underlying: error)
+        }
+    }
+}
+
+extension Outcome: Equatable where Reply: Equatable {}
+extension Outcome: Hashable where Reply: Hashable {}
+
+/// The outcomes of several actions, in their order; each is decoded when it is come to.
+///
+/// It can be gone through again, which decodes again.
+public struct Outcomes<Reply: Sendable>: Sequence, Sendable {
+    private let raw: RawReplies
+    private let coding: Coding<Reply>
+    /// How many there are.
+    public let count: Int
+
+    package init(_ replies: RawReplies, coding: Coding<Reply>) {
+        raw = replies
+        self.coding = coding
+        count = replies.pieces.reduce(0) { $0 + $1.count }
+    }
+
+    /// The number of the same: exact.
+    public var underestimatedCount: Int { count }
+
+    /// Starts with the first action's outcome.
+    public func makeIterator() -> Iterator { Iterator(pieces: raw.pieces, coding: coding) }
+
+    /// The replies of all actions.
+    ///
+    /// - Throws: ``LockstepError`` as ``Outcome/get()`` does for the first that was not committed; the others have
+    ///   their outcome all the same.
+    public func replies() throws -> [Reply] { try map { try $0.get().reply } }
+
+    /// The highest place among the outcomes.
+    package var last: Place? {
+        raw.pieces.map { Place(epoch: $0.epoch, sequence: $0.firstSequence.advanced(by: $0.count - 1)) }.max()
+    }
+
+    /// Goes through outcomes.
+    public struct Iterator: IteratorProtocol, Sendable {
+        private let pieces: [RawReplies.Piece]
+        private let coding: Coding<Reply>
+        private var piece = 0
+        private var index = 0
+        private var reader: ByteReader
+
+        init(pieces: [RawReplies.Piece], coding: Coding<Reply>) {
+            self.pieces = pieces
+            self.coding = coding
+            reader = ByteReader(offset: 0, end: 0)
+        }
+
+        /// The next action's outcome.
+        public mutating func next() -> Outcome<Reply>? {
+            while piece < pieces.count, index == pieces[piece].count {
+                piece += 1
+                index = 0
+            }
+            guard piece < pieces.count else { return nil }
+            if index == 0 {
+                let items = pieces[piece].items
+                reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
+            }
+            defer { index += 1 }
+            return outcome(of: pieces[piece])
+        }
+
+        private mutating func outcome(of piece: RawReplies.Piece) -> Outcome<Reply> {
+            let place = Place(epoch: piece.epoch, sequence: piece.firstSequence.advanced(by: index))
+            let number = piece.first + RequestNumber(index)
+            return withBytes(of: piece.frame.bytes) { bytes in
+                do throws(WireError) {
+                    let item = try ReplyItem(from: bytes, &reader)
+                    switch item.status {
+                    case .committed:
+                        let reply = try coding.decodeChecked(bytes, item.reply)
+                        return .committed(Receipt(reply: reply, place: place, session: piece.session, number: number))
+                    case .rejected:
+                        let reason = String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self)
+                        return .rejected(reason: reason, place: place)
+                    case .void: return .void(place: place)
+                    case .accepted: throw WireError(.unknownKind, at: item.reply.lowerBound)
+                    }
+                } catch {
+                    return .unreadable(error, place: place)
+                }
+            }
+        }
+    }
+}

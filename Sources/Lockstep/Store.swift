@@ -1,0 +1,166 @@
+package import LockstepCore
+public import LockstepNode
+
+/// A store of a node that has its state: the same type on the primary and on a replica.
+///
+/// It is a value and can be used from any thread. Reading never waits for the node, and the node never waits for a
+/// reader. Made by ``Node/store(_:named:)``.
+public struct Store<R: Reactor>: ActionTarget {
+    let end: SendingEnd<R>
+    let published: PublishedState<R.State>
+
+    package init(port: StorePort, published: PublishedState<R.State>) {
+        end = SendingEnd(port: port)
+        self.published = published
+    }
+
+    /// The name under which the store was attached to its node.
+    public var name: String { end.port.name }
+
+    // MARK: - Actions
+
+    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
+    public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
+        try await end.send(action, timeout: timeout)
+    }
+
+    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)``.
+    public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
+        try await end.send(contentsOf: actions, timeout: timeout)
+    }
+
+    /// Asks what became of actions; see ``ActionTarget/outcomes(of:timeout:)``.
+    public func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply> {
+        try await end.outcomes(of: pending, timeout: timeout)
+    }
+
+    // MARK: - Reading
+
+    /// The newest published state.
+    ///
+    /// It includes every commit that an observer was told of, and is at most 10 ms behind the node while it is read,
+    /// 100 ms when it is first read after a pause. Costs a lock and a copy of the state's fields, about 50 ns. Keeping
+    /// the state for long keeps its memory and makes writes dearer.
+    public var state: R.State { published.current().state }
+
+    /// The newest published state with its place and time.
+    public var snapshot: Snapshot<R.State> { published.current() }
+
+    /// The last entry that ``state`` includes.
+    public var place: Place { published.current().place }
+
+    /// Reads from a committed state that is as fresh as asked; `body` runs on the caller's thread.
+    ///
+    /// - Parameters:
+    ///   - consistency: How fresh; `.local` reads at once.
+    ///   - timeout: How long to wait for such a state.
+    ///   - body: What to read.
+    /// - Returns: What `body` returns.
+    /// - Throws: ``LockstepError`` with code `timeout`, `unavailable` or `stopped`, and what `body` throws.
+    public func read<Result>(
+        _ consistency: ReadConsistency = .session, timeout: Duration = .seconds(30),
+        _ body: (R.State) throws -> Result
+    ) async throws -> Result {
+        try body(try await snapshot(consistency, timeout: timeout).state)
+    }
+
+    /// The newest state that is as fresh as asked; see ``read(_:timeout:_:)``.
+    public func snapshot(
+        _ consistency: ReadConsistency, timeout: Duration = .seconds(30)
+    ) async throws -> Snapshot<R.State> {
+        if consistency != .local {
+            try await end.port.waitUntilReadable(consistency.level, minimum: end.minimum, timeout: timeout)
+        }
+        return published.current()
+    }
+
+    /// Answers a query from this node's state, on the caller's thread; see ``ActionTarget/ask(_:_:timeout:)``.
+    public func ask(
+        _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
+    ) async throws -> Answered<R.Answer> {
+        let snapshot = try await snapshot(consistency, timeout: timeout)
+        do {
+            let answer = try R.answer(query, in: snapshot.state)
+            return Answered(answer: answer, place: snapshot.place, time: snapshot.time)
+        } catch {
+            throw LockstepError(.refused, rejectionReason(error), underlying: error)
+        }
+    }
+
+    // MARK: - Observing
+
+    /// The states as they are published: the current one at once, then the newest whenever there is one.
+    ///
+    /// A slow consumer misses states in between and never holds up the node. Each loop over it is its own; it ends
+    /// when the node has stopped or the task is cancelled.
+    public var states: States<R.State> { States(published: published) }
+
+    /// The values that `value` takes out of the states, each different from the one before.
+    ///
+    /// `select(\.title)` or `select { $0.items.count }`; `value` runs on the consumer's thread.
+    public func select<Value: Equatable & Sendable>(
+        _ value: @escaping @Sendable (R.State) -> Value
+    ) -> DistinctValues<R.State, Value> {
+        DistinctValues(states: states, value: value)
+    }
+
+    /// Every committed entry of an action behind `sequence`, in order and without a gap.
+    ///
+    /// Entries that are no actions (a session's opening, a digest's mark) take sequence numbers and are left out.
+    ///
+    /// - Throws: ``LockstepError`` with code `positionTooOld`, from the loop, if the node does not hold the entries any
+    ///   more, also when the consumer falls behind that far; take ``snapshot`` then and go on from its place.
+    public func entries(after sequence: SequenceNumber) -> Entries<R> {
+        Entries(batches: end.port.batches(after: sequence), after: sequence)
+    }
+}
+
+/// A store that holds no state: it sends actions and asks questions over the network.
+///
+/// Made by ``Node/remote(_:named:)``; what the command line and thin programs use.
+public struct RemoteStore<R: Reactor>: ActionTarget {
+    private let end: SendingEnd<R>
+    private let query = R.queryCoding
+    private let answer = R.answerCoding
+
+    package init(port: StorePort) { end = SendingEnd(port: port) }
+
+    /// The name of the store.
+    public var name: String { end.port.name }
+
+    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
+    public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
+        try await end.send(action, timeout: timeout)
+    }
+
+    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)``.
+    public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
+        try await end.send(contentsOf: actions, timeout: timeout)
+    }
+
+    /// Asks what became of actions; see ``ActionTarget/outcomes(of:timeout:)``.
+    public func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply> {
+        try await end.outcomes(of: pending, timeout: timeout)
+    }
+
+    /// Asks the node that this one is connected to; see ``ActionTarget/ask(_:_:timeout:)``.
+    public func ask(
+        _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
+    ) async throws -> Answered<R.Answer> {
+        let bytes: [UInt8]
+        do {
+            bytes = try self.query.encoded(query)
+        } catch {
+            throw LockstepError(.refused, "the query cannot be encoded: \(error)", underlying: error)
+        }
+        let (answered, position, time) = try await end.port.ask(
+            bytes, level: consistency.level, minimum: end.minimum, timeout: timeout)
+        do {
+            let place = Place(epoch: position.0, sequence: position.1)
+            return Answered(answer: try answer.decoded(answered), place: place, time: time)
+        } catch {
+            throw LockstepError(
+                .refused, "the answer cannot be read; update this program", underlying: error)
+        }
+    }
+}
