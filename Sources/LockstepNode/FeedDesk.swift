@@ -66,8 +66,11 @@ package struct FeedDesk {
     private mutating func serve() {
         guard waiting.contains(where: { $0.after < end }) else { return }
         for consumer in waiting where consumer.after < end {
+            // One that stopped within a batch gets that batch again, and leaves out what it has.
+            let first = window.batch(containing: consumer.after.next)?.head.first.rawValue
+            let after = first.map { SequenceNumber(rawValue: $0 - 1) } ?? consumer.after
             if let batches = window.batches(
-                after: consumer.after, through: SequenceNumber(rawValue: .max), bytes: Self.bytesAtATime)
+                after: after, through: SequenceNumber(rawValue: .max), bytes: Self.bytesAtATime)
             {
                 consumer.resume(.success(Array(batches.prefix(Self.batchesAtATime))))
             } else {
@@ -75,7 +78,7 @@ package struct FeedDesk {
                     .failure(
                         LockstepError(
                             .positionTooOld,
-                            "the batches behind \(consumer.after) are not held here any more, or it is no batch's end: "
+                            "the batches behind \(consumer.after) are not held here any more: "
                                 + "read the state and go on from its position")))
             }
         }
