@@ -97,6 +97,9 @@ package struct CallerDesk {
         taken.removeActions()
     }
 
+    /// Whether actions wait to be given numbers.
+    package var hasStaged: Bool { !staged.isEmpty }
+
     /// Submits what is staged until `submit` has no credit for more; returns whether anything was submitted.
     package mutating func submit(
         session: SessionID, _ submit: (_ actions: [UInt8], _ count: Int) -> RequestNumber?

@@ -92,7 +92,10 @@ package final class StoreHost {
     }
 
     private func submitStaged(now: Tick) -> Bool {
-        guard let session = client.session?.id else { return false }
+        guard let session = client.session?.id else {
+            if desk.hasStaged { client.openSession(now: now, into: &directives) }
+            return false
+        }
         return desk.submit(session: session) { actions, count in
             client.submit(actions, count: count, now: now, into: &directives)
         }
@@ -293,6 +296,8 @@ package final class StoreHost {
         case .finishing(let end):
             guard desk.isIdle || now >= end else { return }
             desk.stop(Self.stopped)
+            // Nobody is there to hear CLOSE; the primary ends the session when its time to live is over.
+            guard client.welcome != nil else { return beginDraining(now: now) }
             stopping = .closing
             client.close(now: now, into: &directives)
             run(now: now)

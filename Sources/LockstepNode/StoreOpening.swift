@@ -55,16 +55,16 @@ package struct StoreOpening {
     }
 
     private func openReplica(_ source: JournalSource?) throws -> StoreHost {
-        let journal = try source.map { try openJournal($0) }
-        if let journal, !journal.isVolatile { services.learned(journal.identity.cluster) }
+        // A journal in memory would keep for a replica what nobody ever reads.
+        let journal = try source.map { try openJournal($0) }.flatMap { $0.isVolatile ? nil : $0 }
+        if let journal { services.learned(journal.identity.cluster) }
         let incarnation = journal?.identity.incarnation ?? Incarnation(using: &services.generator)
         let host = makeHost(role: .replica, incarnation: incarnation)
         let state = try stateOf(host)
-        // A journal in memory holds nothing, and its cluster is its own invention unless one was configured.
-        let recovered = try journal.flatMap { $0.isVolatile ? nil : try recover($0, into: state) }
+        let recovered = try journal.map { try recover($0, into: state) }
         let configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: services.cluster, boot: services.boot,
-            incarnation: incarnation, channel: recovered == nil ? nil : journal?.identity.channel,
+            incarnation: incarnation, channel: journal?.identity.channel,
             hasJournal: journal != nil, bulkEndpoint: services.bulkEndpoint, seed: services.generator.next())
         let machine =
             recovered.map {
@@ -99,7 +99,8 @@ package struct StoreOpening {
             boot: services.boot, incarnation: incarnation, cluster: services.cluster,
             endpoint: services.configuration.upstream?.description ?? "local",
             timeToLive: given.sessionTimeToLive.wholeMicroseconds,
-            windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(), wantsSession: true)
+            windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(), 
+            wantsSession: role == .replica)
         return StoreHost(
             port: store.port, index: index, services: services,
             mailbox: Mailbox(signaller: services.loop.signaller), state: store.makeState?(), client: client)

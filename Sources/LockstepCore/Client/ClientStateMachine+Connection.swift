@@ -101,7 +101,7 @@ extension ClientStateMachine {
         _ new: Welcome, now: Tick, into directives: inout [ClientDirective]
     ) {
         guard new.nonce == nonce else { return directives.append(.count(.staleFrames)) }
-        if new.role == .replica, configuration.wantsSession {
+        if new.role == .replica, wantsSession {
             // A replica takes no actions; it says where the primary is.
             follow(new.primaryEndpoint, now: now, into: &directives)
             return
@@ -177,7 +177,7 @@ extension ClientStateMachine {
 
     /// Goes where the primary is said to be: at once the first time, later with back-off, lest two nodes that name
     /// each other keep this client running.
-    private mutating func follow(_ endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
+    mutating func follow(_ endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
         guard !endpoint.isEmpty, endpoint != self.endpoint else {
             reconnectLater(now: now, into: &directives)
             return

@@ -6,7 +6,7 @@ extension ClientStateMachine {
             binding = .resuming
         } else if closeEnds != .never {
             return finishClosing(into: &directives)
-        } else if configuration.wantsSession {
+        } else if wantsSession {
             binding = .opening
             // The nonce stays until OPENED comes: a repeated OPEN gets the same session.
             while openNonce == 0 { openNonce = generator.next() }

@@ -22,6 +22,20 @@ extension ClientStateMachine {
         return pending.append(actions, count: count)
     }
 
+    /// Opens a session now and whenever there is none: the driver has actions and the machine was made without one.
+    ///
+    /// A client that only reads opens none, and so may stay with a replica.
+    package mutating func openSession(now: Tick, into directives: inout [ClientDirective]) {
+        guard !wantsSession else { return }
+        wantsSession = true
+        guard let welcome else { return }
+        if welcome.role == .replica {
+            follow(welcome.primaryEndpoint, now: now, into: &directives)
+        } else {
+            bind(now: now, into: &directives)
+        }
+    }
+
     /// Their callers gave these numbers up: when they have to be submitted again they go as void (PROTOCOL, R-28).
     package mutating func giveUp(_ numbers: ClosedRange<RequestNumber>) { pending.giveUp(numbers) }
 

@@ -47,6 +47,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var lastHeard = Tick.zero
 
     // The session
+    /// Whether a session is to be opened when there is none.
+    var wantsSession: Bool
     var openNonce: UInt64 = 0
     /// When OPEN, RESUME or CLOSE is to be repeated.
     var sessionAt = Tick.never
@@ -97,6 +99,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     package init(configuration: ClientConfiguration) {
         self.configuration = configuration
         cluster = configuration.cluster
+        wantsSession = configuration.wantsSession
         generator = SplitMix64(seed: configuration.seed)
     }
 
