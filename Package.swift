@@ -22,6 +22,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let sqlite = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -57,13 +58,13 @@ let package = Package(
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
         .target(
             name: "LockstepHarness",
-            dependencies: ["Counters", "Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
+            dependencies: ["Counters", "Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite", logging],
             swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
                 "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ", arguments, logging,
-                lifecycle,
+                lifecycle, signals,
             ],
             swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),

@@ -3,7 +3,6 @@ import Counters
 import Foundation
 import Lockstep
 import LockstepNode
-import Logging
 
 /// `lockstep counter`: the counters of a running cluster, without holding a replica.
 struct CounterCommand: AsyncParsableCommand {
@@ -34,9 +33,7 @@ struct CounterCommand: AsyncParsableCommand {
         }
 
         /// Runs a client node for as long as `body` runs.
-        func withCounters<Value: Sendable>(
-            _ body: @escaping @Sendable (RemoteStore<Counters>) async throws -> Value
-        ) async throws -> Value {
+        func withCounters<Value>(_ body: (RemoteStore<Counters>) async throws -> Value) async throws -> Value {
             try await Program.withRemoteCounters(configuration, body)
         }
 
@@ -249,52 +246,5 @@ struct CounterLine: Encodable {
         if let remaining { return "granted, \(remaining) left" }
         if let deniedUntil { return "denied until \(deniedUntil)" }
         return "done"
-    }
-}
-
-/// Runs a node of this program for as long as a closure runs.
-enum Program {
-    static let quiet: Logger = {
-        var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = .error
-        return logger
-    }()
-
-    static func withRemoteCounters<Value: Sendable>(
-        _ configuration: NodeConfiguration,
-        _ body: @escaping @Sendable (RemoteStore<Counters>) async throws -> Value
-    ) async throws -> Value {
-        let node = try Node(configuration, logger: quiet)
-        let counters = try node.remoteStore(Counters.self, named: Hosted.counters)
-        return try await running(node) { try await body(counters) }
-    }
-
-    static func withReplicaOfCounters<Value: Sendable>(
-        _ configuration: NodeConfiguration, _ body: @escaping @Sendable (Store<Counters>) async throws -> Value
-    ) async throws -> Value {
-        let node = try Node(configuration, logger: quiet)
-        let counters = try node.store(Counters(), named: Hosted.counters)
-        return try await running(node) { try await body(counters) }
-    }
-
-    /// Runs the node beside `body`; the first that ends ends the other.
-    static func running<Value: Sendable>(
-        _ node: Node, _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask {
-                try await node.run()
-                return nil
-            }
-            group.addTask { try await body() }
-            while let result = try await group.next() {
-                guard let result else { continue }
-                group.cancelAll()
-                // The node closes its session before its run ends.
-                while (try? await group.next()) != nil {}  // It was told to stop; how it ended changes nothing.
-                return result
-            }
-            throw CommandFailure("the node ended before the answer came", status: .unreachable)
-        }
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Lockstep
 import LockstepNode
+import ZeroMQ
 
 /// What a script can tell apart by the exit status.
 enum ExitStatus: Int32 {
@@ -69,5 +70,5 @@ enum Output {
 
 /// What `lockstep --version` prints.
 enum Version {
-    static let description = "lockstep 0.1.0 (\(LibraryVersions.description))"
+    static let description = "lockstep 0.1.0, libzmq \(ZMQ.version)"
 }

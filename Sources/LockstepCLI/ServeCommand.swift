@@ -7,6 +7,7 @@ import LockstepNode
 import LockstepSQLite
 import Logging
 import ServiceLifecycle
+import UnixSignals
 
 /// `lockstep serve`: runs a primary, or a replica of one.
 struct ServeCommand: AsyncParsableCommand {

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import LockstepNode
 
 
@@ -12,7 +12,7 @@ package final class ChildProcess {
         self.name = name
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
-        if !FileManager.default.fileExists(atPath: log) { FileManager.default.createFile(atPath: log, contents: nil) }
+        if !FileManager.default.fileExists(atPath: log) { _ = FileManager.default.createFile(atPath: log, contents: nil) }
         guard let output = FileHandle(forWritingAtPath: log) else {
             throw LockstepError(.unavailable, "\(log) cannot be written")
         }

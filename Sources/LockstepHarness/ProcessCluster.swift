@@ -1,5 +1,5 @@
 import Foundation
-package import LockstepNode
+import LockstepNode
 
 /// A cluster of processes in a folder of its own: a primary and replicas, for the demonstration and the benchmark.
 package final class ProcessCluster {

@@ -10,7 +10,7 @@ package struct RebuiltState {
 
     /// Applies snapshot and batches through the last batch that ends at or below `sequence`.
     package init(_ reader: SQLiteJournalReader, through sequence: SequenceNumber) throws {
-        package let state = ReactorState.detached(Counters())
+        let state = ReactorState.detached(Counters())
         var log = LogState(store: reader.identity.store)
         if let snapshot = try reader.snapshot(atOrBelow: sequence) {
             state.install(try state.prepare(snapshot.state))

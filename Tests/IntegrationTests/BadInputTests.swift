@@ -76,8 +76,8 @@ extension IntegrationTests {
         try await Bench.withCluster(replicas: 0) { cluster in
             let endpoint = cluster.endpoint(0)
             let node = try Node(.client(of: endpoint), logger: Bench.quiet)
-            let wrong = try node.remoteStore(Counters.self, named: "elsewhere")
-            let error = try await Bench.running(node) { () -> LockstepError? in
+            let wrong = try node.remote(Counters.self, named: "elsewhere")
+            let error = try await node.whileRunning { () -> LockstepError? in
                 do {
                     _ = try await wrong.send(.add("x", by: 1), timeout: .seconds(5))
                     return nil

@@ -103,7 +103,7 @@ extension IntegrationTests {
             configuration.cluster = ClusterID(hexadecimal: identity.cluster)
             let node = try Node(configuration, logger: Bench.quiet)
             let counters = try node.store(Counters(), named: "counters")
-            return try await Bench.running(node) {
+            return try await node.whileRunning {
                 try await counters.read(.linearizable, timeout: .seconds(30)) { _ in }
                 let snapshot = counters.snapshot
                 return Join(sequence: snapshot.place.sequence, digest: StateDigest.digest(of: snapshot.state))

@@ -65,31 +65,12 @@ enum Bench {
     }
 
     /// Runs a client node beside `body`.
-    static func withClient<Value: Sendable>(
-        of endpoint: String, _ body: @escaping @Sendable (RemoteStore<Counters>) async throws -> Value
+    static func withClient<Value>(
+        of endpoint: String, _ body: (RemoteStore<Counters>) async throws -> Value
     ) async throws -> Value {
         let node = try Node(.client(of: endpoint), logger: quiet)
-        let counters = try node.remoteStore(Counters.self, named: "counters")
-        return try await running(node) { try await body(counters) }
-    }
-
-    /// Runs a node beside `body` and stops it behind it.
-    static func running<Value: Sendable>(
-        _ node: Node, _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask {
-                try await node.run()
-                return nil
-            }
-            group.addTask { try await body() }
-            while let result = try await group.next() {
-                guard let result else { continue }
-                group.cancelAll()
-                return result
-            }
-            throw LockstepError(.stopped, "the node ended first")
-        }
+        let counters = try node.remote(Counters.self, named: "counters")
+        return try await node.whileRunning { try await body(counters) }
     }
 
     /// Waits until `condition` holds; throws after `seconds`.

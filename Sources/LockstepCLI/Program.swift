@@ -1,0 +1,30 @@
+import Counters
+import Lockstep
+import LockstepHarness
+import LockstepNode
+import Logging
+
+/// Runs a node of this program for as long as a closure runs.
+enum Program {
+    static let quiet: Logger = {
+        var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return logger
+    }()
+
+    static func withRemoteCounters<Value>(
+        _ configuration: NodeConfiguration, _ body: (RemoteStore<Counters>) async throws -> Value
+    ) async throws -> Value {
+        let node = try Node(configuration, logger: quiet)
+        let counters = try node.remote(Counters.self, named: Hosted.counters)
+        return try await node.whileRunning { try await body(counters) }
+    }
+
+    static func withReplicaOfCounters<Value>(
+        _ configuration: NodeConfiguration, _ body: (Store<Counters>) async throws -> Value
+    ) async throws -> Value {
+        let node = try Node(configuration, logger: quiet)
+        let counters = try node.store(Counters(), named: Hosted.counters)
+        return try await node.whileRunning { try await body(counters) }
+    }
+}
