@@ -11,7 +11,9 @@ package enum AdministrationClient {
     /// - Parameters:
     ///   - folder: The running node's administration folder.
     ///   - command: A JSON object such as `{"command":"status"}`.
+    ///   - timeout: How long to wait.
     /// - Returns: The node's answer, a JSON object.
+    /// - Throws: ``LockstepError`` of code `administration` if nobody answers.
     package static func ask(
         folder: String, command: String, timeout: Duration = .seconds(5)
     ) async throws -> Data {

@@ -2,7 +2,9 @@ internal import Foundation
 internal import LockstepCore
 
 extension Node {
-    /// The node as an operator sees it. Cost: the digests of its states.
+    /// The node as an operator sees it.
+    ///
+    /// Cost: the digests of its states.
     ///
     /// - Throws: ``LockstepError`` of code `stopped` unless the node runs.
     public func status() throws -> NodeStatus {

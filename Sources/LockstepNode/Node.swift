@@ -157,8 +157,10 @@ public actor Node: Service {
         (registry.stop != .none && !isStopping) || hosts.contains { $0.isWaiting }
     }
 
-    /// One round of everything that is ready. All sockets are drained first, whatever happens then; then come what
-    /// the journals finished, up to 64 frames of peers, the stream, the callers, the ends of the batches, and time.
+    /// One round of everything that is ready.
+    ///
+    /// All sockets are drained first, whatever happens then; then come what the journals finished, up to 64 frames of
+    /// peers, the stream, the callers, the ends of the batches, and time.
     private func turn() -> LoopRest {
         guard let services, finished != nil else { return .until(.never) }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
@@ -216,8 +218,9 @@ public actor Node: Service {
         return count > 0
     }
 
-    /// The store that a frame is for: by its channel, a HELLO by the store's name. A HELLO for a store that is not here
-    /// goes to the first, which refuses it.
+    /// The store that a frame is for: by its channel, a HELLO by the store's name.
+    ///
+    /// A HELLO for a store that is not here goes to the first, which refuses it.
     private func host(of frame: WaitingFrame) -> StoreHost? {
         frame.withFrame { bytes in
             var reader = ByteReader(bytes)

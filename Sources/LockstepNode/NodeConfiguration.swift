@@ -11,14 +11,20 @@ public import LockstepCore
 public struct NodeConfiguration: Sendable {
     /// The node's name in logs, in status and at its peers; by default the host's name and a random suffix.
     public var node: NodeID
-    /// The cluster that the node belongs to. A replica or client without one takes that of its primary, for the life of
-    /// the process; a primary without one takes its journal's.
+    /// The cluster that the node belongs to.
+    ///
+    /// A replica or client without one takes that of its primary, for the life of the process; a primary without one
+    /// takes its journal's.
     public var cluster: ClusterID?
     /// Where the running node can be asked for its status: a folder of this user alone (mode 0700), which is made if it
-    /// is missing. One node a folder. `nil`, the default: the node cannot be asked.
+    /// is missing.
+    ///
+    /// One node a folder. `nil`, the default: the node cannot be asked.
     public var administrationFolder: String?
-    /// Allows plain text between hosts. Without it only loopback addresses are taken, because anybody who reaches an
-    /// open port may read and write everything.
+    /// Allows plain text between hosts.
+    ///
+    /// Without it only loopback addresses are taken, because anybody who reaches an open port may read and write
+    /// everything.
     public var allowsPlaintext = false
     /// How long the primary keeps this node's session when it hears nothing of it: 1 s to 30 days, by default 10 min.
     public var sessionTimeToLive: Duration = .seconds(600)
@@ -44,6 +50,7 @@ public struct NodeConfiguration: Sendable {
     /// - Parameters:
     ///   - listen: `tcp://HOST:PORT`; the node takes this port and the two behind it. `nil`: no network.
     ///   - journal: Where the log is kept; ``JournalSource/memory`` keeps nothing beyond the process.
+    /// - Returns: A primary's configuration, with defaults for the rest.
     public static func primary(listen: String?, journal: JournalSource) -> NodeConfiguration {
         NodeConfiguration(role: .primary(listen: listen, journal: journal))
     }
@@ -54,6 +61,7 @@ public struct NodeConfiguration: Sendable {
     ///   - primary: The primary's `tcp://HOST:PORT`.
     ///   - listen: Where this node answers reads and helps others to join; `nil`, the default: nowhere.
     ///   - journal: Keeps what was applied, so that a restart needs no snapshot; `nil`, the default: none.
+    /// - Returns: A replica's configuration, with defaults for the rest.
     public static func replica(
         of primary: String, listen: String? = nil, journal: JournalSource? = nil
     ) -> NodeConfiguration {
@@ -63,6 +71,7 @@ public struct NodeConfiguration: Sendable {
     /// A node without state: it sends actions and asks questions.
     ///
     /// - Parameter node: The `tcp://HOST:PORT` of a primary.
+    /// - Returns: A client's configuration, with defaults for the rest.
     public static func client(of node: String) -> NodeConfiguration {
         NodeConfiguration(role: .client(of: node))
     }
@@ -70,6 +79,7 @@ public struct NodeConfiguration: Sendable {
     /// A primary without network, for tests, previews and programs of one process.
     ///
     /// - Parameter journal: By default in memory.
+    /// - Returns: A local primary's configuration, with defaults for the rest.
     public static func local(journal: JournalSource = .memory) -> NodeConfiguration {
         NodeConfiguration(role: .primary(listen: nil, journal: journal))
     }
@@ -151,7 +161,11 @@ package struct CheckedConfiguration: Sendable {
 
     /// Raises the limit of open descriptors as far as it may be; without descriptors libzmq's accept spins.
     private static func checkDescriptors() throws {
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #if canImport(Darwin)
+            let resource = RLIMIT_NOFILE
+        #else
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #endif
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }
         if limit.rlim_cur < limit.rlim_max {

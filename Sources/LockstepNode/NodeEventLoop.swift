@@ -12,7 +12,9 @@ package enum LoopRest: Hashable, Sendable {
     case until(Tick)
 }
 
-/// The work that a loop does between the jobs of its actor. It belongs to the loop's thread.
+/// The work that a loop does between the jobs of its actor.
+///
+/// It belongs to the loop's thread.
 package struct LoopWork {
     /// One round of everything that is ready.
     package var turn: () -> LoopRest
@@ -52,7 +54,9 @@ package final class NodeEventLoop: SerialExecutor {
 
     deinit { core.end() }
 
-    /// Ends the loop's sleep, if it sleeps: what was appended under a lock before will be seen. From any thread.
+    /// Ends the loop's sleep, if it sleeps: what was appended under a lock before will be seen.
+    ///
+    /// From any thread.
     package func signal() { core.signal() }
 
     /// Something that may end the loop's sleep and does not keep the loop alive; for callbacks of other threads.
@@ -63,10 +67,14 @@ package final class NodeEventLoop: SerialExecutor {
         package func signal() { core.signal() }
     }
 
-    /// The poller in which the loop sleeps. On the loop's thread only.
+    /// The poller in which the loop sleeps.
+    ///
+    /// On the loop's thread only.
     package var poller: Poller<LoopToken> { core.onThread { $0.poller } }
 
-    /// Gives the loop its work, or takes it away. On the loop's thread only.
+    /// Gives the loop its work, or takes it away.
+    ///
+    /// On the loop's thread only.
     package func setWork(_ work: LoopWork?) { core.onThread { $0.work = work } }
 
     package var isOnThread: Bool { core.isOnThread }

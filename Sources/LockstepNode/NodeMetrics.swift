@@ -1,7 +1,9 @@
 package import LockstepCore
 internal import Metrics
 
-/// A store's metrics, made once; updating one is an atomic addition. Labels are the store's name and the kind of event.
+/// A store's metrics, made once; updating one is an atomic addition.
+///
+/// Labels are the store's name and the kind of event.
 ///
 /// The loop reports what machines count, and once a second what is a state and not an event.
 package struct NodeMetrics: Sendable {

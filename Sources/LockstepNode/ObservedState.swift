@@ -7,7 +7,9 @@ package final class ObservedState: ReplicatedState {
     package let base: any ReplicatedState
     /// What readers see.
     package private(set) var published = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
-    /// Captured and not yet shown, oldest first. The machines keep at most a few.
+    /// Captured and not yet shown, oldest first.
+    ///
+    /// The machines keep at most a few.
     private var captured: [ViewPlace] = []
     /// Somebody waits in this node for a newer view.
     package var isAwaited = false

@@ -5,7 +5,9 @@ extension StoreHost {
     /// The store's channel, as far as it is known.
     package var channel: Channel? { primary?.machine.configuration.channel ?? client.welcome?.channel }
 
-    /// The store as an operator sees it. Cost: the state's digest.
+    /// The store as an operator sees it.
+    ///
+    /// Cost: the state's digest.
     package func status() -> StoreStatus {
         var status = StoreStatus(
             name: name, channel: channel.map { Int($0.rawValue) },

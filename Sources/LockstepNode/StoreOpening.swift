@@ -99,7 +99,7 @@ package struct StoreOpening {
             boot: services.boot, incarnation: incarnation, cluster: services.cluster,
             endpoint: services.configuration.upstream?.description ?? "local",
             timeToLive: given.sessionTimeToLive.wholeMicroseconds,
-            windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(), 
+            windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(),
             wantsSession: role == .replica)
         return StoreHost(
             port: store.port, index: index, services: services,

@@ -177,7 +177,7 @@ package final class StorePort: Sendable {
         try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.status()) }
     }
 
-    /// The committed batches behind `sequence`, which must be a batch's end, as they come.
+    /// The committed batches behind `sequence`, as they come; of one that ends within a batch, that batch again first.
     ///
     /// Each step takes what the resend window holds, at most 1,024 batches at a time; so a consumer costs no memory, and
     /// one that is slower than the window lasts gets `positionTooOld`.

@@ -53,7 +53,9 @@ package final class StoreRegistry: Sendable {
         }
     }
 
-    /// Takes the stores; nothing can be attached any more. False the second time.
+    /// Takes the stores; nothing can be attached any more.
+    ///
+    /// False the second time.
     package func take() -> [Attached]? {
         stores.withLock { stores in
             guard !stores.isClosed else { return nil }

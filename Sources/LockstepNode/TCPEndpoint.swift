@@ -51,7 +51,9 @@ package struct TCPEndpoint: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv6: Bool { host.hasPrefix("[") }
 
-    /// The endpoint `offset` ports further on. With port 0, which the system replaces by a free one, port 0.
+    /// The endpoint `offset` ports further on.
+    ///
+    /// With port 0, which the system replaces by a free one, port 0.
     package func advanced(by offset: UInt16) -> TCPEndpoint {
         TCPEndpoint(host: host, port: port == 0 ? 0 : port + offset)
     }

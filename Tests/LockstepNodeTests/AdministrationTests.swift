@@ -1,0 +1,95 @@
+import Foundation
+import LockstepCore
+import LockstepNode
+import Testing
+
+/// Asking a running node from outside, over its socket.
+@Suite(.timeLimit(.minutes(1)))
+struct AdministrationTests {
+    @discardableResult
+    private func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+        let folder = "/tmp/lockstep-test-\(UInt32.random(in: 0 ... .max))"
+        // What was not made need not be removed.
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        return try await body(folder)
+    }
+
+    private func node(_ folder: String) throws -> (Node, StorePort) {
+        var configuration = NodeConfiguration.local()
+        configuration.administrationFolder = folder
+        let node = try Node(configuration)
+        return (node, try node.attach(name: "sum") { SumState() })
+    }
+
+    @Test
+    func statusAndDumpAreAnswered() async throws {
+        try await withFolder { folder in
+            let (node, port) = try node(folder)
+            try await withRunning(node) {
+                _ = try await port.add([1, 2])
+                let json = try await AdministrationClient.ask(folder: folder, command: #"{"command":"status"}"#)
+                let status = try JSONDecoder().decode(NodeStatus.self, from: json)
+                #expect(status.node == node.id.name)
+                #expect(status.role == "primary")
+                #expect(status.stores.map(\.name) == ["sum"])
+                #expect(status.stores[0].phase == "admitting")
+                #expect(status.stores[0].sessionCount == 1)
+                let dump = try await AdministrationClient.ask(
+                    folder: folder, command: #"{"command":"dump","store":"sum"}"#)
+                #expect(String(decoding: dump, as: UTF8.self).contains(#""store":"sum""#))
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "", "{}", "[]", #"{"command":"halt"}"#, #"{"command":"dump"}"#, #"{"command":"dump","store":"x"}"#,
+    ])
+    func whatIsNotKnownIsRefusedInWords(_ command: String) async throws {
+        try await withFolder { folder in
+            let (node, port) = try node(folder)
+            try await withRunning(node) {
+                _ = try await port.add([1])
+                let answer = try await AdministrationClient.ask(folder: folder, command: command)
+                #expect(String(decoding: answer, as: UTF8.self).hasPrefix(#"{"error":"#))
+            }
+        }
+    }
+
+    /// One node a folder: libzmq would let the second take the path over.
+    @Test
+    func aFolderServesOneNode() async throws {
+        try await withFolder { folder in
+            let (first, port) = try node(folder)
+            try await withRunning(first) {
+                _ = try await port.add([1])
+                let (second, _) = try node(folder)
+                await #expect { try await second.run() } throws: { ($0 as? LockstepError)?.code == .addressInUse }
+                _ = try await AdministrationClient.ask(folder: folder, command: #"{"command":"status"}"#)
+            }
+        }
+    }
+
+    @Test
+    func aFolderThatOthersEnterIsRefused() async throws {
+        try await withFolder { folder in
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+            let (node, _) = try node(folder)
+            await #expect { try await node.run() } throws: {
+                let error = $0 as? LockstepError
+                return error?.code == .administration && error?.message.contains("chmod 700") ?? false
+            }
+        }
+    }
+
+    @Test
+    func aNodeThatDoesNotRunIsReported() async throws {
+        try await withFolder { folder in
+            await #expect {
+                _ = try await AdministrationClient.ask(folder: folder, command: "{}", timeout: .milliseconds(100))
+            } throws: {
+                ($0 as? LockstepError)?.code == .administration
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import LockstepCore
+import LockstepNode
+import Testing
+
+/// Callers between their submission and their answers.
+///
+/// A waiter without a caller counts as served already, so these tests wait with `resolve`'s closure.
+@Suite(.timeLimit(.minutes(1)))
+final class CallerDeskTests {
+    private static let session = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2))
+    private let loop: NodeEventLoop
+    private let inbox: Inbox
+    private var desk = CallerDesk()
+    private var next: RequestNumber = 1
+    private var outcomes: [String: Result<RawReplies, any Error>] = [:]
+
+    init() throws {
+        loop = try NodeEventLoop(name: "test-desk")
+        inbox = Inbox(signaller: loop.signaller)
+    }
+
+    private func put(_ name: String, _ count: Int, deadline: Tick = .never) -> Waiter {
+        let waiter = Waiter(count: count, deadline: deadline) { [unowned self] in outcomes[name] = $0 }
+        inbox.put([
+            Submission(
+                actions: SumState.actions(Array(repeating: 1, count: count)), count: count, waiter: waiter,
+                isSingle: count == 1)
+        ])
+        return waiter
+    }
+
+    private func take() { _ = desk.take(from: inbox, withActions: true) }
+
+    /// Submits with credit for `credit` chunks.
+    private func submit(credit: Int = .max) {
+        var credit = credit
+        _ = desk.submit(session: Self.session) { _, count in
+            guard credit > 0 else { return nil }
+            credit -= 1
+            defer { next += UInt64(count) }
+            return next
+        }
+    }
+
+    /// Answers these numbers, each with one byte, its number.
+    private func answer(_ numbers: ClosedRange<RequestNumber>) {
+        var writer = ByteWriter()
+        for number in numbers {
+            withBytes(of: [UInt8(number)]) { ReplyItem.write(.committed, $0, 0..<1, to: &writer) }
+        }
+        desk.answered(
+            ClientDirective.Answers(
+                first: numbers.lowerBound, count: numbers.count, epoch: Epoch(rawValue: 1),
+                firstSequence: SequenceNumber(rawValue: 100 + numbers.lowerBound), items: 0..<writer.count),
+            in: ReplyFrame(bytes: writer.bytes), session: Self.session)
+    }
+
+    private func replies(_ name: String) throws -> [UInt8]? {
+        try outcomes[name]?.get().outcomes().flatMap(\.reply)
+    }
+
+    /// Single actions share a chunk; each caller gets its own answer, however the answers are cut.
+    @Test
+    func everyCallerGetsItsOwnAnswers() throws {
+        let waiters = [put("a", 1), put("b", 1), put("c", 3), put("d", 1)]
+        take()
+        submit()
+        // Single actions come first: a, b, d have 1 to 3, c has 4 to 6.
+        #expect(desk.unanswered == 6)
+        answer(1...1)
+        #expect(try replies("a") == [1])
+        #expect(outcomes["b"] == nil)
+        answer(2...5)
+        #expect(try replies("b") == [2])
+        #expect(try replies("d") == [3])
+        #expect(outcomes["c"] == nil)
+        answer(6...6)
+        #expect(try replies("c") == [4, 5, 6])
+        let pieces = try outcomes["c"]?.get().pieces
+        #expect(pieces?.map(\.first) == [4, 6])
+        #expect(pieces?.map(\.firstSequence.rawValue) == [104, 106])
+        #expect(desk.isIdle)
+        #expect(waiters.filter(\.isDone).count == 4)
+    }
+
+    /// Without credit nothing is submitted; nothing more is taken either.
+    @Test
+    func whatHasNoCreditStays() {
+        _ = put("a", 2)
+        _ = put("b", 2)
+        take()
+        submit(credit: 1)
+        #expect(desk.unanswered == 2)
+        #expect(!desk.wantsActions)
+        submit()
+        #expect(desk.unanswered == 4)
+        #expect(desk.wantsActions)
+    }
+
+    /// A time limit before the submission: without effect, and never submitted.
+    @Test
+    func aLimitBeforeTheSubmissionMeansNoEffect() throws {
+        _ = put("a", 1, deadline: Tick(rawValue: 5))
+        take()
+        #expect(desk.nextDeadline == Tick(rawValue: 5))
+        let due = desk.popDue(Tick(rawValue: 5))
+        let numbers = desk.leave(try #require(due), because: LockstepError(.timeout, "late"))
+        #expect(numbers == nil)
+        #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+        // It was staged with others that have one action each; a chunk of a single caller is skipped.
+        let left = put("b", 3)
+        take()
+        _ = desk.leave(left, because: CancellationError())
+        submit()
+        #expect(desk.unanswered == 1)
+    }
+
+    /// A time limit after the submission: the outcome is unknown, and its numbers are given up (PROTOCOL, R-28); the
+    /// answer that comes late is kept for who asks again.
+    @Test
+    func aLimitAfterTheSubmissionLeavesTheOutcomeOpen() throws {
+        _ = put("a", 2, deadline: Tick(rawValue: 5))
+        take()
+        submit()
+        let due = desk.popDue(Tick(rawValue: 9))
+        let numbers = desk.leave(try #require(due), because: LockstepError(.timeout, "late"))
+        #expect(numbers == 1...2)
+        let pending = PendingOutcome(session: Self.session, numbers: 1...2)
+        #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+
+        let before = Waiter(count: 2, deadline: .never) { [unowned self] in outcomes["before"] = $0 }
+        let isServed = desk.resolve(pending, for: before)
+        #expect(isServed == .served)
+        #expect(outcomes["before"] == nil)
+        answer(1...2)
+        #expect(try replies("before") == [1, 2])
+    }
+
+    @Test
+    func lateAnswersAreKept() throws {
+        let waiter = put("a", 2)
+        take()
+        submit()
+        _ = desk.leave(waiter, because: CancellationError())
+        answer(1...2)
+        let resolver = Waiter(count: 2, deadline: .never) { [unowned self] in outcomes["after"] = $0 }
+        let isServed = desk.resolve(PendingOutcome(session: Self.session, numbers: 1...2), for: resolver)
+        #expect(isServed == .served)
+        #expect(try replies("after") == [1, 2])
+        let other = Waiter(count: 1, deadline: .never) { _ in }
+        let isKnown = desk.resolve(PendingOutcome(session: Self.session, numbers: 7...7), for: other)
+        #expect(isKnown == .unknown)
+    }
+
+    @Test
+    func lateAnswersAreBounded() {
+        var late = LateAnswers()
+        for number in 1...UInt64(LateAnswers.capacity) + 10 {
+            late.insert(RawReplies(pieces: []), for: PendingOutcome(session: Self.session, numbers: number...number))
+        }
+        #expect(late.count == LateAnswers.capacity)
+        #expect(late[PendingOutcome(session: Self.session, numbers: 10...10)] == nil)
+        #expect(late[PendingOutcome(session: Self.session, numbers: 11...11)] != nil)
+    }
+
+    /// The session ends: what has a number is unknown for ever, what has none waits for the next session.
+    @Test
+    func aLostSessionLeavesTheUnsubmitted() {
+        _ = put("a", 2)
+        _ = put("b", 2)
+        take()
+        submit(credit: 1)
+        desk.sessionLost(Self.session)
+        #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+        #expect(outcomes["b"] == nil)
+        #expect(desk.unanswered == 0)
+        next = 1
+        submit()
+        #expect(desk.unanswered == 2)
+    }
+}

@@ -1,0 +1,127 @@
+import LockstepCore
+import LockstepNode
+import Synchronization
+import Testing
+
+/// Nodes that start again, and journals that fail.
+@Suite(.timeLimit(.minutes(1)))
+struct RecoveryTests {
+    /// PROTOCOL: what was committed is there after a restart, in a higher epoch, and a replica follows again.
+    @Test
+    func aPrimaryGoesOnWhereItStopped() async throws {
+        let log = KeptLog()
+        let first = try Node(.local(journal: log.source))
+        let port = try first.attach(name: "sum") { SumState() }
+        let before = try await withRunning(first) {
+            _ = try await port.add([1, 2, 3])
+            return try await port.status()
+        }
+        let second = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: log.source))
+        let again = try second.attach(name: "sum") { SumState() }
+        try await withRunning(second) {
+            let sums = try await again.add([4])
+            #expect(sums == [10])
+            let after = try await again.status()
+            #expect(after.epoch > before.epoch)
+            #expect(after.incarnation == before.incarnation)
+            #expect(after.sequence > before.sequence)
+            let replica = try Node(.replica(of: try await second.listening()))
+            let copy = try replica.attach(name: "sum") { SumState() }
+            try await withRunning(replica) {
+                try await copy.waitUntilReadable(.linearizable, minimum: .zero, timeout: StorePort.patience)
+                let answer = try await copy.ask([], level: .local, minimum: .zero, timeout: StorePort.patience)
+                #expect(try SumState.sum(answer.answer) == 10)
+            }
+        }
+    }
+
+    /// A replica with a journal continues from it.
+    @Test
+    func aReplicaKeepsWhatItApplied() async throws {
+        let log = KeptLog()
+        let kept = KeptLog()
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: log.source))
+        let port = try primary.attach(name: "sum") { SumState() }
+        try await withRunning(primary) {
+            let endpoint = try await primary.listening()
+            let cluster = try await primary.status().cluster.flatMap { ClusterID(hexadecimal: $0) }
+            for expected in [UInt64(5), 10] {
+                _ = try await port.add([5])
+                var configuration = NodeConfiguration.replica(of: endpoint, journal: kept.source)
+                configuration.cluster = cluster
+                let replica = try Node(configuration)
+                let copy = try replica.attach(name: "sum") { SumState() }
+                try await withRunning(replica) {
+                    try await copy.waitUntilReadable(.linearizable, minimum: .zero, timeout: StorePort.patience)
+                    let answer = try await copy.ask([], level: .local, minimum: .zero, timeout: StorePort.patience)
+                    #expect(try SumState.sum(answer.answer) == expected)
+                }
+            }
+        }
+        #expect(kept.content.withLock { !$0.batches.isEmpty || $0.snapshot != nil })
+    }
+
+    /// The journal has grown: a snapshot is taken and saved, and the next start begins from it.
+    @Test
+    func aGrownJournalGetsASnapshot() async throws {
+        let log = KeptLog()
+        let first = try Node(.local(journal: log.source))
+        let port = try first.attach(name: "sum") { SumState() }
+        try await withRunning(first) {
+            _ = try await port.add([1, 2, 3])
+            log.content.withLock { $0.pretendedBytes = 1 << 30 }
+            try await until { log.content.withLock { $0.savedSnapshots > 0 } }
+        }
+        let second = try Node(.local(journal: log.source))
+        let again = try second.attach(name: "sum") { SumState() }
+        let sums = try await withRunning(second) { try await again.add([4]) }
+        #expect(sums == [10])
+    }
+
+    /// PROTOCOL R-45: a full disk holds actions up; when there is room they are answered, once.
+    @Test
+    func aFullDiskIsWaitedFor() async throws {
+        let log = KeptLog()
+        let node = try Node(.local(journal: log.source))
+        let port = try node.attach(name: "sum") { SumState() }
+        try await withRunning(node) {
+            _ = try await port.add([1])
+            log.content.withLock { $0.fault = .diskFull }
+            async let sums = port.add([2])
+            try await until { log.content.withLock { $0.refusedWrites >= 2 } }
+            let alarms = try await port.status().alarms
+            #expect(alarms.contains { $0.hasPrefix("DISK_FULL") })
+            log.content.withLock { $0.fault = .none }
+            let answered = try await sums
+            #expect(answered == [3])
+            try await until { try await port.status().alarms.isEmpty }
+        }
+    }
+
+    /// PROTOCOL R-44: any other failure at commit ends the node; the outcome of what was in flight is unknown.
+    @Test
+    func aBrokenJournalEndsTheNode() async throws {
+        let log = KeptLog()
+        let node = try Node(.local(journal: log.source))
+        let port = try node.attach(name: "sum") { SumState() }
+        let failure = await problem {
+            try await withRunning(node) {
+                _ = try await port.add([1])
+                log.content.withLock { $0.fault = .broken }
+                let unknown = await problem { _ = try await port.add([2]) }
+                #expect(unknown?.code == .outcomeUnknown)
+                #expect(unknown?.pending?.numbers.count == 1)
+            }
+        }
+        #expect(failure?.code == .journalFailed)
+    }
+
+    private func problem(_ body: @Sendable () async throws -> Void) async -> LockstepError? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return error as? LockstepError
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Dispatch
+import LockstepCore
+import LockstepNode
+import Synchronization
+
+/// What a journal of a test holds between two nodes, and how it is to fail.
+final class KeptLog: Sendable {
+    enum Fault: Hashable, Sendable {
+        case none
+        case diskFull
+        case broken
+    }
+
+    struct Content: Sendable {
+        var identity: JournalIdentity?
+        var snapshot: [UInt8]?
+        var batches: [SealedBatch] = []
+        var fault = Fault.none
+        /// What the node is told of the journal's size, to make a snapshot due.
+        var pretendedBytes = 0
+        var savedSnapshots = 0
+        var refusedWrites = 0
+    }
+
+    let content = Mutex(Content())
+
+    var source: JournalSource {
+        JournalSource(description: "kept") { [self] request in
+            content.withLock { content in
+                var generator = SystemRandomNumberGenerator()
+                let identity =
+                    content.identity
+                    ?? JournalIdentity(
+                        cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
+                        channel: request.channel, incarnation: Incarnation(using: &generator))
+                content.identity = identity
+                return KeptJournal(log: self, identity: identity)
+            }
+        }
+    }
+}
+
+/// A journal whose content outlives it, in the memory of the test.
+final class KeptJournal: Journal {
+    let identity: JournalIdentity
+    private let log: KeptLog
+    private let queue = DispatchQueue(label: "kept-journal")
+
+    init(log: KeptLog, identity: JournalIdentity) {
+        self.log = log
+        self.identity = identity
+    }
+
+    var isVolatile: Bool { false }
+
+    func recover(snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void) throws {
+        let content = log.content.withLock { $0 }
+        if let bytes = content.snapshot { try snapshot(try SnapshotContent(bytes)) }
+        for sealed in content.batches { try batch(sealed) }
+    }
+
+    func append(_ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        answer(completion) { $0.batches += batches }
+    }
+
+    func save(
+        snapshot bytes: [UInt8], at position: Position,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { content in
+            content.snapshot = bytes
+            content.batches.removeAll { $0.head.last <= position.sequence }
+            content.pretendedBytes = 0
+            content.savedSnapshots += 1
+        }
+    }
+
+    func replace(
+        withSnapshot bytes: [UInt8], at position: Position,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { content in
+            content.snapshot = bytes
+            content.batches = []
+        }
+    }
+
+    func freeBytes() -> Int64? { nil }
+
+    var sizes: (batches: Int, snapshot: Int) { log.content.withLock { ($0.pretendedBytes, 0) } }
+
+    func close() { queue.sync {} }
+
+    private func answer(
+        _ completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void,
+        _ change: @escaping @Sendable (inout KeptLog.Content) -> Void
+    ) {
+        queue.async { [log] in
+            let outcome: Result<Void, JournalFailure> = log.content.withLock { content in
+                switch content.fault {
+                case .none:
+                    change(&content)
+                    return .success(())
+                case .diskFull:
+                    content.refusedWrites += 1
+                    return .failure(.diskFull)
+                case .broken: return .failure(.failed("broken on purpose"))
+                }
+            }
+            completion(outcome)
+        }
+    }
+}

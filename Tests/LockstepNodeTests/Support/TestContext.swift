@@ -1,0 +1,14 @@
+import LockstepNode
+import ZeroMQ
+
+/// Sockets of a test that are not a node's.
+struct TestContext {
+    let context: Context
+
+    init() throws { context = try Context() }
+
+    func ingress(at endpoint: TCPEndpoint) throws -> String {
+        let socket = try Endpoints.ingress(context, at: endpoint)
+        return try socket.lastEndpoint
+    }
+}
