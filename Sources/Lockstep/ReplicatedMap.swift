@@ -61,14 +61,10 @@ public struct ReplicatedMap<Key: ReplicatedKey, Value: Digestible> {
         _modify {
             // The default stands in for the value while it is changed, so that the tree does not share it.
             let keyDigest = key.keyDigest
+            let oldCount = tree.count
             var value = defaultValue()
-            var isNew = false
-            func makeDefault() -> Value {
-                isNew = true
-                return value
-            }
-            tree.updateValue(forKey: key, default: makeDefault()) { swap(&$0, &value) }
-            if !isNew { sum = sum - .pair(keyDigest, value.contentDigest) }
+            tree.updateValue(forKey: key, default: value) { swap(&$0, &value) }
+            if tree.count == oldCount { sum = sum - .pair(keyDigest, value.contentDigest) }
             defer {
                 sum = sum + .pair(keyDigest, value.contentDigest)
                 tree.updateValue(value, forKey: key)
@@ -96,16 +92,13 @@ public struct ReplicatedMap<Key: ReplicatedKey, Value: Digestible> {
         forKey key: Key, default defaultValue: @autoclosure () -> Value, with body: (inout Value) throws -> Result
     ) rethrows -> Result {
         let keyDigest = key.keyDigest
-        var isNew = false
-        var change = Digest.zero
-        defer { sum = sum + change }
-        func makeDefault() -> Value {
-            isNew = true
-            return defaultValue()
-        }
-        return try tree.updateValue(forKey: key, default: makeDefault()) { value in
-            if !isNew { change = change - .pair(keyDigest, value.contentDigest) }
-            defer { change = change + .pair(keyDigest, value.contentDigest) }
+        let oldCount = tree.count
+        var old = Digest.zero
+        var new = Digest.zero
+        defer { sum = sum + new - (tree.count == oldCount ? old : .zero) }
+        return try tree.updateValue(forKey: key, default: defaultValue()) { value in
+            old = .pair(keyDigest, value.contentDigest)
+            defer { new = .pair(keyDigest, value.contentDigest) }
             return try body(&value)
         }
     }
