@@ -106,7 +106,7 @@ package struct CallerDesk {
     ) -> Bool {
         var isAnySubmitted = false
         while let next = staged.first {
-            if case .one(let waiter) = next.owner, waiter.isDone {
+            guard let next = withoutLeavers(next) else {
                 staged.removeFirst()
                 continue
             }
@@ -124,6 +124,29 @@ package struct CallerDesk {
             outstanding.append(Outstanding(first: first, left: next.count, owner: next.owner))
         }
         return isAnySubmitted
+    }
+
+    /// What is left to be submitted when the actions of callers who were told "without effect" are taken out; nil if
+    /// nothing is.
+    private func withoutLeavers(_ next: Staged) -> Staged? {
+        switch next.owner {
+        case .one(let waiter): return waiter.isDone ? nil : next
+        case .each(let waiters):
+            guard waiters.contains(where: \.isDone) else { return next }
+            var rest = ByteWriter(capacity: next.actions.count)
+            withBytes(of: next.actions) { bytes in
+                var reader = ByteReader(bytes)
+                for waiter in waiters {
+                    let start = reader.offset
+                    do { _ = try reader.readRange(from: bytes) } catch {
+                        preconditionFailure("a caller's bytes are not one action: \(error)")
+                    }
+                    if !waiter.isDone { rest.writeRaw(bytes, start..<reader.offset) }
+                }
+            }
+            let left = waiters.filter { !$0.isDone }
+            return left.isEmpty ? nil : Staged(actions: rest.bytes, count: left.count, owner: .each(left))
+        }
     }
 
     // MARK: - Answers

@@ -107,12 +107,17 @@ final class CallerDeskTests {
         let numbers = desk.leave(try #require(due), because: LockstepError(.timeout, "late"))
         #expect(numbers == nil)
         #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
-        // It was staged with others that have one action each; a chunk of a single caller is skipped.
-        let left = put("b", 3)
+        // It was staged, and so were others: only they are submitted.
+        _ = put("b", 1)
+        let left = put("c", 3)
+        submit()
+        #expect(desk.unanswered == 0)
         take()
         _ = desk.leave(left, because: CancellationError())
         submit()
         #expect(desk.unanswered == 1)
+        answer(1...1)
+        #expect(try replies("b") == [1])
     }
 
     /// A time limit after the submission: the outcome is unknown, and its numbers are given up (PROTOCOL, R-28); the
@@ -134,6 +139,19 @@ final class CallerDeskTests {
         #expect(outcomes["before"] == nil)
         answer(1...2)
         #expect(try replies("before") == [1, 2])
+    }
+
+    /// Of single actions that share a chunk, those whose callers left are taken out of it.
+    @Test
+    func whoLeftIsTakenOutOfASharedChunk() throws {
+        let waiters = ["a", "b", "c"].map { put($0, 1) }
+        take()
+        _ = desk.leave(waiters[1], because: CancellationError())
+        submit()
+        #expect(desk.unanswered == 2)
+        #expect(waiters[2].pending?.numbers == 2...2)
+        answer(1...2)
+        #expect(try replies("c") == [2])
     }
 
     @Test
