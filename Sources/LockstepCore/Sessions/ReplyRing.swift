@@ -26,13 +26,21 @@ package struct ReplyRing: Hashable, Sendable {
     }
 
     package private(set) var runs: Deque<Run> = []
+    /// Where each run begins, in bytes since the ring's birth, so that a run is found without a walk.
+    private var places: Deque<Int> = []
     private var bytes: [UInt8] = []
-    /// Where the first run begins; what lies before it was dropped.
-    private var start = 0
+    /// The place of the first of ``bytes``.
+    private var origin = 0
 
     package init() {}
 
     package var byteCount: Int { bytes.count - start }
+
+    /// What the ring takes of memory, with what it needs to find each run: what a window is compared with.
+    package var memory: Int { byteCount + runs.count * (MemoryLayout<Run>.stride + MemoryLayout<Int>.stride) }
+
+    /// Where the first run begins in ``bytes``; what lies before it was dropped.
+    private var start: Int { places.first.map { $0 - origin } ?? bytes.count }
 
     /// Equal rings keep the same replies; what was dropped and still takes room does not count.
     package static func == (left: ReplyRing, right: ReplyRing) -> Bool {
@@ -46,6 +54,7 @@ package struct ReplyRing: Hashable, Sendable {
 
     package mutating func append(_ run: Run, items: RawSpan, _ range: Range<Int>) {
         precondition(run.byteCount == range.count, "the run says how long it is")
+        let place = origin + bytes.count
         unsafe items.extracting(range).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
         if let last = runs.last, last.last + 1 == run.first, last.epoch == run.epoch,
             last.firstSequence.advanced(by: last.count) == run.firstSequence, last.count < 4_096,
@@ -55,6 +64,7 @@ package struct ReplyRing: Hashable, Sendable {
             runs[runs.count - 1].byteCount += run.byteCount
         } else {
             runs.append(run)
+            places.append(place)
         }
     }
 
@@ -62,11 +72,33 @@ package struct ReplyRing: Hashable, Sendable {
     package mutating func drop(through number: RequestNumber) {
         while let first = runs.first, first.last <= number {
             runs.removeFirst()
-            start += first.byteCount
+            places.removeFirst()
         }
+        let start = start
         guard start > 4_096, start * 2 >= bytes.count else { return }
         bytes.removeSubrange(0..<start)
-        start = 0
+        origin += start
+    }
+
+    /// The highest number whose entry is at or below `sequence`, if one is kept.
+    ///
+    /// Cost: a binary search.
+    package func lastNumber(through sequence: SequenceNumber) -> RequestNumber? {
+        let index = firstIndex { $0.firstSequence > sequence }
+        guard index > 0 else { return nil }
+        let run = runs[index - 1]
+        return run.first + min(UInt64(run.count), sequence.rawValue - run.firstSequence.rawValue + 1) - 1
+    }
+
+    /// The first run for which `isBehind` holds, which then holds for all that follow.
+    private func firstIndex(where isBehind: (Run) -> Bool) -> Int {
+        var low = 0
+        var high = runs.count
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(runs[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 
     /// Calls `body` for each kept stretch of the numbers `numbers`: its run, cut to them, and its items' bytes.
@@ -74,10 +106,11 @@ package struct ReplyRing: Hashable, Sendable {
         in numbers: ClosedRange<RequestNumber>, _ body: (Run, RawSpan, Range<Int>) -> Void
     ) {
         withBytes(of: bytes) { span in
-            var offset = start
-            for run in runs {
-                defer { offset += run.byteCount }
-                guard run.first <= numbers.upperBound, run.last >= numbers.lowerBound else { continue }
+            var index = firstIndex { $0.last >= numbers.lowerBound }
+            while index < runs.count, runs[index].first <= numbers.upperBound {
+                let run = runs[index]
+                let offset = places[index] - origin
+                index += 1
                 var reader = ByteReader(offset: offset, end: offset + run.byteCount)
                 let first = max(run.first, numbers.lowerBound)
                 let last = min(run.last, numbers.upperBound)
@@ -135,6 +168,7 @@ package struct ReplyRing: Hashable, Sendable {
             for _ in 0..<run.count { _ = try ReplyItem(from: bytes, &items) }
             try items.finish()
             runs.append(run)
+            places.append(self.bytes.count)
             self.bytes.append(contentsOf: copyBytes(of: bytes, start..<reader.offset))
         }
     }

@@ -53,6 +53,7 @@ package struct SessionTable: Hashable, Sendable {
     package struct Standing: Hashable, Sendable {
         package var last: RequestNumber
         package var ackedThrough: RequestNumber
+        /// The kept replies, with what it takes to find them.
         package var keptBytes: Int
         package var openNonce: UInt64
         package var timeToLive: Int64
@@ -64,7 +65,7 @@ package struct SessionTable: Hashable, Sendable {
         guard let index = sessions.index(forKey: id) else { return nil }
         return Standing(
             last: sessions.values[index].last, ackedThrough: sessions.values[index].ackedThrough,
-            keptBytes: sessions.values[index].replies.byteCount, openNonce: sessions.values[index].openNonce,
+            keptBytes: sessions.values[index].replies.memory, openNonce: sessions.values[index].openNonce,
             timeToLive: sessions.values[index].timeToLive, windowNumbers: sessions.values[index].windowNumbers,
             windowBytes: sessions.values[index].windowBytes)
     }
@@ -80,12 +81,7 @@ package struct SessionTable: Hashable, Sendable {
     /// The highest number of a session whose entry is at or below `sequence`, as far as its replies are kept.
     package func lastNumber(of id: SessionID, through sequence: SequenceNumber) -> RequestNumber? {
         guard let index = sessions.index(forKey: id) else { return nil }
-        var last: RequestNumber?
-        for run in sessions.values[index].replies.runs where run.firstSequence <= sequence {
-            let committed = sequence.rawValue - run.firstSequence.rawValue + 1
-            last = run.first + min(UInt64(run.count), committed) - 1
-        }
-        return last
+        return sessions.values[index].replies.lastNumber(through: sequence)
     }
 
     /// All sessions in the order of their opening.

@@ -1,0 +1,179 @@
+import LockstepCore
+import Testing
+
+/// HELLO, peers that know more than the log, and bad frames.
+@Suite struct PrimaryAudienceTests {
+    let one = Connection(rawValue: 1)
+    let two = Connection(rawValue: 2)
+
+    private func known(_ primary: PrimaryHarness, _ change: (inout KnownPosition) -> Void) -> KnownPosition {
+        var known = primary.machine.committed
+        change(&known)
+        return known
+    }
+
+    /// Goal: each way in which a replica can know more stops admission with one alarm (PROTOCOL; M8).
+    @Test(arguments: 0..<5) func aReplicaThatKnowsMoreStopsAdmission(way: Int) {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one)
+        let reported = known(primary) { known in
+            switch way {
+            case 0: known.position.epoch = Epoch(rawValue: known.position.epoch.rawValue + 1)
+            case 1: known.boot = BootID(rawValue: 99)
+            case 2: known.position.sequence = known.position.sequence.next
+            case 3: known.position.hash = BatchHash(rawValue: 1)
+            default:
+                known.boot = BootID(rawValue: 99)
+                known.position.sequence = .zero
+            }
+        }
+        primary.hello(two, role: .replica, known: reported, node: "r1")
+        primary.hello(two, role: .replica, known: reported, node: "r1")
+        #expect(primary.machine.phase == .behind)
+        #expect(primary.alarms == [.primaryBehind(own: primary.machine.committed, reported: reported, by: "r1")])
+        primary.submit(session, 1, [1], from: one)
+        #expect(primary.sent.compactMap(\.busy).map(\.reason) == [.notAdmitting])
+        primary.read(1, .linearizable, from: one)
+        #expect(primary.sent.compactMap(\.readResult).map(\.status) == [.unavailable])
+        primary.pass(milliseconds: 200_000)
+        #expect(primary.machine.log.sessions.count == 1)
+    }
+
+    /// Goal: a client that knows more is refused with an alarm, and the others go on (PROTOCOL R-41).
+    @Test func aClientThatKnowsMoreIsRefused() {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one)
+        let reported = known(primary) { known in
+            known.position.sequence = SequenceNumber(rawValue: 1_000)
+            (known.position.hash, known.boot) = (.none, .none)
+        }
+        primary.hello(two, known: reported)
+        #expect(primary.sent.compactMap(\.refused).map(\.reason) == [.primaryBehind])
+        #expect(primary.alarms.count == 1)
+        #expect(primary.machine.phase == .admitting)
+        primary.submit(session, 1, [1], from: one)
+        primary.submit(session, 2, [1], from: two)
+        #expect(primary.kinds == [.refused, .resync])
+    }
+
+    /// Goal: after an operator accepted the loss, those who know of what was lost are welcome (PROTOCOL R-41).
+    @Test func anAcceptedLossIsNoReasonToRefuse() {
+        let lost = KnownPosition(
+            position: Position(
+                epoch: Epoch(rawValue: 2), sequence: SequenceNumber(rawValue: 500), hash: BatchHash(rawValue: 5)),
+            boot: BootID(rawValue: 77))
+        let primary = PrimaryHarness(lossAccepted: lost)
+        primary.start()
+        primary.persist()
+        primary.forget()
+        primary.hello(one, known: KnownPosition(position: lost.position, boot: .none))
+        primary.hello(two, role: .replica, known: lost)
+        #expect(primary.kinds == [.welcome, .welcome])
+        #expect(primary.alarms.isEmpty)
+        var more = lost
+        more.position.sequence = more.position.sequence.next
+        primary.hello(two, role: .replica, known: more)
+        #expect(primary.machine.phase == .behind)
+    }
+
+    /// Goal: what is known is no reason for an alarm: old places, ends of epochs, a client's places inside batches
+    /// (PROTOCOL ).
+    @Test func placesOfThisLogAreNoReasonForAnAlarm() {
+        let before = PrimaryHarness.open()
+        let session = before.session(one)
+        before.submit(session, 1, [1, 2, 3, 4], from: one)
+        before.commit()
+        let end = before.machine.committed
+        let primary = PrimaryHarness.open(durable: before.durable, boot: 2)
+        primary.hello(one, role: .replica, known: end)
+        let inside = Position(epoch: end.position.epoch, sequence: SequenceNumber(rawValue: 4), hash: .none)
+        primary.hello(two, known: KnownPosition(position: inside, boot: .none))
+        primary.hello(two, role: .replica, known: .none)
+        #expect(primary.kinds == [.welcome, .welcome, .welcome])
+        #expect(primary.alarms.isEmpty)
+        // The same place under another epoch is another history.
+        let forged = Position(epoch: primary.machine.epoch, sequence: SequenceNumber(rawValue: 4), hash: .none)
+        primary.hello(two, role: .replica, known: KnownPosition(position: forged, boot: .none))
+        #expect(primary.machine.phase == .behind)
+    }
+
+    /// Goal: a HELLO of another cluster, version or store is refused with its reason; other frames of that kind are
+    /// only counted (PROTOCOL ).
+    @Test func onlyAHelloIsRefusedByAnswer() {
+        let primary = PrimaryHarness.open()
+        let hello = Hello(
+            nonce: 42, role: .client, node: "c", incarnation: .none, boot: .none, store: "counters", known: .none)
+        var foreign = primary.stamp
+        foreign.clusterHash = 5
+        primary.receive(foreign.frame(.hello(hello)), from: one)
+        primary.receive(foreign.frame(.close(.none)), from: one)
+        var later = primary.stamp.frame(.hello(hello))
+        later[4] = 2
+        primary.receive(later, from: one)
+        later[5] = MessageKind.close.rawValue
+        primary.receive(later, from: one)
+        primary.receive(Array(later[..<33]), from: one)
+        var elsewhere = hello
+        elsewhere.store = "others"
+        primary.receive(primary.stamp.frame(.hello(elsewhere)), from: one)
+        let refused = primary.sent.compactMap(\.refused)
+        #expect(refused.map(\.reason) == [.wrongCluster, .wrongVersion, .unknownStore])
+        #expect(refused.map(\.nonce) == [42, 42, 42])
+        #expect(primary.kinds.count == 3)
+        #expect(primary.counts[.framesRefused] == 5)
+        // One that does not know its cluster yet is welcome.
+        foreign.clusterHash = 0
+        primary.receive(foreign.frame(.hello(hello)), from: one)
+        #expect(primary.kinds.last == .welcome)
+    }
+
+    /// Goal: a connection that was silent for long is forgotten, told so, and taken again (PROTOCOL R-29; I17).
+    @Test func aForgottenConnectionStartsOverWithHello() {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one, timeToLive: 600_000_000)
+        primary.pass(milliseconds: 31_000)
+        #expect(primary.machine.status.peers.isEmpty)
+        primary.forget()
+        primary.submit(session, 1, [1], from: one)
+        primary.hello(one)
+        primary.submit(session, 1, [1], from: one)
+        primary.commit()
+        #expect(primary.kinds == [.resync, .welcome, .result])
+    }
+
+    /// Goal: a joiner is served only what has committed, and one that is ahead stops admission (PROTOCOL,
+    ///
+    @Test func joinersAreServedWhatHasCommitted() throws {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one)
+        let committed = primary.machine.committed
+        primary.submit(session, 1, [5], from: one)
+        primary.turn()
+        func sync(_ have: KnownPosition, nonce: UInt64) {
+            let sync = Sync(
+                nonce: nonce, store: PrimaryHarness.store, node: "r\(nonce)", have: have, firstFrame: .zero,
+                wantsSnapshot: false)
+            primary.receiveBulk(primary.stamp.frame(.sync(sync)), from: two)
+        }
+        sync(committed, nonce: 1)
+        let plan = try #require(primary.bulk.last?.syncPlan)
+        #expect(plan.decision == .tail)
+        #expect(plan.commit == committed.position)
+        let repair = RepairRequest(
+            nonce: 2, after: committed.position, through: SequenceNumber(rawValue: .max), largestReply: 1 << 20)
+        primary.receiveBulk(primary.stamp.frame(.repairRequest(repair)), from: two)
+        guard case .repair(let answer) = primary.bulk.last?.message else { throw Missing() }
+        #expect(answer.status == .unavailable)
+        primary.persist()
+        sync(primary.machine.committed, nonce: 3)
+        #expect(primary.machine.phase == .admitting)
+        var ahead = primary.machine.committed
+        ahead.position.sequence = ahead.position.sequence.next
+        sync(ahead, nonce: 4)
+        #expect(primary.bulk.last?.syncPlan?.decision == .ahead)
+        #expect(primary.machine.phase == .behind)
+        #expect(primary.alarms.count == 1)
+    }
+
+    struct Missing: Error {}
+}
