@@ -1,4 +1,6 @@
-/// What a replica's machine wants done. Directives run in the order given, before the next event.
+/// What a replica's machine wants done.
+///
+/// Directives run in the order given, before the next event.
 package enum ReplicaDirective: Hashable, Sendable {
     /// Close the subscribing socket if there is one, open a new one to this endpoint, subscribe to this prefix.
     case subscribe(endpoint: String, prefix: [UInt8])

@@ -120,11 +120,15 @@ extension ReplicaStateMachine {
 
     /// Lets `milliseconds` and a little more pass before the next SYNC.
     mutating func wait(_ milliseconds: Int64, now: Tick) {
+        repair = .none
+        mustDrain = false
         stage = .waiting(until: now.advanced(byMilliseconds: milliseconds + jitter(UInt64(milliseconds / 4))))
     }
 
-    /// Something contradicts what this replica has. A frame alone proves nothing: the publisher is asked by SYNC,
-    /// which also tells it where this replica is, and its answer decides. At most once a second.
+    /// Something contradicts what this replica has.
+    ///
+    /// A frame alone proves nothing: the publisher is asked by SYNC, at most once a second, which also tells it where
+    /// this replica is, and its answer decides.
     mutating func doubt(now: Tick, into directives: inout [ReplicaDirective]) {
         directives.append(.count(.staleFrames))
         guard stage == .following, now >= nextDoubt else { return }
@@ -168,7 +172,8 @@ extension ReplicaStateMachine {
         of primary: KnownPosition, now: Tick, into directives: inout [ReplicaDirective]
     ) {
         stop()
-        directives.append(.alarm(.ahead(own: known, primary: primary)))
+        if alarmedAhead != primary { directives.append(.alarm(.ahead(own: known, primary: primary))) }
+        alarmedAhead = primary
         guard phase == .quarantined else {
             setPhase(.ahead, into: &directives)
             return
@@ -180,6 +185,7 @@ extension ReplicaStateMachine {
     /// Applies the stream from here on.
     mutating func follow(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         stage = .following
+        alarmedAhead = nil
         repair = .none
         repairAttempts = 0
         repairedBytes = 0

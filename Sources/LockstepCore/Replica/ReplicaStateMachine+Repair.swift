@@ -126,7 +126,6 @@ extension ReplicaStateMachine {
         guard answer.status == .batches else {
             // No longer held, or this log's place is not on the server's chain: the plan tells.
             wait(ReplicaTiming.unavailable, now: now)
-            repair = .none
             setPhase(.joining, into: &directives)
             return
         }

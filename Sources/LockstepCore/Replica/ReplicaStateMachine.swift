@@ -73,6 +73,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     var ticket: PrepareTicket = 0
     /// The state is wrong, or belongs to what is gone: only a snapshot goes on.
     var mustInstall = false
+    /// The alarm for this position was raised.
+    var alarmedAhead: KnownPosition?
     /// When a digest differed and a snapshot was asked for.
     var healedAt: Tick?
 
@@ -139,7 +141,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         highestEpoch = log.position.epoch
         generator = SplitMix64(seed: configuration.seed)
         buffer = StreamBuffer(capacity: joinBufferBytes)
-        view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+        // What was recovered is shown by the first event, since the state is not at hand here.
+        view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
         checkInvariants()
     }
 
@@ -165,6 +168,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     package func checkInvariants() {
         if let last = window.last { precondition(last.position == log.position, "the window ends at the position") }
         if repair != .none { precondition(stage == .following, "a repair belongs to following") }
+        if mustDrain { precondition(stage == .following, "the buffer is applied while following") }
         if mustInstall { precondition(stage != .following, "what is to be replaced is not continued") }
         precondition((pending != nil) == (stage == .preparing), "a snapshot is decoded in its stage only")
         if stage == .fetching { precondition(fetch != nil, "fetching needs something to fetch") }

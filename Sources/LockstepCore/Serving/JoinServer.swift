@@ -89,7 +89,10 @@ package struct JoinServer: Hashable, Sendable {
         case .sync(let sync): synced(sync, from: connection, now: now, log: log, into: &actions)
         case .chunkRequest(let request): requested(request, from: connection, now: now, log: log, into: &actions)
         case .repairRequest(let request): requested(request, from: connection, log: log, into: &actions)
-        default: actions.append(.count(.framesRefused))
+        case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
+            .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
+            .queryResult, .resync, .syncPlan, .chunk, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            actions.append(.count(.framesRefused))
         }
     }
 

@@ -4,15 +4,19 @@ import Testing
 /// A simulated network of two links between one publisher and one replica: the broadcast may lose, the bulk link may
 /// lose, duplicate and reorder, both delay.
 struct ReplicaConvergenceTests {
-    /// Whatever is lost, doubled, delayed or out of order, once the network is healed the replica has the publisher's
-    /// log and digest, and is live; on the way it never applies anything wrong (PROTOCOL; I12, V1).
+    /// Whatever is lost, doubled, delayed, out of order or cut off, and although the publisher may start anew: once the
+    /// network is healed, the replica has the publisher's log and digest and is live; on the way it never has anything
+    /// wrong (PROTOCOL; I12, V1).
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func aLossyNetworkConverges(seed: UInt64) {
         var simulation = Simulation(seed: seed)
         simulation.run(milliseconds: 6_000)
         simulation.heal()
-        simulation.run(milliseconds: 12_000)
         let harness = simulation.harness
+        // Twelve seconds at most: silence, a lost plan, a fetch that stood still.
+        for _ in 0..<24 where harness.machine.phase != .live || !harness.isAtHead {
+            simulation.run(milliseconds: 500)
+        }
         #expect(harness.machine.phase == .live)
         harness.expectSame()
         #expect(harness.trace.alarms.isEmpty)
@@ -39,6 +43,11 @@ private struct Simulation {
     private var duplication: UInt64
     private let reordersBroadcast: Bool
     private var isWriting = true
+    /// Nothing gets through in between.
+    private var outage: Range<Int64>
+    /// The publisher's process ends here, and its WELCOME comes a little later.
+    private var restart: Tick
+    private var welcome = Tick.never
     private var nextWrite: Tick
     private var nextBeacon: Tick
     private var hashes: [SequenceNumber: BatchHash] = [:]
@@ -54,10 +63,15 @@ private struct Simulation {
         loss = generator.next(below: 40)
         duplication = generator.next(below: 20)
         reordersBroadcast = generator.next(below: 4) == 0
+        let start = harness.now.rawValue + Tick.milliseconds(Int64(generator.next(below: 4_000)))
+        outage = start..<start + Tick.milliseconds(Int64(generator.next(below: 4_000)))
+        let isRestarting = generator.next(below: 3) == 0
+        restart =
+            isRestarting ? harness.now.advanced(byMilliseconds: Int64(generator.next(below: 5_000))) : .never
         nextWrite = harness.now
         nextBeacon = harness.now
         self.generator = generator
-        if generator.next(below: 2) == 0 { harness.publisher.fatten(byMegabytes: 1) }
+        if generator.next(below: 4) == 0 { harness.publisher.fatten(byMegabytes: 1) }
         harness.welcome()
     }
 
@@ -72,7 +86,7 @@ private struct Simulation {
         while harness.now < end {
             let next = flying.map(\.at).min() ?? .never
             let own = min(harness.machine.nextDeadline, harness.publisher.joins.nextDeadline)
-            let due = min(min(next, own), min(nextBeacon, isWriting ? nextWrite : .never))
+            let due = min(min(next, own), min(min(restart, welcome), min(nextBeacon, isWriting ? nextWrite : .never)))
             harness.now = min(end, max(harness.now, due))
             step()
         }
@@ -80,6 +94,16 @@ private struct Simulation {
 
     private mutating func step() {
         let now = harness.now
+        if now >= restart {
+            restart = .never
+            harness.publisher.restart(epoch: 2_000)
+            hashes[harness.publisher.log.position.sequence] = harness.publisher.log.position.hash
+            welcome = now.advanced(byMilliseconds: Int64(generator.next(below: 500)))
+        }
+        if now >= welcome {
+            welcome = .never
+            harness.welcome()
+        }
         if isWriting, now >= nextWrite {
             nextWrite = now.advanced(byMilliseconds: Int64(generator.next(below: 60)))
             let count = Int(generator.next(below: 5)) + 1
@@ -143,7 +167,7 @@ private struct Simulation {
     }
 
     private mutating func send(_ frame: [UInt8], _ link: Link) {
-        if generator.next(below: 100) < loss { return }
+        if generator.next(below: 100) < loss || outage.contains(harness.now.rawValue) { return }
         let copies = link != .broadcast && generator.next(below: 100) < duplication ? 2 : 1
         for _ in 0..<copies {
             order += 1

@@ -1,0 +1,203 @@
+import LockstepCore
+import Testing
+
+struct JoinServerTests {
+    private let now = Tick(rawValue: 1_000_000_000)
+
+    /// Every relation of a reported position to the log has its answer (PROTOCOL; M8).
+    @Test func positionsAreCompared() {
+        var publisher = TestPublisher()
+        let first = publisher.write()
+        publisher.restart(epoch: 2_000)
+        let last = publisher.write([1, 2, 3])
+        let log = joinLog(publisher)
+        func verdict(_ epoch: UInt64, _ sequence: SequenceNumber, _ hash: BatchHash, _ boot: UInt128 = 0)
+            -> JoinLog.Verdict
+        {
+            log.verdict(
+                on: KnownPosition(
+                    position: Position(epoch: Epoch(rawValue: epoch), sequence: sequence, hash: hash),
+                    boot: BootID(rawValue: boot)))
+        }
+        #expect(log.verdict(on: .none) == .known)
+        #expect(log.verdict(on: publisher.log.known) == .known)
+        #expect(verdict(1_000, first.head.last, first.hash, 0xB001) == .known)
+        #expect(verdict(1_000, first.head.last, first.hash, 0xB002) == .diverged)
+        #expect(verdict(2_000, first.head.last, first.hash) == .diverged)
+        #expect(verdict(1_000, first.head.last, BatchHash(rawValue: 1)) == .diverged)
+        // A client's position names no hash, and any entry of a batch.
+        #expect(verdict(2_000, last.head.first, .none) == .known)
+        #expect(verdict(2_000, last.head.first, last.hash) == .diverged)
+        #expect(verdict(2_001, first.head.last, .none) == .ahead)
+        #expect(verdict(2_000, last.head.last.next, .none) == .ahead)
+    }
+
+    /// A place that is no longer held is compared by nobody, and gets a snapshot (PROTOCOL R-32; M8).
+    @Test func aPlaceThatIsNoLongerHeldIsTooOld() {
+        var publisher = TestPublisher(windowBytes: 400)
+        let old = publisher.write()
+        for _ in 1...20 { publisher.write() }
+        #expect(joinLog(publisher).verdict(on: KnownPosition(position: old.position, boot: .none)) == .tooOld)
+        var server = JoinServer()
+        #expect(plan(&server, publisher, have: KnownPosition(position: old.position, boot: .none))?.isBusy == true)
+    }
+
+    /// A snapshot is asked for once, however many joiners wait for it, and again after 30 s (PROTOCOL R-32).
+    @Test func aSnapshotIsAskedForOnce() {
+        let publisher = TestPublisher()
+        var server = JoinServer()
+        var wanted = 0
+        for seconds in [0, 1, 29, 30, 31] as [Int64] {
+            let actions = sync(
+                &server, publisher, node: "n\(seconds)", wantsSnapshot: true,
+                at: now.advanced(byMilliseconds: seconds * 1_000))
+            wanted += actions.count { $0 == .wantsSnapshot }
+        }
+        #expect(wanted == 2)
+    }
+
+    /// Four joins are served at a time; a fifth is BUSY until a reservation ends (PROTOCOL R-32).
+    @Test func aFifthJoinIsBusy() {
+        var publisher = TestPublisher()
+        publisher.makeSnapshot(now: now)
+        var server = publisher.joins
+        for index in 1...4 as ClosedRange<UInt64> {
+            let plan = plan(&server, publisher, node: "n\(index)", connection: index, wantsSnapshot: true)
+            #expect(plan?.isSnapshot == true)
+        }
+        #expect(plan(&server, publisher, node: "n5", connection: 5, wantsSnapshot: true)?.isBusy == true)
+        // The same node on a new connection takes its own place.
+        #expect(plan(&server, publisher, node: "n1", connection: 6, wantsSnapshot: true)?.isSnapshot == true)
+        let later = now.advanced(byMilliseconds: 30_001)
+        let actions = sync(&server, publisher, node: "n5", connection: 5, wantsSnapshot: true, at: later)
+        #expect(decision(actions)?.isSnapshot == true)
+        server.checkInvariants()
+    }
+
+    /// A reservation that nobody renews ends, and with the last one the snapshot (PROTOCOL R-32).
+    @Test func anIdleSnapshotIsDropped() {
+        var publisher = TestPublisher()
+        publisher.makeSnapshot(now: now)
+        _ = plan(&publisher.joins, publisher, wantsSnapshot: true)
+        var actions: [ServeAction] = []
+        publisher.joins.ticked(now: now.advanced(byMilliseconds: 29_999), into: &actions)
+        #expect(actions.isEmpty)
+        #expect(publisher.joins.nextDeadline == now.advanced(byMilliseconds: 30_000))
+        publisher.joins.ticked(now: now.advanced(byMilliseconds: 30_000), into: &actions)
+        #expect(actions == [.dropSnapshot(1)])
+        #expect(publisher.joins.nextDeadline == .never)
+    }
+
+    /// A newer snapshot takes the place of one that nobody fetches; one that is fetched stays beside it.
+    @Test func aFetchedSnapshotStaysBesideTheNewest() {
+        var publisher = TestPublisher()
+        publisher.makeSnapshot(now: now)
+        _ = plan(&publisher.joins, publisher, wantsSnapshot: true)
+        for _ in 1...3 {
+            publisher.write()
+            publisher.makeSnapshot(now: now)
+        }
+        #expect(publisher.snapshots.keys.sorted() == [1, 4])
+        #expect(publisher.joins.holds(1) && publisher.joins.holds(4))
+    }
+
+    /// Chunks above the throttle wait for their time, and none is lost.
+    @Test func theThrottleHoldsChunksBack() {
+        var publisher = TestPublisher()
+        publisher.fatten(byMegabytes: 20)
+        publisher.joins = JoinServer(bytesPerSecond: 1 << 20)
+        publisher.makeSnapshot(now: now)
+        let count = publisher.snapshots[1]?.info.chunkCount ?? 0
+        _ = plan(&publisher.joins, publisher, wantsSnapshot: true)
+        var sent = 0
+        var time = now
+        for round in 0..<5 {
+            let request = ChunkRequest(snapshot: 1, index: UInt32(round * 16), window: 16)
+            sent += publisher.answer(publisher.stamp.frame(.chunkRequest(request)), now: time).count
+        }
+        #expect(sent == 64)
+        while sent < count, time < now.advanced(byMilliseconds: 10_000) {
+            time = max(time.advanced(byMicroseconds: 1), publisher.joins.nextDeadline)
+            sent += publisher.tick(now: time).count
+        }
+        #expect(sent == count)
+        // A quarter of a second for each chunk behind the burst.
+        #expect(time - now >= Tick.milliseconds(250 * Int64(count - 64) - 10))
+    }
+
+    /// Chunks without a reservation are answered by RESYNC: SYNC again.
+    @Test func chunksWithoutAReservationAreNotSent() {
+        var publisher = TestPublisher()
+        publisher.makeSnapshot(now: now)
+        let frames = publisher.answer(
+            publisher.stamp.frame(.chunkRequest(ChunkRequest(snapshot: 1, index: 0, window: 1))), now: now)
+        #expect(frames.map(decoded) == [.resync])
+    }
+
+    /// Repairs come from the window, only behind a hash of this log, and never beyond the commit (PROTOCOL ).
+    @Test func repairsNeedTheRightHash() {
+        var publisher = TestPublisher()
+        let start = publisher.log.position
+        let batches = (1...5).map { _ in publisher.write() }
+        func repair(_ after: Position, _ through: SequenceNumber, _ bytes: UInt32 = 1 << 20) -> Int? {
+            let request = RepairRequest(nonce: 1, after: after, through: through, largestReply: bytes)
+            let frames = publisher.answer(publisher.stamp.frame(.repairRequest(request)), now: now)
+            guard case .repair(let answer)? = frames.first.flatMap(decoded), answer.status == .batches else {
+                return nil
+            }
+            return answer.batches.count
+        }
+        #expect(repair(start, batches[4].head.last) == 5)
+        #expect(repair(start, batches[2].head.last) == 3)
+        #expect(repair(start, batches[4].head.last, 1) == 1)
+        var wrong = start
+        wrong.hash = BatchHash(rawValue: 1)
+        #expect(repair(wrong, batches[4].head.last) == nil)
+        #expect(repair(publisher.log.position, publisher.log.position.sequence.next) == nil)
+        #expect(repair(start, start.sequence) == nil)
+    }
+
+    // MARK: - Asking
+
+    private func joinLog(_ publisher: TestPublisher) -> JoinLog {
+        JoinLog(
+            stamp: publisher.stamp, store: publisher.log.store, committed: publisher.log.known,
+            epochEnds: publisher.log.epochEnds, window: publisher.window)
+    }
+
+    private func sync(
+        _ server: inout JoinServer, _ publisher: TestPublisher, node: String = "n", connection: UInt64 = 1,
+        have: KnownPosition = .none, wantsSnapshot: Bool = false, at time: Tick
+    ) -> [ServeAction] {
+        let sync = Sync(
+            nonce: 1, store: publisher.log.store, node: node, have: have, firstFrame: .zero,
+            wantsSnapshot: wantsSnapshot)
+        var actions: [ServeAction] = []
+        server.received(
+            .sync(sync), from: Connection(rawValue: connection), now: time, log: joinLog(publisher), into: &actions)
+        server.checkInvariants()
+        return actions
+    }
+
+    private func decision(_ actions: [ServeAction]) -> SyncDecision? {
+        for case .frame(let frame, _) in actions {
+            if case .syncPlan(let plan)? = decoded(frame) { return plan.decision }
+        }
+        return nil
+    }
+
+    private func plan(
+        _ server: inout JoinServer, _ publisher: TestPublisher, node: String = "n", connection: UInt64 = 1,
+        have: KnownPosition = .none, wantsSnapshot: Bool = false
+    ) -> SyncDecision? {
+        decision(
+            sync(
+                &server, publisher, node: node, connection: connection, have: have, wantsSnapshot: wantsSnapshot,
+                at: now))
+    }
+}
+
+extension SyncDecision {
+    var isBusy: Bool { if case .busy = self { true } else { false } }
+    var isSnapshot: Bool { if case .snapshot = self { true } else { false } }
+}
