@@ -120,7 +120,8 @@ struct CounterCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists counters in the order of their names.", discussion: "  lockstep counter list page/ --limit 20")
+            abstract: "Lists counters in the order of their names.",
+            discussion: "  lockstep counter list page/ --limit 20")
         @Argument(help: "Only names that begin with this.")
         var prefix: String = ""
         @Option(help: "At most this many, up to 1000.")
@@ -213,7 +214,11 @@ struct CounterCommand: AsyncParsableCommand {
             try await Program.withReplicaOfCounters(configuration) { counters in
                 for await value in counters.select({ $0.values[name] }) {
                     guard let value else { continue }
-                    if json { try Output.json(Counters.Counter(name: name, value: value)) } else { Output.line("\(name) \(value)") }
+                    if json {
+                        try Output.json(Counters.Counter(name: name, value: value))
+                    } else {
+                        Output.line("\(name) \(value)")
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@ import LockstepHarness
 import LockstepNode
 import LockstepSQLite
 
-/// `lockstep init`: makes a node's folder, and a cluster if none is named (PROTOCOL, M9: nothing else makes a journal).
+/// `lockstep init`: makes a node's folder, and a cluster if none is named (nothing else makes a journal).
 struct InitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init", abstract: "Makes the folder and the journal of a node.",

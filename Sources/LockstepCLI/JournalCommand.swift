@@ -19,7 +19,9 @@ struct JournalCommand: ParsableCommand {
         @Option(help: "The store.")
         var store: String = Hosted.counters
 
-        func reader() throws -> SQLiteJournalReader { try SQLiteJournalReader(folder: NodeFolder(data).path, storeName: store) }
+        func reader() throws -> SQLiteJournalReader {
+            try SQLiteJournalReader(folder: NodeFolder(data).path, storeName: store)
+        }
     }
 
     struct Inspect: ParsableCommand {

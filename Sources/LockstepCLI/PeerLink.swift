@@ -46,7 +46,8 @@ final class PeerLink {
             throw CommandFailure("the node at \(endpoint) serves no snapshots: start it with --listen", status: .usage)
         }
         welcome = answer
-        bulk = try Endpoints.bulkLink(context, to: answer.bulkEndpoint)
+        let through = try TCPEndpoint(endpoint, use: "the node's address")
+        bulk = try Endpoints.bulkLink(context, to: TCPEndpoint.reachable(answer.bulkEndpoint, through: through))
         poller = Poller<Bool>()
         poller.add(bulk, as: true)
     }

@@ -38,7 +38,8 @@ struct RecoverCommand: ParsableCommand {
         let cluster = try parseCluster(identity.cluster)
         switch (from, acceptLoss) {
         case (let from?, nil):
-            let report = try Recovery(folder: folder, identity: identity, cluster: cluster, store: store).run(from: from)
+            let report = try Recovery(folder: folder, identity: identity, cluster: cluster, store: store).run(
+                from: from)
             if json { return try Output.json(report) }
             Output.line("kept aside   \(report.keptAside) entries that only this journal had")
             Output.line("fetched      \(report.fetched) entries\(report.usedSnapshot ? ", by a snapshot" : "")")
@@ -49,7 +50,8 @@ struct RecoverCommand: ParsableCommand {
             defer { journal.close() }
             try journal.openForRepair()
             try journal.setNote(.lossAccepted, to: "\(known.epoch):\(known.sequence)")
-            Output.line("given up through \(known.epoch):\(known.sequence); nodes that have it will say AHEAD and stay so")
+            Output.line(
+                "given up through \(known.epoch):\(known.sequence); nodes that have it will say AHEAD and stay so")
         default:
             throw ValidationError("name either --from NODE or --accept-loss EPOCH:SEQUENCE")
         }

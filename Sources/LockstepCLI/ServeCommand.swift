@@ -2,6 +2,7 @@ import ArgumentParser
 import Counters
 import Foundation
 import Lockstep
+import LockstepCore
 import LockstepHarness
 import LockstepNode
 import LockstepSQLite
@@ -29,7 +30,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
     var insecure = false
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
-    var logLevel: String = "notice"
+    var logLevel: String = "info"
 
     func run() async throws {
         let folder = NodeFolder(data)
@@ -49,6 +50,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.cluster = try parseCluster(identity.cluster)
         configuration.administrationFolder = folder.administration
         configuration.allowsPlaintext = insecure
+        try OperatorNotes(folder).apply(to: &configuration)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
         let node = try Node(configuration, logger: logger)
@@ -58,5 +60,28 @@ struct ServeCommand: AsyncParsableCommand {
                 services: [.init(service: node, successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
+    }
+}
+
+/// What an operator noted in the journals of a folder: `recover --accept-loss` and `clock accept`.
+struct OperatorNotes {
+    let folder: NodeFolder
+
+    init(_ folder: NodeFolder) { self.folder = folder }
+
+    /// Puts the notes into a node's configuration.
+    func apply(to configuration: inout NodeConfiguration) throws {
+        let reader = try SQLiteJournalReader(folder: folder.path, storeName: Hosted.counters)
+        if let text = reader.note(.lossAccepted) {
+            let place = try RecoverCommand.parse(text)
+            let position = Position(epoch: place.epoch, sequence: place.sequence, hash: .none)
+            configuration.lossAccepted = KnownPosition(position: position, boot: .none)
+        }
+        if let accepted = reader.note(.clockAccepted).flatMap(Double.init) {
+            // The clock was looked at then; an hour later it may be another story.
+            let age = Date().timeIntervalSince1970 - accepted / 1_000_000
+            configuration.acceptsClock = (0...3_600).contains(age)
+        }
+        try reader.close()
     }
 }

@@ -69,15 +69,19 @@ struct StatusTable {
         var cells: [String]
     }
 
-    static let heads = ["NODE", "ROLE", "STORE", "PHASE", "EPOCH", "SEQUENCE", "COMMIT", "LAG", "RATE/S", "MARK", "DIGEST"]
+    static let heads = [
+        "NODE", "ROLE", "STORE", "PHASE", "EPOCH", "SEQUENCE", "COMMIT", "LAG", "RATE/S", "MARK", "DIGEST",
+    ]
     var rows: [[Row]]
 
     var text: String {
         let all = [Self.heads] + rows.flatMap { $0 }.map(\.cells)
-        let widths = Self.heads.indices.map { column in all.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }
+        let widths = Self.heads.indices.map { column in all.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0
+        }
         return all.map { cells in
             cells.enumerated().map { index, cell in
-                index < widths.count ? cell.padding(toLength: max(widths[index], cell.count), withPad: " ", startingAt: 0) : cell
+                index < widths.count
+                    ? cell.padding(toLength: max(widths[index], cell.count), withPad: " ", startingAt: 0) : cell
             }.joined(separator: "  ").trimmingCharacters(in: .whitespaces)
         }.joined(separator: "\n")
     }

@@ -1,7 +1,6 @@
 import Foundation
 import LockstepNode
 
-
 /// A process that a command starts and ends: a node, or a peer of the benchmark.
 package final class ChildProcess {
     private let process = Process()
@@ -12,7 +11,9 @@ package final class ChildProcess {
         self.name = name
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
-        if !FileManager.default.fileExists(atPath: log) { _ = FileManager.default.createFile(atPath: log, contents: nil) }
+        if !FileManager.default.fileExists(atPath: log) {
+            _ = FileManager.default.createFile(atPath: log, contents: nil)
+        }
         guard let output = FileHandle(forWritingAtPath: log) else {
             throw LockstepError(.unavailable, "\(log) cannot be written")
         }
@@ -65,7 +66,9 @@ package final class ChildProcess {
     }
 
     /// Runs a program to its end; returns its status and what it printed, also if it failed.
-    package static func run(_ path: String, _ arguments: [String]) throws -> (status: Int32, output: String, errors: String) {
+    package static func run(_ path: String, _ arguments: [String]) throws -> (
+        status: Int32, output: String, errors: String
+    ) {
         let process = Process()
         let output = Pipe()
         let errors = Pipe()
@@ -79,7 +82,10 @@ package final class ChildProcess {
         let printed = output.fileHandleForReading.readDataToEndOfFile()
         let complaints = errors.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: printed, as: UTF8.self), String(decoding: complaints, as: UTF8.self))
+        return (
+            process.terminationStatus, String(decoding: printed, as: UTF8.self),
+            String(decoding: complaints, as: UTF8.self)
+        )
     }
 
     /// The path of this program.

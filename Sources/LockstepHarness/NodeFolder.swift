@@ -31,7 +31,8 @@ package struct NodeFolder {
         do {
             return try JSONDecoder().decode(Identity.self, from: data)
         } catch {
-            throw LockstepError(.invalidConfiguration, "\(identityPath) cannot be read: \(error); put back the file of this node")
+            throw LockstepError(
+                .invalidConfiguration, "\(identityPath) cannot be read: \(error); put back the file of this node")
         }
     }
 

@@ -55,7 +55,8 @@ package final class ProcessCluster {
         for index in 0...replicas {
             while !(await node(index).isReady()) {
                 if let child = child(index), !child.isRunning {
-                    throw LockstepError(.unavailable, "\(Self.name(index)) ended; see \(folder)/\(Self.name(index)).log")
+                    throw LockstepError(
+                        .unavailable, "\(Self.name(index)) ended; see \(folder)/\(Self.name(index)).log")
                 }
                 guard ContinuousClock.now < deadline else {
                     throw LockstepError(.unavailable, "\(Self.name(index)) is not ready after \(seconds) s")

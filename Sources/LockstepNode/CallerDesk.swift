@@ -310,7 +310,7 @@ package struct CallerDesk {
     private static func unknown(_ pending: PendingOutcome, _ why: String) -> LockstepError {
         LockstepError(
             .outcomeUnknown,
-            "whether the action took effect is not known: \(why); ask again with resolve(_:) and this error's pending",
+            "whether the action took effect is not known: \(why); ask again with outcomes(of:) and this error's pending",
             pending: pending)
     }
 }

@@ -25,7 +25,9 @@ package enum JournalFailure: Error, Hashable, Sendable {
     case failed(String)
 }
 
-/// The durable store of a store's batches and snapshots. Shipping types: `SQLiteJournal` and ``MemoryJournal``.
+/// The durable store of a store's batches and snapshots.
+///
+/// Shipping types: `SQLiteJournal` and ``MemoryJournal``.
 ///
 /// Writes are asked for on the node's thread and return at once; `completion` is called on the journal's own queue, in
 /// the order of asking. One write is under way at a time: the node hands over the next batches when the last are done.

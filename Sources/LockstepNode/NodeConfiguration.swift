@@ -26,7 +26,7 @@ public struct NodeConfiguration: Sendable {
     /// Without it only loopback addresses are taken, because anybody who reaches an open port may read and write
     /// everything.
     public var allowsPlaintext = false
-    /// How long the primary keeps this node's session when it hears nothing of it: 1 s to 30 days, by default 10 min.
+    /// How long the primary keeps this node's session when it hears nothing of it: 1 s to 7 days, by default 10 min.
     public var sessionTimeToLive: Duration = .seconds(600)
     /// Starts a primary although its clock is more than 7 days ahead of, or 1 h behind, the last log time.
     public var acceptsClock = false
@@ -123,9 +123,9 @@ package struct CheckedConfiguration: Sendable {
             throw LockstepError(
                 .invalidConfiguration, "the node would be a replica of itself: \(listen) is its own address")
         }
-        guard given.sessionTimeToLive >= .seconds(1), given.sessionTimeToLive <= .seconds(30 * 86_400) else {
+        guard given.sessionTimeToLive >= .seconds(1), given.sessionTimeToLive <= .seconds(7 * 86_400) else {
             throw LockstepError(
-                .invalidConfiguration, "sessionTimeToLive is \(given.sessionTimeToLive); choose 1 s to 30 days")
+                .invalidConfiguration, "sessionTimeToLive is \(given.sessionTimeToLive); choose 1 s to 7 days")
         }
         if let folder = given.administrationFolder { _ = try AdministrationPath(folder: folder) }
         if listen != nil { try Self.checkDescriptors() }

@@ -103,7 +103,7 @@ extension SQLiteJournal {
             throw LockstepError(
                 .administration,
                 "The journal \(path) cannot be cut at \(position): no batch or snapshot ends there, or nothing before "
-                    + "it is kept to begin from. `lockstep journal list` shows the ends.")
+                    + "it is kept to begin from. `lockstep journal inspect` shows the ends.")
         }
     }
 

@@ -61,8 +61,9 @@ extension IntegrationTests {
         try expectLine(file, arguments: ["init", "--data", file + "/node"])
         try expectLine("32 hexadecimal", arguments: ["init", "--data", folder + "/n", "--cluster", "zz"])
         try expectLine(
-            "1 to 256 bytes", arguments: ["counter", "add", String(repeating: "x", count: 257), "--node", "tcp://127.0.0.1:\(port)"]
-        ) 
+            "1 to 256 bytes",
+            arguments: ["counter", "add", String(repeating: "x", count: 257), "--node", "tcp://127.0.0.1:\(port)"]
+        )
         try expectLine(
             "empty", arguments: ["counter", "add", "", "--node", "tcp://127.0.0.1:\(port)"])
         try expectLine("no counter", arguments: ["counter", "get", "nobody", "--node", "tcp://127.0.0.1:\(port)"])
@@ -120,7 +121,9 @@ extension IntegrationTests {
             _ = try socket.send(frame)
             try poller.wait(timeout: .milliseconds(100))
             guard case .some(.message) = try socket.receive(into: &message) else { continue }
-            guard case .refused(let refused) = try withBytes(of: message.bytes, { try Message.decode($0, rule: .any).message })
+            guard
+                case .refused(let refused) = try withBytes(
+                    of: message.bytes, { try Message.decode($0, rule: .any).message })
             else { return nil }
             return refused.reason
         }
@@ -133,11 +136,13 @@ extension IntegrationTests {
         try await Bench.withCluster(replicas: 1) { cluster in
             let ports = (0...1).flatMap { node in (0..<3).map { cluster.port + 10 * node + $0 } }
             let memory = try Self.residentMemory(try #require(cluster.child(0)).identifier)
-            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("zmtp_noise.py")
+            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+                "zmtp_noise.py")
             let noise = try ChildProcess(
                 "noise", "/usr/bin/env",
                 [
-                    "python3", script.path, "--ports", ports.map(String.init).joined(separator: ","), "--seconds", seconds,
+                    "python3", script.path, "--ports", ports.map(String.init).joined(separator: ","), "--seconds",
+                    seconds,
                     "--seed", "7",
                 ], log: cluster.folder + "/noise.log")
             try await Bench.withClient(of: cluster.endpoint(0)) { counters in

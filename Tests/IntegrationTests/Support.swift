@@ -79,7 +79,9 @@ enum Bench {
     ) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while !(try await condition()) {
-            guard ContinuousClock.now < deadline else { throw LockstepError(.timeout, "waited \(seconds) s for \(what)") }
+            guard ContinuousClock.now < deadline else {
+                throw LockstepError(.timeout, "waited \(seconds) s for \(what)")
+            }
             try await Task.sleep(for: .milliseconds(10))  // A poll of another process, not a wait for luck.
         }
     }
@@ -95,7 +97,9 @@ enum Bench {
     }
 
     static func sum(_ counters: RemoteStore<Counters>, prefix: String) async throws -> Int64? {
-        guard case .value(let sum) = try await counters.ask(.sum(prefix: prefix), .linearizable).answer else { return nil }
+        guard case .value(let sum) = try await counters.ask(.sum(prefix: prefix), .linearizable).answer else {
+            return nil
+        }
         return sum
     }
 }

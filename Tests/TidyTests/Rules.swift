@@ -10,7 +10,9 @@ enum Rules {
 
     /// The core is pure: no clock, no task, no randomness of its own, no output, no other module.
     static func impureCore(_ files: [SourceFile]) -> [String] {
-        let words = ["async", "await", "Task", "Date", "Clock", "print", "ContinuousClock", "SuspendingClock", "Foundation"]
+        let words = [
+            "async", "await", "Task", "Date", "Clock", "print", "ContinuousClock", "SuspendingClock", "Foundation",
+        ]
         let calls = [".random(", ".shuffled()", "SystemRandomNumberGenerator"]
         let allowed: Set = ["Crypto", "DequeModule", "OrderedCollections", "HeapModule"]
         var findings: [String] = []

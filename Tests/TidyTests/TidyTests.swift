@@ -3,7 +3,9 @@ import Testing
 
 /// The repository keeps the rules of docs/STYLE.md that a program can check.
 @Suite struct TidyTests {
-    static let targets = ["ZeroMQ", "LockstepCore", "LockstepNode", "LockstepSQLite", "Lockstep", "Counters", "LockstepCLI"]
+    static let targets = [
+        "ZeroMQ", "LockstepCore", "LockstepNode", "LockstepSQLite", "Lockstep", "Counters", "LockstepCLI",
+    ]
     /// The most escapes that each target may have; lower a number when it falls.
     static let escapeLimits = [
         "ZeroMQ": 140, "LockstepCore": 60, "LockstepNode": 40, "LockstepSQLite": 30, "Lockstep": 30, "Counters": 0,
@@ -72,9 +74,10 @@ import Testing
     }
 
     @Test func linksLeadToFilesThatExist() throws {
-        let pages = try Repository.files(below: "docs") { $0.hasSuffix(".md") } + [
-            Repository.file("README.md"), Repository.file("deploy/README.md"),
-        ]
+        let pages =
+            try Repository.files(below: "docs") { $0.hasSuffix(".md") } + [
+                Repository.file("README.md"), Repository.file("deploy/README.md"),
+            ]
         for page in pages {
             let folder = Repository.root.appendingPathComponent(page.path).deletingLastPathComponent()
             for match in page.text.matches(of: /\]\(([^)#:\s]+)(?:#[^)]*)?\)/) {

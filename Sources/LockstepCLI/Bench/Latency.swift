@@ -53,12 +53,13 @@ struct LatencyReport: Encodable {
     var wakeUp: Double
     var redisP50: Double?
 
-    /// What DESIGN P2 allows: one durable append and twelve wake-ups.
+    /// What P2 allows: one durable append and twelve wake-ups.
     var allowed: Double { append + 12 * wakeUp }
 
     var text: String {
         var text = String(
-            format: "P2 one in flight: lockstep p50 %.0f us, p99 %.0f us; append and fdatasync of 4 KiB %.0f us, wake-up "
+            format:
+                "P2 one in flight: lockstep p50 %.0f us, p99 %.0f us; append and fdatasync of 4 KiB %.0f us, wake-up "
                 + "%.1f us, so %.0f us allowed", lockstepP50, lockstepP99, append, wakeUp, allowed)
         if let redisP50 { text += String(format: "; redis p50 %.0f us", redisP50) }
         return text

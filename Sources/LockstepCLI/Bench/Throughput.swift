@@ -25,7 +25,8 @@ struct Throughput {
         var ratio: Double?
 
         var text: String {
-            let own = "P1 \(window) in flight: lockstep \(Int(lockstep.median)) increments/s (\(lockstep.map { Int($0) }))"
+            let own =
+                "P1 \(window) in flight: lockstep \(Int(lockstep.median)) increments/s (\(lockstep.map { Int($0) }))"
             let cost = processorSeconds.map { String(format: "%.2f", $0) }.joined(separator: " + ")
             let processor = ", \(cost) us of CPU each (primary, replica, client)"
             guard let ratio else { return own + processor }
@@ -48,7 +49,8 @@ struct Throughput {
                 if let redis {
                     Output.progress("P1, \(window) in flight, round \(round) of \(rounds): redis")
                     peer.append(
-                        try redis.throughput(folder: folder + "/redis-\(window)-\(round)", port: port + 20, actions: actions))
+                        try redis.throughput(
+                            folder: folder + "/redis-\(window)-\(round)", port: port + 20, actions: actions))
                 }
             }
             let median = (0..<3).map { part in processor.map { $0[part] }.median }
@@ -100,7 +102,8 @@ struct Throughput {
         return (total / load.seconds, load.used.map { $0 / total * 1_000_000 })
     }
 
-    @concurrent private static func load(_ counters: RemoteStore<Counters>, _ names: [String], chunks: Int) async throws {
+    @concurrent private static func load(_ counters: RemoteStore<Counters>, _ names: [String], chunks: Int) async throws
+    {
         var generator = SplitGenerator(seed: UInt64.random(in: .min ... .max))
         var actions: [Counters.Action] = []
         actions.reserveCapacity(chunk)

@@ -45,7 +45,8 @@ struct DemoCheck {
                     let entry = try Entry(from: bytes, &cursor)
                     if case .actions(let run) = entry {
                         guard run.first == lastNumbers[run.session, default: 0] + 1 else {
-                            throw CommandFailure("session \(run.session) has number \(run.first) out of order in the log")
+                            throw CommandFailure(
+                                "session \(run.session) has number \(run.first) out of order in the log")
                         }
                         lastNumbers[run.session] = run.first + UInt64(run.count) - 1
                         for index in 0..<UInt64(run.count) {
@@ -60,7 +61,8 @@ struct DemoCheck {
             guard let entry = entries[answer.sequence], entry.session == answer.session, entry.number == answer.number
             else {
                 throw CommandFailure(
-                    "the acknowledged add \(answer.session) number \(answer.number) is not at \(answer.sequence) in the log")
+                    "the acknowledged add \(answer.session) number \(answer.number) is not at \(answer.sequence) in the log"
+                )
             }
         }
     }

@@ -155,7 +155,13 @@ extension ClientStateMachine {
         _ refused: Refused, now: Tick, into directives: inout [ClientDirective]
     ) {
         let isOfOpen = binding == .opening && refused.nonce == openNonce
-        guard refused.nonce == nonce || isOfOpen else { return directives.append(.count(.staleFrames)) }
+        // A replica names the READ that it leaves to the primary; a QUERY has no number of its own.
+        let isOfRequest =
+            refused.reason == .notPrimary
+            && (requests.reads[refused.nonce] != nil || (refused.nonce == 0 && !requests.queries.isEmpty))
+        guard refused.nonce == nonce || isOfOpen || isOfRequest else {
+            return directives.append(.count(.staleFrames))
+        }
         if refused.reason == .notPrimary {
             follow(refused.endpoint, now: now, into: &directives)
             return

@@ -58,25 +58,12 @@ extension PrimaryStateMachine {
     private func refuseUnreadable(
         _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [PrimaryDirective]
     ) {
-        if error.problem == .wrongVersion, let nonce = Self.nonceOfHello(frame) {
-            let text = "this node speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
-            refuse(.wrongVersion, text, nonce: nonce, connection, into: &directives)
-            return
-        }
-        guard error.problem == .wrongCluster,
-            let (_, message) = try? Message.decode(frame, rule: .any), case .hello(let hello) = message
-        else { return }
-        let text = "this node belongs to cluster \(configuration.cluster); the peer names another"
-        refuse(.wrongCluster, text, nonce: hello.nonce, connection, into: &directives)
-    }
-
-    /// The nonce, if the frame is a HELLO of any version: its kind and its nonce stand at the same places in all.
-    private static func nonceOfHello(_ frame: RawSpan) -> UInt64? {
-        var kind = ByteReader(offset: 5, end: frame.byteCount)
-        var nonce = ByteReader(offset: FrameHeader.byteCount, end: frame.byteCount)
-        // A frame that is too short for either is no HELLO.
-        guard let byte = try? kind.read(UInt8.self, from: frame), byte == MessageKind.hello.rawValue else { return nil }
-        return try? nonce.read(UInt64.self, from: frame)
+        guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
+        let text =
+            reason == .wrongCluster
+            ? "this node belongs to cluster \(configuration.cluster); the peer names another"
+            : "this node speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
+        refuse(reason, text, nonce: nonce, connection, into: &directives)
     }
 
     func refuse(

@@ -19,7 +19,7 @@ import DequeModule
 /// - the window ends at `committed`;
 /// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
 ///
-/// Implements PROTOCOL; are ``JoinServer``'s.
+/// Implements PROTOCOL; are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration
     package internal(set) var phase: Phase = .created

@@ -1,8 +1,8 @@
-// Holes of the stream, filled over the bulk link (PROTOCOL, R-33, R-36; M22).
+// Holes of the stream, filled over the bulk link (PROTOCOL, R-33, R-36).
 extension ReplicaStateMachine {
     /// What one REPAIR may hold: it is applied within one event.
     private static let replyBytes: UInt32 = 256 << 10
-    /// A hole of more than this is filled by pulling until the head is near (B.6).
+    /// A hole of more than this is filled by pulling until the head is near.
     private static let pullBytes = 8 << 20
 
     /// A frame came in on the bulk socket that this replica opened.

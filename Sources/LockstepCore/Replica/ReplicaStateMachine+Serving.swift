@@ -45,15 +45,13 @@ extension ReplicaStateMachine {
         }
     }
 
-    /// Of what cannot be read, only a HELLO of another cluster is answered.
+    /// Of what cannot be read, only a HELLO of another cluster or version is answered.
     private func refuseUnreadable(
         _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [ReplicaDirective]
     ) {
-        // A frame that cannot be read under any rule is no HELLO.
-        guard error.problem == .wrongCluster, let (_, message) = try? Message.decode(frame, rule: .any),
-            case .hello(let hello) = message
-        else { return }
-        refuse(.wrongCluster, "this node belongs to another cluster", nonce: hello.nonce, connection, into: &directives)
+        guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
+        let what = reason == .wrongCluster ? "belongs to another cluster" : "speaks another version of the protocol"
+        refuse(reason, "this node \(what)", nonce: nonce, connection, into: &directives)
     }
 
     private func refuse(
@@ -116,7 +114,7 @@ extension ReplicaStateMachine {
     /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.
     ///
     /// A view that is kept makes each later write copy its path once, so views are taken no more often than readers
-    /// can notice (M11). All that is applied has committed, so any of it may be shown.
+    /// can notice. All that is applied has committed, so any of it may be shown.
     mutating func refreshView(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         guard isServing else { return }
         isViewWanted = state.isViewWanted || !reads.isEmpty

@@ -3,7 +3,7 @@ extension ReplicaStateMachine {
     /// More chunks than any sensible snapshot has; their bookkeeping is allocated before the first one comes.
     private static let mostChunks = 1 << 20
 
-    /// The plan names a snapshot; chunks of the same one that came before a break are kept (B.5, 9).
+    /// The plan names a snapshot; chunks of the same one that came before a break are kept.
     mutating func fetchSnapshot(_ info: SnapshotInfo, now: Tick, into directives: inout [ReplicaDirective]) {
         // Only what is to be replaced may go back; everything else only goes on.
         guard mustInstall || info.position.sequence > log.position.sequence,

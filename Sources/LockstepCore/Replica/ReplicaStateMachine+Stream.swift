@@ -84,7 +84,7 @@ extension ReplicaStateMachine {
     /// A batch at or below the position: a duplicate if its hash is the known one.
     ///
     /// Of places whose hash this replica no longer holds it need not ask: it follows only after a plan of this very
-    /// boot proved that its position lies on the publisher's chain, and with the position everything below (M8).
+    /// boot proved that its position lies on the publisher's chain, and with the position everything below.
     private mutating func duplicateReceived(
         _ part: StreamBuffer.Part, now: Tick, into directives: inout [ReplicaDirective]
     ) {

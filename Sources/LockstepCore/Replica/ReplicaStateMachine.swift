@@ -65,7 +65,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// When the last repairs began, at most as many as decide about pulling.
     var repairsBegun: [Tick] = []
     var repairedBytes = 0
-    /// The stream is faster than this replica: it asks for everything until it is near the head (B.6).
+    /// The stream is faster than this replica: it asks for everything until it is near the head.
     var isPulling = false
 
     var fetch: SnapshotFetch?

@@ -14,7 +14,7 @@ package enum ServeAction: Hashable, Sendable {
     case count(ProtocolCounter)
 }
 
-/// Serves the bulk link: answers SYNC, CHUNK_REQ and REPAIR_REQ (PROTOCOL, R-32, R-34; M8).
+/// Serves the bulk link: answers SYNC, CHUNK_REQ and REPAIR_REQ (PROTOCOL, R-32, R-34).
 ///
 ///     SYNC ---- ahead, diverged -------------------> AHEAD, DIVERGED, and the host is told
 ///       |------ the window holds the rest ---------> TAIL; the joiner asks by REPAIR_REQ

@@ -1,6 +1,6 @@
 package import DequeModule
 
-/// The replies of a session that its owner has not acknowledged, as runs of ``ReplyItem``s end to end (M13, R-23).
+/// The replies of a session that its owner has not acknowledged, as runs of ``ReplyItem``s end to end.
 ///
 /// Runs are appended at the end and dropped whole from the front, so an action costs about 12 ns and no allocation.
 /// A run is one RESULT, so short ones that follow each other are joined up to ``Limits/frameTargetBytes``.

@@ -58,6 +58,25 @@ package struct FrameHeader: Hashable, Sendable {
         }
     }
 
+    /// Why a HELLO that cannot be read is refused, and its nonce; `nil` for everything else that cannot be read.
+    ///
+    /// Kind and nonce stand at the same places in every version.
+    package static func refusal(of frame: RawSpan, _ error: WireError) -> (reason: RefusalReason, nonce: UInt64)? {
+        let reason: RefusalReason
+        switch error.problem {
+        case .wrongCluster: reason = .wrongCluster
+        case .wrongVersion: reason = .wrongVersion
+        default: return nil
+        }
+        var kind = ByteReader(offset: 5, end: frame.byteCount)
+        var nonce = ByteReader(offset: byteCount, end: frame.byteCount)
+        // A frame that is too short for either is no HELLO.
+        guard let byte = try? kind.read(UInt8.self, from: frame), byte == MessageKind.hello.rawValue,
+            let number = try? nonce.read(UInt64.self, from: frame)
+        else { return nil }
+        return (reason, number)
+    }
+
     /// Builds a frame: this header, then what `body` writes, with length and checksum filled in.
     package func frame<Failure: Error>(
         capacity: Int = 96, _ body: (inout ByteWriter) throws(Failure) -> Void

@@ -12,7 +12,7 @@ import Testing
         return known
     }
 
-    /// Goal: each way in which a replica can know more stops admission with one alarm (PROTOCOL; M8).
+    /// Goal: each way in which a replica can know more stops admission with one alarm (PROTOCOL ).
     @Test(arguments: 0..<5) func aReplicaThatKnowsMoreStopsAdmission(way: Int) {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)

@@ -123,7 +123,7 @@ import Testing
     }
 
     /// Goal: a full disk keeps the sealed batches and tries them again, unchanged; new actions get BUSY, kept replies
-    /// are still given, and the alarm comes once (PROTOCOL; M11).
+    /// are still given, and the alarm comes once (PROTOCOL ).
     @Test func aFullDiskIsTriedAgainUnchanged() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
@@ -270,7 +270,7 @@ import Testing
         #expect(primary.sent.compactMap(\.readResult).map(\.id).last == 5)
     }
 
-    /// Goal: a reader that waits gets its view soon although the log never rests (PROTOCOL R-16; M11).
+    /// Goal: a reader that waits gets its view soon although the log never rests (PROTOCOL R-16).
     @Test func aWaitingReadIsAnsweredUnderLoad() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)

@@ -169,7 +169,7 @@ import Testing
         #expect(primary.machine.log.sessions.standing(of: session) == nil)
     }
 
-    /// Goal: each boot gives every session its full time again and answers as before (PROTOCOL; B.10).
+    /// Goal: each boot gives every session its full time again and answers as before (PROTOCOL ).
     @Test func aRebootKeepsSessionsAndTheirAnswers() {
         let before = PrimaryHarness.open()
         let session = before.session(one, timeToLive: 5_000_000)
@@ -187,7 +187,7 @@ import Testing
         #expect(after.machine.log.sessions.standing(of: session) != nil)
     }
 
-    /// Goal: a session that this log never had is unknown, one that it ended has ended (PROTOCOL R-27; M19).
+    /// Goal: a session that this log never had is unknown, one that it ended has ended (PROTOCOL R-27).
     @Test func anUnknownSessionIsToldFromAnEndedOne() {
         let before = PrimaryHarness.open()
         let ended = before.session(one)

@@ -19,7 +19,7 @@ import Testing
         #expect(primary.answers.map(\.sequence.rawValue) == [3, 4])
     }
 
-    /// Goal: a duplicate of a committed number gets the same bytes, whatever its body (PROTOCOL; M14).
+    /// Goal: a duplicate of a committed number gets the same bytes, whatever its body (PROTOCOL ).
     @Test func aDuplicateGetsTheKeptReplyWhateverItsBody() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
@@ -149,7 +149,7 @@ import Testing
         #expect(primary.machine.isDrained)
     }
 
-    /// Goal: an action that cannot be decoded is logged as rejected and consumes its number (PROTOCOL R-12; M15).
+    /// Goal: an action that cannot be decoded is logged as rejected and consumes its number (PROTOCOL R-12).
     @Test func anUndecodableActionIsLoggedAsRejected() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)

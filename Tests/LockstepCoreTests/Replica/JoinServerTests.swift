@@ -4,7 +4,7 @@ import Testing
 struct JoinServerTests {
     private let now = Tick(rawValue: 1_000_000_000)
 
-    /// Every relation of a reported position to the log has its answer (PROTOCOL; M8).
+    /// Every relation of a reported position to the log has its answer (PROTOCOL ).
     @Test func positionsAreCompared() {
         var publisher = TestPublisher()
         let first = publisher.write()
@@ -32,7 +32,7 @@ struct JoinServerTests {
         #expect(verdict(2_000, last.head.last.next, .none) == .ahead)
     }
 
-    /// A place that is no longer held is compared by nobody, and gets a snapshot (PROTOCOL R-32; M8).
+    /// A place that is no longer held is compared by nobody, and gets a snapshot (PROTOCOL R-32).
     @Test func aPlaceThatIsNoLongerHeldIsTooOld() {
         var publisher = TestPublisher(windowBytes: 400)
         let old = publisher.write()

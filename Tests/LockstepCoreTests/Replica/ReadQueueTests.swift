@@ -16,7 +16,7 @@ struct ReadQueueTests {
         }
     }
 
-    /// Reads are answered in the order of coming as soon as the view has reached them (PROTOCOL B.12, R12).
+    /// Reads are answered in the order of coming as soon as the view has reached them (PROTOCOL R-16).
     @Test func readsAreTakenWhenTheViewReachesThem() {
         var queue = ReadQueue()
         for (id, minimum) in [(1, 5), (2, 3), (3, 9), (4, 3)] as [(UInt64, UInt64)] {

@@ -102,7 +102,7 @@ struct ReplicaJoinTests {
         #expect(harness.takeSync() != nil)
     }
 
-    /// Silence of 1.5 s means that the stream is dead; the join begins again from what is here (PROTOCOL B.5, R-31).
+    /// Silence of 1.5 s means that the stream is dead; the join begins again from what is here (PROTOCOL R-31).
     @Test func silenceSubscribesAnew() {
         let harness = ReplicaHarness()
         harness.join()

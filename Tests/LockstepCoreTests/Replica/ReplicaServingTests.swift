@@ -57,7 +57,7 @@ struct ReplicaServingTests {
     }
 
     /// A session read waits for the sequence number that the reader has seen, even if the broadcast is late
-    /// (PROTOCOL B.12, R12).
+    /// (PROTOCOL R-16).
     @Test func aSessionReadWaitsForItsSequenceNumber() throws {
         let harness = ReplicaHarness()
         harness.join()

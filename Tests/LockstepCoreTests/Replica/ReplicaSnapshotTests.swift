@@ -95,7 +95,7 @@ struct ReplicaSnapshotTests {
         #expect(harness.machine.phase == .live)
     }
 
-    /// A break of the connection keeps the chunks that came (PROTOCOL B.5, 9).
+    /// A break of the connection keeps the chunks that came (PROTOCOL R-31).
     @Test func aBrokenFetchResumes() throws {
         let harness = fetching()
         harness.settleOne()

@@ -191,7 +191,7 @@ struct ReplicaStreamTests {
         #expect(harness.machine.phase == .live)
     }
 
-    /// A stream that loses too often is left for repairs in a row until the head is near (PROTOCOL B.6).
+    /// A stream that loses too often is left for repairs in a row until the head is near (PROTOCOL R-36).
     @Test func manyGapsTurnToPulling() {
         let harness = ReplicaHarness()
         harness.join()
