@@ -63,7 +63,8 @@ let package = Package(
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ", arguments, logging,
+                "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ",
+                arguments, logging,
                 lifecycle, signals,
             ],
             swiftSettings: base),

@@ -104,7 +104,10 @@ extension PrimaryStateMachine {
     /// When ``ticked(now:wall:state:into:)`` is due.
     package var nextDeadline: Tick {
         guard phase != .created, phase != .halted else { return .never }
-        return min(isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist, joins.nextDeadline, reads.nextDeadline)
+        let isViewBehind = view.sequence < committed.position.sequence && head == committed.position.sequence
+        return min(
+            isViewBehind ? views.due : .never, isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist,
+            joins.nextDeadline, reads.nextDeadline)
     }
 
     /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.

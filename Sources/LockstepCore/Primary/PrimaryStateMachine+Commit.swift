@@ -142,26 +142,28 @@ extension PrimaryStateMachine {
 
     /// Takes a root at the end of what is handed over: it may be shown when that has committed.
     ///
-    /// A retained root makes each later write copy its path once (measured: two to six times the cost of a write), so
-    /// under load one is taken at most every 10 ms while somebody reads, and every 100 ms if nobody does.
+    /// Under load that is when the schedule says so; a few entries cost so little that they are always shown at once.
     private mutating func captureView(now: Tick, state: any ReplicatedState) {
-        let first = sealed.first?.head.first ?? log.position.sequence
-        let isSmall = log.position.sequence.rawValue - first.rawValue < 64
-        let age = now - lastCapture
-        let isWanted = state.isViewWanted || !reads.isEmpty
-        guard isSmall || age >= Tick.milliseconds(isWanted ? 10 : 100) else { return }
+        let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
+        guard isDue || isLittle(behind: captured.sequence) else { return }
         capture(now: now, state: state)
+    }
+
+    private func isLittle(behind sequence: SequenceNumber) -> Bool {
+        log.position.sequence.rawValue - sequence.rawValue < 64
     }
 
     private mutating func capture(now: Tick, state: any ReplicatedState) {
         captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
         state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
-        lastCapture = now
+        views.taken(now: now)
     }
 
     /// When nothing is waiting, the working state is the committed one and can be shown as it is.
     mutating func refreshView(now: Tick, state: any ReplicatedState) {
         guard view.sequence < committed.position.sequence, head == committed.position.sequence else { return }
+        let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
+        guard isDue || isLittle(behind: view.sequence) else { return }
         capture(now: now, state: state)
         state.publish(through: committed.position.sequence)
         view = captured

@@ -56,7 +56,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var view: ViewPlace
     /// What was captured last; it is shown when it has committed.
     var captured: ViewPlace
-    var lastCapture: Tick = .zero
+    var views = ViewSchedule()
 
     var snapshot: SnapshotProgress = .none
     var isSnapshotWanted = false

@@ -62,9 +62,6 @@ enum ReplicaTiming {
     static let doubt: Int64 = 1_000
     /// After something that went wrong for no reason that is known.
     static let retry: Int64 = 1_000
-    /// A view for readers is taken at most so often while somebody reads, and so often if nobody does.
-    static let wantedView: Int64 = 10
-    static let view: Int64 = 100
     /// A second difference of digests within this time stops the replica.
     static let heal: Int64 = 3_600_000
 }

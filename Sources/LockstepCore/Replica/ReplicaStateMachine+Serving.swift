@@ -113,12 +113,12 @@ extension ReplicaStateMachine {
 
     /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.
     ///
-    /// A view that is kept makes each later write copy its path once, so views are taken no more often than readers
-    /// can notice. All that is applied has committed, so any of it may be shown.
+    /// All that is applied has committed, so any of it may be shown; a few entries are shown at once.
     mutating func refreshView(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         guard isServing else { return }
-        isViewWanted = state.isViewWanted || !reads.isEmpty
-        if now >= nextView { showView(now: now, state: state) }
+        let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
+        let missing = log.position.sequence.rawValue - view.sequence.rawValue
+        if missing > 0, isDue || missing < 64 { showView(now: now, state: state) }
         guard !reads.isEmpty else { return }
         for read in reads.take(publishedThrough: view.sequence) {
             let frame = withBytes(of: read.query) { query in
@@ -130,10 +130,10 @@ extension ReplicaStateMachine {
         }
     }
 
-    /// When the next view is due; never while the present one shows everything.
+    /// When to look again whether a view is due; never while the present one shows everything.
     var nextView: Tick {
         guard view.sequence != log.position.sequence, isServing else { return .never }
-        return lastView.advanced(byMilliseconds: isViewWanted ? ReplicaTiming.wantedView : ReplicaTiming.view)
+        return views.due
     }
 
     /// Shows what is applied.
@@ -141,8 +141,7 @@ extension ReplicaStateMachine {
         view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
         state.capture(at: view.sequence, epoch: view.epoch, time: view.time)
         state.publish(through: view.sequence)
-        lastView = now
-        isViewWanted = false
+        views.taken(now: now)
     }
 
     // MARK: - Joins

@@ -81,8 +81,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// Applied in this event, not yet handed to the driver.
     var newlyApplied: [SealedBatch] = []
     var view: ViewPlace
-    var lastView: Tick = .zero
-    var isViewWanted = false
+    var views = ViewSchedule()
 
     var joins = JoinServer()
     var reads = ReadQueue()
