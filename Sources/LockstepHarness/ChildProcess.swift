@@ -7,10 +7,13 @@ package final class ChildProcess {
     package let name: String
 
     /// Starts `path` with these arguments; output and errors go to the end of `log`.
-    package init(_ name: String, _ path: String, _ arguments: [String], log: String) throws {
+    package init(
+        _ name: String, _ path: String, _ arguments: [String], environment: [String: String] = [:], log: String
+    ) throws {
         self.name = name
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         if !FileManager.default.fileExists(atPath: log) {
             _ = FileManager.default.createFile(atPath: log, contents: nil)
         }

@@ -18,14 +18,15 @@ extension IntegrationTests {
             var isHit = false
             for round in 0..<10 where !isHit {
                 let name = "round-\(round)"
+                let child = try #require(cluster.child(0))
+                let (endpoint, process) = (cluster.endpoint(0), child.identifier)
                 let task = Task {
-                    try await Bench.withClient(of: cluster.endpoint(0)) { counters in
+                    try await Bench.withClient(of: endpoint) { counters in
                         _ = try await counters.send(.add(name, by: 1))  // The session is open now.
-                        try Self.killAtNextSend(of: try #require(cluster.child(0)).identifier)
+                        try Self.killAtNextSend(of: process)
                         return try await counters.send(.add(name, by: 41), timeout: .seconds(30))
                     }
                 }
-                let child = try #require(cluster.child(0))
                 try await Bench.wait("the primary to be killed") { !child.isRunning }
                 let logged = try Self.entries(of: cluster.node(0).path).last { $0.contains("added(\"\(name)\", 41)") }
                 cluster.end(0, signal: SIGKILL)

@@ -21,8 +21,8 @@ struct TestPeer {
         var logger = Logger(label: "peer") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .debug
         let node = try Node(configuration, logger: logger)
-        let counters = try node.store(SkewedCounters(), named: "counters")
-        try await withExtendedLifetime(counters) { try await node.run() }
+        _ = try node.store(SkewedCounters(), named: "counters")
+        try await node.run()
     }
 }
 
@@ -42,7 +42,7 @@ struct SkewedCounters: Reactor {
     }
 
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext) {
-        Counters.reduce(into: &state, mutation, Counters.ReduceContext(context))
+        Counters.reduce(into: &state, mutation, context)
         if UInt8.random(in: 0..<64) == 0 { state.values["skewed"] = Int64.random(in: 0..<Int64.max) }
     }
 

@@ -54,7 +54,8 @@ enum Repository {
         guard let walker = FileManager.default.enumerator(at: top, includingPropertiesForKeys: nil) else { return [] }
         var found: [SourceFile] = []
         for case let url as URL in walker where isWanted(url.lastPathComponent) {
-            guard let text = try? String(contentsOf: url, encoding: .utf8) else { continue }  // not a text: not ours to check
+            // What is no text is not ours to check.
+            guard let text = try? String(contentsOf: url, encoding: .utf8) else { continue }
             let path = url.standardizedFileURL.path.dropFirst(root.standardizedFileURL.path.count + 1)
             guard !path.contains(".build/") else { continue }
             found.append(SourceFile(path: String(path), text: text))

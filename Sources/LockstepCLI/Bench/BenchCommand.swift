@@ -47,7 +47,8 @@ struct BenchCommand: AsyncParsableCommand {
         #endif
         let folder = scratch ?? FileManager.default.currentDirectoryPath + "/lockstep-bench-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { if scratch == nil { try? FileManager.default.removeItem(atPath: folder) } }  // A left-over does no harm.
+        // A left-over does no harm.
+        defer { if scratch == nil { try? FileManager.default.removeItem(atPath: folder) } }
         let redis = withoutRedis ? nil : RedisPeer.find()
         if redis == nil, !withoutRedis { Output.error("redis-server is not installed; measuring without it") }
         let report = Report(

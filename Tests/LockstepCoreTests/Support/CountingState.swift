@@ -1,6 +1,8 @@
 import LockstepCore
 
-/// A state for tests: a sum of bytes. An action is one byte that is added; 0 is refused; 255 adds nothing.
+/// A state for tests: a sum of bytes.
+///
+/// An action is one byte that is added; 0 is refused; 255 adds nothing.
 ///
 /// The mutation is the byte, the reply the new sum as a varint. Setting ``skew`` makes `apply` wrong on purpose.
 final class CountingState: ReplicatedState {
