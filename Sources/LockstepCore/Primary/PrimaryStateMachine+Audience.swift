@@ -128,6 +128,8 @@ extension PrimaryStateMachine {
             nextSweep = now.advanced(byMilliseconds: 1_000)
             sweep(now: now, wall: wall, state: state, into: &directives)
         }
+        refreshView(now: now, state: state)
+        answerReads(state: state, into: &directives)
         for read in reads.expire(now: now) {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
         }

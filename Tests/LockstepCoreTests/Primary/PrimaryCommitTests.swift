@@ -7,7 +7,7 @@ import Testing
     let two = Connection(rawValue: 2)
 
     /// Goal: nothing is said in an epoch before its `epochOpen` is durable, also by a node that stops, and no deadline
-    /// lies in the past meanwhile (PROTOCOL; R31).
+    /// lies in the past meanwhile (PROTOCOL ).
     @Test(arguments: [false, true]) func nothingIsSaidBeforeTheEpochIsDurable(stops: Bool) {
         let primary = PrimaryHarness()
         primary.start()
@@ -158,7 +158,7 @@ import Testing
         #expect(primary.answers.last?.number == 4)
     }
 
-    /// Goal: any other failure at commit halts, and nothing is said or tried again (PROTOCOL R-44; R22).
+    /// Goal: any other failure at commit halts, and nothing is said or tried again (PROTOCOL R-44).
     @Test func anotherFailureHaltsForGood() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
@@ -191,7 +191,7 @@ import Testing
     }
 
     /// Goal: a snapshot is of one place only: image, log and digest agree, also when a batch fills in the middle of a
-    /// SUBMIT, and it is encoded only behind the commit of that place (PROTOCOL; R33).
+    /// SUBMIT, and it is encoded only behind the commit of that place (PROTOCOL ).
     @Test func aSnapshotIsOfOnePlaceOnly() throws {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)

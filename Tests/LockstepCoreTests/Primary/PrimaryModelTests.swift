@@ -5,7 +5,7 @@ import Testing
 @Suite struct PrimaryModelTests {
     /// Goal: whatever clients, time and the disk do, each number is answered once and always alike, numbers are dense
     /// in the log, nothing shows before it is durable, and everybody who applies the log gets the same tables and
-    /// digest (PROTOCOL; I8 to I13).
+    /// digest (PROTOCOL ).
     @Test(arguments: 0..<300 as Range<UInt64>) func randomHistoriesKeepTheModel(seed: UInt64) throws {
         var history = PrimaryHistory(seed: seed)
         do {

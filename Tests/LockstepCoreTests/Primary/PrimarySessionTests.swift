@@ -6,7 +6,7 @@ import Testing
     let one = Connection(rawValue: 1)
     let two = Connection(rawValue: 2)
 
-    /// Goal: OPENED waits for the commit, and a repeated OPEN gets the same session (PROTOCOL; R17).
+    /// Goal: OPENED waits for the commit, and a repeated OPEN gets the same session (PROTOCOL ).
     @Test func aRepeatedOpenGetsTheSameSessionBehindItsCommit() {
         let primary = PrimaryHarness.open()
         primary.hello(one)
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// Goal: a SUBMIT that meets an uncommitted end learns of it behind the commit, also when the log never rests
-    /// (PROTOCOL; R16).
+    /// (PROTOCOL ).
     @Test func aSubmitThatMeetsAnEndLearnsOfItBehindTheCommit() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one, client: 1, timeToLive: 2_000_000)

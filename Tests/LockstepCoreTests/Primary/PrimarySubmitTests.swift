@@ -34,7 +34,7 @@ import Testing
         #expect(primary.counts[.duplicateActions] == 1)
     }
 
-    /// Goal: a duplicate of an uncommitted number waits for the first and is answered once (PROTOCOL R-21; R13).
+    /// Goal: a duplicate of an uncommitted number waits for the first and is answered once (PROTOCOL R-21).
     @Test func aDuplicateOfAnUncommittedActionIsAnsweredOnceWithTheCommit() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
@@ -62,7 +62,7 @@ import Testing
         #expect(primary.answers.map(\.reply) == [[3], [6], [10]])
     }
 
-    /// Goal: a gap takes nothing and is told once for each expected number and connection (PROTOCOL R-21; R14).
+    /// Goal: a gap takes nothing and is told once for each expected number and connection (PROTOCOL R-21).
     @Test func aGapIsToldOnceForEachExpectedNumberAndConnection() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)

@@ -59,7 +59,7 @@ struct ReplicaDivergenceTests {
         harness.expectSame()
     }
 
-    /// The beacon's mark is compared with the own one of the same place, and only with that (PROTOCOL R-52; R32).
+    /// The beacon's mark is compared with the own one of the same place, and only with that (PROTOCOL R-52).
     @Test func aBeaconsMarkIsCompared() {
         let harness = ReplicaHarness()
         harness.join()

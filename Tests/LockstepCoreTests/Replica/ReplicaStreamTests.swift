@@ -43,7 +43,7 @@ struct ReplicaStreamTests {
         #expect(harness.machine.phase == .live)
     }
 
-    /// If only a beacon shows that the last batch was lost, it is asked for after 20 ms of silence (PROTOCOL R-36, R3).
+    /// If only a beacon shows that the last batch was lost, it is asked for after 20 ms of silence (PROTOCOL R-36).
     @Test func aLostTailIsRepairedAfterItsBeacon() {
         let harness = ReplicaHarness()
         harness.join()
