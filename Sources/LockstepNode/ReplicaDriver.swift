@@ -205,10 +205,9 @@ package final class ReplicaDriver {
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {
-        if phase == .live {
-            host.clearAlarm("diverged")
-            host.clearAlarm("ahead")
-        }
+        // A divergence stays in sight for the life of the process, although the state was fed again: a reducer that is
+        // not deterministic, or memory that fails, will do it again.
+        if phase == .live { host.clearAlarm("ahead") }
         host.services.logger.debug(
             "replica changed", metadata: [LogKey.store: "\(host.name)", LogKey.phase: "\(phase.name)"])
     }

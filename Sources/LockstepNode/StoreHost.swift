@@ -122,8 +122,9 @@ package final class StoreHost {
             leave(
                 waiter,
                 because: LockstepError(
-                    .timeout, "the action was not submitted in time, so it is without effect: is the primary reachable?"
-                ))
+                    .timeout,
+                    "the action was not submitted in time, so it is without effect: "
+                        + (alarms["refused"] ?? "nothing answers at \(client.endpoint)")))
         }
         readers.ticked(now)
         for id in asks.ticked(now) { client.cancelRead(id) }
@@ -212,7 +213,7 @@ package final class StoreHost {
     }
 
     private func refused(_ refused: Refused) {
-        let text = "refused by the primary: \(refused.text)"
+        let text = "\(client.endpoint) refuses: \(refused.text)"
         guard alarms["refused"] != text else { return }
         alarms["refused"] = text
         services.logger.info(

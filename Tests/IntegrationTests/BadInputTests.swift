@@ -61,7 +61,7 @@ extension IntegrationTests {
         try expectLine(file, arguments: ["init", "--data", file + "/node"])
         try expectLine("32 hexadecimal", arguments: ["init", "--data", folder + "/n", "--cluster", "zz"])
         try expectLine(
-            "1 to 256 bytes",
+            "256",
             arguments: ["counter", "add", String(repeating: "x", count: 257), "--node", "tcp://127.0.0.1:\(port)"]
         )
         try expectLine(

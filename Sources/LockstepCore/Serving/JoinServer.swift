@@ -56,6 +56,10 @@ package struct JoinServer: Hashable, Sendable {
     /// DIVERGED names at most this many ends of epochs, the newest, so that it fits a message.
     private static let epochEndsInPlan = 16_384
     private static let retryMicroseconds: UInt32 = 200_000
+    /// About what a small entry takes in a batch.
+    private static let entryBytes: UInt64 = 20
+    /// A tail of less is no reason for a new snapshot.
+    private static let smallestTailBytes: UInt64 = 1 << 20
 
     /// Makes a server that sends at most `bytesPerSecond` of chunks, behind a burst of 16 MiB.
     package init(bytesPerSecond: Int = 400_000_000) {
@@ -204,6 +208,12 @@ extension JoinServer {
         }
         let info = snapshots[index].info
         snapshots[index].usedAt = now
+        // Under writes the tail behind a snapshot grows; when it costs more than a snapshot, the next joiner gets a new
+        // one. This one goes on with what there is.
+        let behind = log.committed.position.sequence.rawValue - info.position.sequence.rawValue
+        if behind * Self.entryBytes > max(Self.smallestTailBytes, info.byteCount) {
+            askForSnapshot(now: now, into: &actions)
+        }
         reservations.append(
             Reservation(
                 node: node, connection: connection, snapshot: info.id,
