@@ -9,6 +9,7 @@ test:
 
 integration:
 	swift build -c release --product lockstep
+	swift build -c release --product TestPeer
 	LOCKSTEP_PROGRAM=$$(swift build -c release --show-bin-path)/lockstep \
 		swift test --disable-xctest --filter IntegrationTests
 

@@ -81,7 +81,8 @@ let package = Package(
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),
         .executableTarget(
-            name: "TestPeer", dependencies: ["Counters", "Lockstep", "LockstepNode", "ZeroMQ"], path: "Tests/TestPeer",
+            name: "TestPeer",
+            dependencies: ["Counters", "Lockstep", "LockstepHarness", "LockstepNode", logging], path: "Tests/TestPeer",
             swiftSettings: base),
         .testTarget(
             name: "IntegrationTests",

@@ -28,7 +28,9 @@ extension IntegrationTests {
                     }
                 }
                 try await Bench.wait("the primary to be killed") { !child.isRunning }
-                let logged = try Self.entries(of: cluster.node(0).path).last { $0.contains("added(\\\"\(name)\\\", 41)") }
+                let logged = try Self.entries(of: cluster.node(0).path).last {
+                    $0.contains("added(\\\"\(name)\\\", 41)")
+                }
                 cluster.end(0, signal: SIGKILL)
                 try cluster.start(0)
                 let receipt = try await task.value

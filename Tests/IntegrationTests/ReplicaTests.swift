@@ -63,29 +63,16 @@ extension IntegrationTests {
     @Test func aHundredJoinsUnderWritesAreAllRight() async throws {
         try await Bench.withCluster(replicas: 0) { cluster in
             let endpoint = cluster.endpoint(0)
-            let identity = try cluster.node(0).identity()
-            let (joins, rate) = try await Bench.withClient(of: endpoint) { counters in
-                try await withThrowingTaskGroup(of: (joins: [Join], rate: Double)?.self) { group in
-                    group.addTask {
-                        try await Writer.run(counters, perSecond: 20_000)
-                        return nil
-                    }
-                    group.addTask {
-                        let start = ContinuousClock.now
-                        let before = try await Bench.sum(counters, prefix: "") ?? 0
-                        var joins: [Join] = []
-                        for number in 0..<100 { joins.append(try await Join.run(number, endpoint, identity)) }
-                        let after = try await Bench.sum(counters, prefix: "") ?? 0
-                        return (joins, Double(after - before) / (start.duration(to: .now) / .seconds(1)))
-                    }
-                    while let result = try await group.next() {
-                        guard let result else { continue }
-                        group.cancelAll()
-                        return result
-                    }
-                    throw LockstepError(.stopped, "the joins ended without a result")
-                }
+            let output = cluster.folder + "/joins.log"
+            let peer = try ChildProcess("joins", Bench.testPeer, ["join", endpoint, "100"], log: output)
+            defer { peer.end(SIGKILL) }
+            let rate = try await Bench.withClient(of: endpoint) { counters in
+                let start = ContinuousClock.now
+                let written = try await Writer.run(counters, perSecond: 20_000) { peer.isRunning }
+                return Double(written) / (start.duration(to: .now) / .seconds(1))
             }
+            let lines = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
+            let joins = lines.compactMap { Join($0) }
             #expect(joins.count == 100)
             #expect(rate > 15_000, "only \(Int(rate)) mutations a second were written beside the joins")
             cluster.endAll(signal: SIGTERM)
@@ -98,16 +85,13 @@ extension IntegrationTests {
         var sequence: SequenceNumber
         var digest: Digest
 
-        static func run(_ number: Int, _ endpoint: String, _ identity: NodeFolder.Identity) async throws -> Join {
-            var configuration = NodeConfiguration.replica(of: endpoint)
-            configuration.cluster = ClusterID(hexadecimal: identity.cluster)
-            let node = try Node(configuration, logger: Bench.quiet)
-            let counters = try node.store(Counters(), named: "counters")
-            return try await node.whileRunning {
-                try await counters.read(.linearizable, timeout: .seconds(30)) { _ in }
-                let snapshot = counters.snapshot
-                return Join(sequence: snapshot.place.sequence, digest: StateDigest.digest(of: snapshot.state))
-            }
+        /// Reads a line of TestPeer's.
+        init?(_ line: Substring) {
+            let words = line.split(separator: " ")
+            guard words.count == 2, let sequence = UInt64(words[0]), let digest = Digest(hexadecimal: String(words[1]))
+            else { return nil }
+            self.sequence = SequenceNumber(rawValue: sequence)
+            self.digest = digest
         }
     }
 
@@ -211,16 +195,19 @@ extension IntegrationTests {
     }
 }
 
-/// Writes at a steady rate until it is cancelled.
+/// Writes at a steady rate as long as it is to go on; returns how much it wrote.
 enum Writer {
-    static func run(_ counters: RemoteStore<Counters>, perSecond: Int) async throws {
+    static func run(
+        _ counters: RemoteStore<Counters>, perSecond: Int, while isWanted: () -> Bool
+    ) async throws -> Int {
         let start = ContinuousClock.now
         var sent = 0
-        while !Task.isCancelled {
+        while isWanted() {
             try await Bench.add(1_000, to: counters, prefix: "w/", keys: 10_000)
             sent += 1_000
             let due = start + .nanoseconds(Int64(sent) * 1_000_000_000 / Int64(perSecond))
             if due > .now { try await Task.sleep(until: due, clock: .continuous) }
         }
+        return sent
     }
 }

@@ -22,7 +22,9 @@ enum Bench {
     static let program =
         ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"] ?? products.appendingPathComponent("lockstep").path
 
-    static let testPeer = products.appendingPathComponent("TestPeer").path
+    /// Beside the program: deploy/test builds both alike.
+    static let testPeer = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("TestPeer")
+        .path
 
     private static let nextPort = Atomic<Int>(20_000)
 

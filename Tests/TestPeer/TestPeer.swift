@@ -1,16 +1,22 @@
 import Counters
 import Foundation
 import Lockstep
+import LockstepHarness
 import LockstepNode
 import Logging
 
-/// A node with a planted defect, as a process of its own: a replica whose reducer is not deterministic.
+/// Nodes for the integration tests, as a process of their own.
 ///
-///     TestPeer PRIMARY NODE ADMINISTRATION-FOLDER
+///     TestPeer PRIMARY NODE ADMINISTRATION-FOLDER     a replica with a planted defect: its reducer throws a coin
+///     TestPeer join PRIMARY COUNT                     joins as often with a new replica, prints what each showed first
 @main
 struct TestPeer {
     static func main() async throws {
         let arguments = CommandLine.arguments
+        if arguments.count == 4, arguments[1] == "join", let count = Int(arguments[3]) {
+            for _ in 0..<count { try await join(arguments[2]) }
+            return
+        }
         guard arguments.count == 4, let name = NodeID(arguments[2]) else {
             FileHandle.standardError.write(Data("usage: TestPeer PRIMARY NODE ADMINISTRATION-FOLDER\n".utf8))
             exit(64)
@@ -23,6 +29,16 @@ struct TestPeer {
         let node = try Node(configuration, logger: logger)
         _ = try node.store(SkewedCounters(), named: "counters")
         try await node.run()
+    }
+}
+
+extension TestPeer {
+    /// Joins, waits for a linearizable read, prints the place and the digest of the state that is shown then.
+    private static func join(_ primary: String) async throws {
+        let node = try Node(.replica(of: primary))
+        let counters = try node.store(Counters(), named: "counters")
+        let snapshot = try await node.whileRunning { try await counters.snapshot(.linearizable, timeout: .seconds(30)) }
+        print(snapshot.place.sequence, StateDigest.digest(of: snapshot.state))
     }
 }
 

@@ -173,7 +173,11 @@ extension JoinServer {
             actions.append(.audienceAhead(sync.have, node: sync.node))
             decision = .diverged(Array(log.epochEnds.suffix(Self.epochEndsInPlan)))
         case .known where !sync.wantsSnapshot && log.holdsTail(after: have.sequence):
-            decision = .tail
+            if isSnapshotCheaper(than: have.sequence, now: now, log: log, into: &actions) {
+                decision = reserve(sync.node, connection, above: have.sequence.next, now: now, log: log, into: &actions)
+            } else {
+                decision = .tail
+            }
         case .known, .tooOld:
             let lowest = sync.wantsSnapshot ? SequenceNumber.zero : have.sequence.next
             decision = reserve(sync.node, connection, above: lowest, now: now, log: log, into: &actions)
@@ -182,6 +186,32 @@ extension JoinServer {
         let plan = SyncPlan(
             nonce: sync.nonce, commit: log.committed.position, boot: log.committed.boot, decision: decision)
         actions.append(.frame(log.stamp.frame(.syncPlan(plan)), to: connection))
+    }
+
+    /// Whether the whole tail behind `sequence` costs a joiner more than twice what a snapshot and its tail do.
+    ///
+    /// If there is no such snapshot yet and the tail is long, this joiner takes the tail, and the host makes one for
+    /// the next.
+    private mutating func isSnapshotCheaper(
+        than sequence: SequenceNumber, now: Tick, log: JoinLog, into actions: inout [ServeAction]
+    ) -> Bool {
+        let tail = Self.bytes(behind: sequence, log)
+        guard tail > Self.smallestTailBytes else { return false }
+        let newest = snapshots.last { held in
+            let position = held.info.position
+            return position.sequence > sequence && log.holdsTail(after: position.sequence)
+                && log.hash(at: position.sequence) == position.hash
+        }
+        guard let info = newest?.info else {
+            if sequence == .zero { askForSnapshot(now: now, into: &actions) }
+            return false
+        }
+        return tail > 2 * (info.byteCount + Self.bytes(behind: info.position.sequence, log))
+    }
+
+    /// About how many bytes of batches lie behind `sequence`.
+    private static func bytes(behind sequence: SequenceNumber, _ log: JoinLog) -> UInt64 {
+        (log.committed.position.sequence.rawValue - sequence.rawValue) * entryBytes
     }
 
     /// Finds a snapshot from which the window leads on, and a place among the joins.
@@ -210,8 +240,7 @@ extension JoinServer {
         snapshots[index].usedAt = now
         // Under writes the tail behind a snapshot grows; when it costs more than a snapshot, the next joiner gets a new
         // one. This one goes on with what there is.
-        let behind = log.committed.position.sequence.rawValue - info.position.sequence.rawValue
-        if behind * Self.entryBytes > max(Self.smallestTailBytes, info.byteCount) {
+        if Self.bytes(behind: info.position.sequence, log) > max(Self.smallestTailBytes, info.byteCount) {
             askForSnapshot(now: now, into: &actions)
         }
         reservations.append(
