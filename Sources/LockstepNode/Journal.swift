@@ -62,6 +62,10 @@ package protocol Journal: AnyObject, Sendable {
         withSnapshot bytes: [UInt8], at position: Position,
         completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void)
 
+    /// Verifies, between the writes, what ``recover(snapshot:batch:)`` did not: everything older than the newest
+    /// snapshot. `report` is called on the journal's queue, once, and only if something is damaged.
+    func verifyOlder(report: @escaping @Sendable ([String]) -> Void)
+
     /// Bytes free where the journal writes; nil if it has no such bound.
     func freeBytes() -> Int64?
 

@@ -65,6 +65,9 @@ package final class MemoryJournal: Journal {
         }
     }
 
+    /// Nothing is older than the process.
+    package func verifyOlder(report: @escaping @Sendable ([String]) -> Void) {}
+
     package func freeBytes() -> Int64? { nil }
 
     package var sizes: (batches: Int, snapshot: Int) { state.withLock { ($0.batchBytes, $0.snapshotBytes) } }

@@ -255,6 +255,14 @@ package final class StoreHost {
         services.logger.info("alarm", metadata: [LogKey.store: "\(name)", LogKey.alarm: "\(text)"])
     }
 
+    /// Older entries are damaged: the node goes on, since it needs none of them, and an operator must know.
+    package func journalDamaged(_ findings: [String]) {
+        alarms["journal"] = "JOURNAL_DAMAGED in \(findings.count) places: \(findings[0])"
+        services.logger.info(
+            "older entries of the journal are damaged",
+            metadata: [LogKey.store: "\(name)", LogKey.reason: "\(findings[0])"])
+    }
+
     package func clearAlarm(_ kind: String) { alarms[kind] = nil }
 
     package func halt(_ reason: HaltReason) {

@@ -51,7 +51,14 @@ package struct StoreOpening {
         host.feed.begin(recovered.window, end: recovered.log.position.sequence)
         driver.start(now: now, wall: wall)
         host.start(now: now)
+        verifyOlder(journal, of: host)
         return host
+    }
+
+    /// What the start did not verify is verified beside the work.
+    private func verifyOlder(_ journal: any Journal, of host: StoreHost) {
+        let mailbox = host.mailbox
+        journal.verifyOlder { findings in mailbox.put { $0.journalDamaged(findings) } }
     }
 
     private func openReplica(_ source: JournalSource?) throws -> StoreHost {
@@ -75,6 +82,7 @@ package struct StoreOpening {
         if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
         driver.start()
         host.start(now: MonotonicClock.now)
+        if let journal { verifyOlder(journal, of: host) }
         return host
     }
 

@@ -97,11 +97,18 @@ extension SQLiteJournal {
     /// Both closures run on the journal's queue; `completion` gets what is wrong, and nil if the journal was closed or
     /// failed before the end.
     package func verifyOlder(
-        progress: @escaping @Sendable (Int) -> Void = { _ in },
-        completion: @escaping @Sendable ([JournalFinding]?) -> Void
+        progress: @escaping @Sendable (Int) -> Void, completion: @escaping @Sendable ([JournalFinding]?) -> Void
     ) {
         let newest = state.withLock { $0.newestSnapshot }
         verify(FullCheck(store: identity.store, through: newest), progress, completion)
+    }
+
+    package func verifyOlder(report: @escaping @Sendable ([String]) -> Void) {
+        verifyOlder(progress: { _ in }) { (findings: [JournalFinding]?) in
+            // A journal that closed or failed says so elsewhere.
+            guard let findings, !findings.isEmpty else { return }
+            report(findings.map(\.description))
+        }
     }
 
     private func verify(

@@ -214,7 +214,7 @@ struct JournalDamageTests {
         let reopened = try folder.journal()
         #expect(try reopened.recovered().snapshot?.sequence == newest)
         let findings = await withCheckedContinuation { done in
-            reopened.verifyOlder { done.resume(returning: $0) }
+            reopened.verifyOlder(progress: { _ in }) { done.resume(returning: $0) }
         }
         #expect(findings?.map(\.sequence) == [older.head.last, history.batches[9].head.first])
         reopened.close()

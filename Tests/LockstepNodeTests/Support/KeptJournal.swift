@@ -85,6 +85,8 @@ final class KeptJournal: Journal {
         }
     }
 
+    func verifyOlder(report: @escaping @Sendable ([String]) -> Void) {}
+
     func freeBytes() -> Int64? { nil }
 
     var sizes: (batches: Int, snapshot: Int) { log.content.withLock { ($0.pretendedBytes, 0) } }
