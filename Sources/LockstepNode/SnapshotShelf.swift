@@ -7,9 +7,11 @@ package struct EncodedSnapshot: Sendable {
     package var hashes: [UInt128]
     package var info: SnapshotInfo
 
-    /// Hashes the chunks, and the hashes.
-    package init(number: SnapshotNumber, bytes: consuming [UInt8], log: LogState, digest: Digest) {
-        let size = Limits.chunkBytes
+    /// Cuts the snapshot into chunks of `size`, and hashes the chunks and the hashes.
+    package init(
+        number: SnapshotNumber, bytes: consuming [UInt8], log: LogState, digest: Digest,
+        chunkBytes size: Int = Limits.chunkBytes
+    ) {
         let count = bytes.count
         hashes = withBytes(of: bytes) { span in
             stride(from: 0, to: count, by: size).map { sha256Prefix(span, $0..<min($0 + size, count)) }
@@ -25,8 +27,7 @@ package struct EncodedSnapshot: Sendable {
     /// The frame of one chunk; nil if there is no such chunk.
     package func frame(of index: Int, stamp: FrameStamp) -> [UInt8]? {
         guard hashes.indices.contains(index) else { return nil }
-        let start = index * Limits.chunkBytes
-        let range = start..<min(start + Limits.chunkBytes, bytes.count)
+        let range = info.chunkRange(index)
         return withBytes(of: bytes) { span in
             stamp.frame(
                 .chunk(Chunk(snapshot: info.id, index: UInt32(index), hash: hashes[index], content: range)),

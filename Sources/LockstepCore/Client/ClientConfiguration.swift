@@ -16,12 +16,14 @@ package struct ClientConfiguration: Hashable, Sendable {
     package var seed: UInt64
     /// Without a session only reads, queries and HELLO are served: what a replica without submitters needs.
     package var wantsSession: Bool
+    /// Off but in the simulator.
+    package var buggify: Buggify
 
     package init(
         store: String, node: String, role: PeerRole, client: ClientKey, boot: BootID, incarnation: Incarnation,
         cluster: ClusterID?, endpoint: String, timeToLive: Int64 = 60_000_000,
         windowNumbers: UInt32 = Limits.windowNumbers, windowBytes: UInt32 = 1 << 20, seed: UInt64,
-        wantsSession: Bool
+        wantsSession: Bool, buggify: Buggify = .off
     ) {
         precondition(timeToLive > 0, "a session without time to live would end at once")
         precondition(windowNumbers >= Limits.submitActions, "the largest chunk must fit the session's window")
@@ -38,6 +40,7 @@ package struct ClientConfiguration: Hashable, Sendable {
         self.windowBytes = windowBytes
         self.seed = seed
         self.wantsSession = wantsSession
+        self.buggify = buggify
     }
 }
 
@@ -65,12 +68,16 @@ enum ClientTiming {
     static let request: Int64 = 500
     /// Answers that no SUBMIT acknowledges are acknowledged after this time.
     static let acknowledgement: Int64 = 500
+    /// Of a client that is slow on purpose.
+    static let lateAcknowledgement: Int64 = 2_000
     /// How long a primary may say that it does not know the session before the session counts as lost.
     static let unknown: Int64 = 10_000
     static let closing: Int64 = 1_000
     static let closeRepeat: Int64 = 200
     /// The longest wait that a BUSY can ask for.
     static let longestBusy: Int64 = 5_000
+    /// What a client that is slow on purpose adds.
+    static let addedBusy: Int64 = 50
     /// Small chunks wait for each other while this many frames are unanswered, up to ``heldBytes``.
     ///
     /// Measured: holding at 2 frames costs a fifth with 64 submitters, at 4 it gains a tenth with thousands.

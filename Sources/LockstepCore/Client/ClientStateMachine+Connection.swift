@@ -77,7 +77,7 @@ extension ClientStateMachine {
     private mutating func heard(now: Tick) {
         lastHeard = now
         helloInterval = ClientTiming.slowestHello
-        helloAt = now.advanced(byMilliseconds: ClientTiming.ping)
+        helloAt = buggify(.helloInTheMiddle) ? now : now.advanced(byMilliseconds: ClientTiming.ping)
     }
 
     mutating func reconnectLater(now: Tick, into directives: inout [ClientDirective]) {

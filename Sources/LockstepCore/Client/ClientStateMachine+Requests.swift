@@ -82,7 +82,8 @@ extension ClientStateMachine {
         guard !requests.isFull, phase != .stopped else { return false }
         let read = PendingRequests.PendingRead(
             level: level, minimum: minimum, isIndexOnly: isIndexOnly, query: query)
-        requests.add(read, id: id, at: now.advanced(byMilliseconds: ClientTiming.request))
+        requests.add(
+            read, id: id, at: buggify(.readsTwice) ? now : now.advanced(byMilliseconds: ClientTiming.request))
         if phase == .welcomed { ask(.read(id), into: &directives) }
         return true
     }

@@ -18,7 +18,7 @@ extension ClientStateMachine {
 
     /// Sends OPEN, RESUME or CLOSE, whichever waits for its answer.
     mutating func repeatSessionRequest(now: Tick, into directives: inout [ClientDirective]) {
-        sessionAt = now.advanced(byMilliseconds: ClientTiming.request)
+        sessionAt = buggify(.asksTwice) ? now : now.advanced(byMilliseconds: ClientTiming.request)
         switch (binding, session) {
         case (.opening, _):
             let open = Open(

@@ -46,14 +46,21 @@ extension ClientStateMachine {
         guard isBound, !isBusy, let session else { return }
         while pending.hasUnsent {
             let isLittle = pending.unsentBytes < ClientTiming.heldBytes
-            if isLittle, pending.frames.count >= ClientTiming.heldFrames { return }
+            if isLittle, pending.frames.count >= heldFrames() { return }
             if !pending.hasSent { lastProgress = now }
-            guard let range = pending.takeFrame() else { return }
+            guard let range = pending.takeFrame(ofOneAction: buggify(.oneActionFrame)) else { return }
             directives.append(.send(submitFrame(session.id, range)))
             acknowledged = pending.answered
             acknowledgeAt = .never
             spokeForSession(now: now)
         }
+    }
+
+    /// How many frames may be unanswered while small chunks still leave.
+    private mutating func heldFrames() -> Int {
+        guard buggify.isOn else { return ClientTiming.heldFrames }
+        if buggify(.holdsNothing) { return .max }
+        return buggify(.holdsBehindOne) ? 1 : ClientTiming.heldFrames
     }
 
     private func submitFrame(_ session: SessionID, _ range: Range<Int>) -> [UInt8] {
@@ -93,6 +100,7 @@ extension ClientStateMachine {
         directives.append(.count(.busyAnswers))
         let wait = min(max(Int64(busy.retryAfter), 1_000), ClientTiming.longestBusy * 1_000)
         busyUntil = now.advanced(byMicroseconds: wait)
+        if buggify(.waitsLonger) { busyUntil = busyUntil.advanced(byMilliseconds: ClientTiming.addedBusy) }
         lastProgress = now
         pending.goBack(to: max(busy.expected, pending.answered + 1))
     }
@@ -119,9 +127,15 @@ extension ClientStateMachine {
         let answers = part(of: run, frame, known..<run.count)
         pending.answer(through: last)
         lastProgress = now
-        if acknowledgeAt == .never { acknowledgeAt = now.advanced(byMilliseconds: ClientTiming.acknowledgement) }
+        if acknowledgeAt == .never { acknowledgeAt = now.advanced(byMilliseconds: acknowledgementDelay()) }
         noteAnswered(epoch: run.epoch, sequence: run.firstSequence.advanced(by: run.count - 1))
         directives.append(.answered(answers))
+        if pending.hasSent, buggify(.submitsAgain) { pending.goBack(to: pending.answered + 1) }
+    }
+
+    private mutating func acknowledgementDelay() -> Int64 {
+        if buggify(.keepAliveAtOnce) { return 0 }
+        return buggify(.keepAliveLate) ? ClientTiming.lateAcknowledgement : ClientTiming.acknowledgement
     }
 
     /// Whether the items are as many as the run says and fill the frame; what a driver gets can be read.

@@ -32,6 +32,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     var binding: Binding = .none
     var pending = PendingActions()
     var generator: SplitMix64
+    package internal(set) var buggify: Buggify
 
     // The connection
     var nonce: UInt64 = 0
@@ -101,6 +102,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         cluster = configuration.cluster
         wantsSession = configuration.wantsSession
         generator = SplitMix64(seed: configuration.seed)
+        buggify = configuration.buggify
     }
 
     /// Whether the primary said that it cannot take actions now; it is asked again by itself.
@@ -161,7 +163,10 @@ package struct ClientStateMachine: Hashable, Sendable {
                 sendHello(now: now, into: &directives)
             }
         case .welcomed:
-            guard now < silenceEnds else { return reconnectLater(now: now, into: &directives) }
+            let speaks = now >= min(helloAt, acknowledgeAt, keepAliveAt)
+            guard now < silenceEnds, !(speaks && buggify(.reconnects)) else {
+                return reconnectLater(now: now, into: &directives)
+            }
             if now >= helloAt { sendHello(now: now, into: &directives) }
             if now >= unknownEnds { lose(now: now, into: &directives) }
             if now >= sessionAt { repeatSessionRequest(now: now, into: &directives) }

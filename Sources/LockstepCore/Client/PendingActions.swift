@@ -47,16 +47,19 @@ struct PendingActions: Hashable, Sendable {
     }
 
     /// The chunks of the next frame, which now count as sent: of one sort, and as many as the limits allow but one.
-    mutating func takeFrame() -> Range<Int>? {
+    ///
+    /// A frame of one action holds nothing but the first that was not sent.
+    mutating func takeFrame(ofOneAction isOfOne: Bool = false) -> Range<Int>? {
         guard hasUnsent else { return nil }
         if unsentIndex == 0 { cutFirst() }
         let start = unsentIndex
+        if isOfOne, chunks[start].count > 1 { split(start, at: chunks[start].first + 1) }
         var count = 0
         var bytes = 0
         while unsentIndex < chunks.count {
             let chunk = chunks[unsentIndex]
             let isFirst = unsentIndex == start
-            guard isFirst || chunk.isVoid == chunks[start].isVoid,
+            guard isFirst || (!isOfOne && chunk.isVoid == chunks[start].isVoid),
                 isFirst || count + chunk.count <= Limits.submitActions,
                 isFirst || bytes + chunk.bytes.count <= Limits.frameTargetBytes
             else { break }

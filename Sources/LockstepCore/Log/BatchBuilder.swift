@@ -9,14 +9,19 @@ package struct BatchBuilder: Hashable, Sendable {
     /// The replies of the open run, or of the last one.
     package private(set) var replies = ByteWriter()
     private var openRun: OpenRun?
+    /// The batch is full when it reaches this size.
+    private let fullBytes: Int
 
     private struct OpenRun: Hashable, Sendable {
         var countOffset: Int
         var count: Int
     }
 
-    /// Opens a batch behind `previous`.
-    package init(store: StoreID, epoch: Epoch, after previous: Position, time: LogTime) {
+    /// Opens a batch behind `previous`, which is full at `fullBytes`.
+    package init(
+        store: StoreID, epoch: Epoch, after previous: Position, time: LogTime, fullBytes: Int = Limits.batchFullBytes
+    ) {
+        self.fullBytes = fullBytes
         head = BatchHead(
             store: store, epoch: epoch, first: previous.sequence.next, last: previous.sequence, time: time,
             previous: previous.hash)
@@ -25,7 +30,7 @@ package struct BatchBuilder: Hashable, Sendable {
     }
 
     package var isEmpty: Bool { head.last < head.first }
-    package var isFull: Bool { writer.count >= Limits.batchFullBytes }
+    package var isFull: Bool { writer.count >= fullBytes }
     package var byteCount: Int { writer.count }
     package var nextSequence: SequenceNumber { head.last.next }
 

@@ -17,7 +17,12 @@ package struct ResendWindow: Hashable, Sendable {
         if let last = batches.last { precondition(batch.head.previous == last.hash, "the window has no holes") }
         batches.append(batch)
         byteCount += batch.bytes.count
-        while byteCount > capacity, batches.count > 1 { byteCount -= batches.removeFirst().bytes.count }
+        shrink(to: capacity)
+    }
+
+    /// Drops the oldest batches beyond `bytes`; the newest always stays.
+    package mutating func shrink(to bytes: Int) {
+        while byteCount > bytes, batches.count > 1 { byteCount -= batches.removeFirst().bytes.count }
     }
 
     package mutating func removeAll() {

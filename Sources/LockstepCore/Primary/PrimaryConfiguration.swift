@@ -13,11 +13,13 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     package var seed: UInt64
     /// An operator accepted the loss of everything up to here that this log does not have.
     package var lossAccepted: KnownPosition?
+    /// Off but in the simulator.
+    package var buggify: Buggify
 
     package init(
         cluster: ClusterID, node: String, incarnation: Incarnation, boot: BootID, channel: Channel, storeName: String,
         isVolatile: Bool, publishEndpoint: String, bulkEndpoint: String, seed: UInt64,
-        lossAccepted: KnownPosition? = nil
+        lossAccepted: KnownPosition? = nil, buggify: Buggify = .off
     ) {
         self.cluster = cluster
         self.node = node
@@ -30,6 +32,7 @@ package struct PrimaryConfiguration: Hashable, Sendable {
         self.bulkEndpoint = bulkEndpoint
         self.seed = seed
         self.lossAccepted = lossAccepted
+        self.buggify = buggify
     }
 }
 

@@ -54,7 +54,8 @@ extension PrimaryStateMachine {
         }
         if case .sync = message { directives.append(.count(.joins)) }
         var actions: [ServeAction] = []
-        joins.received(message, from: connection, now: now, log: joinLog, into: &actions)
+        joins.received(
+            message, from: connection, now: now, log: joinLog, bounds: buggify.bounds(for: message), into: &actions)
         serve(actions, into: &directives)
     }
 
@@ -106,8 +107,8 @@ extension PrimaryStateMachine {
         guard phase != .created, phase != .halted else { return .never }
         let isViewBehind = view.sequence < committed.position.sequence && head == committed.position.sequence
         return min(
-            isViewBehind ? views.due : .never, isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist,
-            joins.nextDeadline, reads.nextDeadline)
+            min(isViewBehind ? views.due : .never, isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist),
+            min(joins.nextDeadline, reads.nextDeadline, handOverHeld))
     }
 
     /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.
@@ -121,12 +122,12 @@ extension PrimaryStateMachine {
         }
         if now >= nextBeacon, isEpochOpen {
             nextBeacon = now.advanced(byMilliseconds: 100)
-            directives.append(.publish(stamp.frame(.beacon(beacon))))
+            if !buggify(.skipsBeacon) { directives.append(.publish(stamp.frame(.beacon(beacon)))) }
         }
         if now >= nextSweep {
             excuse(now - nextSweep)
             nextSweep = now.advanced(byMilliseconds: 1_000)
-            sweep(now: now, wall: wall, state: state, into: &directives)
+            if !buggify(.skipsSweep) { sweep(now: now, wall: wall, state: state, into: &directives) }
         }
         refreshView(now: now, state: state)
         answerReads(state: state, into: &directives)
@@ -134,7 +135,7 @@ extension PrimaryStateMachine {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
         }
         var actions: [ServeAction] = []
-        joins.ticked(now: now, into: &actions)
+        joins.ticked(now: now, chunksAtOnce: joins.isHolding && buggify(.oneChunkATime) ? 1 : .max, into: &actions)
         serve(actions, into: &directives)
     }
 

@@ -25,10 +25,13 @@ extension PrimaryStateMachine {
         let batches = inFlight
         inFlight = []
         for batch in batches {
-            directives.append(.publish(stamp.frame(broadcasting: batch)))
+            let largest = buggify(.headOnly) ? 0 : Limits.broadcastBytes
+            directives.append(.publish(stamp.frame(broadcasting: batch, largest: largest)))
             window.append(batch)
             sealedBytes -= batch.bytes.count
         }
+        if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
+        unpersistedLimit = buggify(.tinyUnpersisted) ? 4_096 : Limits.unpersistedBytes
         committed = KnownPosition(position: last.position, boot: configuration.boot)
         committedTime = last.head.time
         committedMark = inFlightMark
@@ -117,9 +120,10 @@ extension PrimaryStateMachine {
             switch first.content {
             case .message(let message, let connection):
                 waitingMessages -= 1
+                if buggify(.losesAnswer) { continue }
                 directives.append(.send(stamp.frame(message), to: connection))
             case .results(let session, let numbers):
-                guard let connection = bindings[session]?.connection else { continue }
+                guard let connection = bindings[session]?.connection, !buggify(.losesAnswer) else { continue }
                 sendReplies(of: session, numbers, to: connection, into: &directives)
             }
         }
@@ -145,7 +149,8 @@ extension PrimaryStateMachine {
     /// Under load that is when the schedule says so; a few entries cost so little that they are always shown at once.
     private mutating func captureView(now: Tick, state: any ReplicatedState) {
         let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
-        guard isDue || isLittle(behind: captured.sequence) else { return }
+        let isTaken = (isDue || isLittle(behind: captured.sequence)) && !buggify(.lateView)
+        guard isTaken || buggify(.earlyView) else { return }
         capture(now: now, state: state)
     }
 

@@ -23,6 +23,7 @@ extension PrimaryStateMachine {
             directives.append(.count(.framesRefused))
             return
         }
+        if buggify(.forgetsPeer) { peers[connection] = nil }
         guard peers[connection] != nil else {
             // The connection is new to this boot, or was forgotten: the peer starts over with HELLO.
             directives.append(.send(stamp.frame(.resync), to: connection))
@@ -86,6 +87,10 @@ extension PrimaryStateMachine {
             refuse(.unavailable, "the node has its most connections", nonce: hello.nonce, connection, into: &directives)
             return
         }
+        guard !buggify(.refusesHello) else {
+            refuse(.unavailable, "ask again", nonce: hello.nonce, connection, into: &directives)
+            return
+        }
         if isAhead(hello.known) {
             audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, into: &directives)
             if hello.role == .client {
@@ -95,14 +100,15 @@ extension PrimaryStateMachine {
                 return
             }
         }
+        let isTight = buggify(.creditOfOne)
         peers[connection] = Peer(hello: hello, lastHeard: now, applied: hello.known.position.sequence)
         let welcome = Welcome(
             nonce: hello.nonce, cluster: configuration.cluster, role: .primary, isVolatile: configuration.isVolatile,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
             channel: configuration.channel, store: log.store, commit: committed.position,
             publishEndpoint: configuration.publishEndpoint, bulkEndpoint: configuration.bulkEndpoint,
-            primaryEndpoint: "", creditActions: UInt32(Limits.creditActions), creditBytes: UInt32(Limits.creditBytes),
-            largestAction: UInt32(Limits.actionBytes))
+            primaryEndpoint: "", creditActions: isTight ? 1 : UInt32(Limits.creditActions),
+            creditBytes: isTight ? 1 : UInt32(Limits.creditBytes), largestAction: UInt32(Limits.actionBytes))
         directives.append(.send(stamp.frame(.welcome(welcome)), to: connection))
     }
 
@@ -115,7 +121,7 @@ extension PrimaryStateMachine {
             answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
             return
         }
-        guard admits else {
+        guard admits, !buggify(.refusesOpen) else {
             let text = "the store does not open sessions now: \(admissionProblem)"
             refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
             return
@@ -124,6 +130,11 @@ extension PrimaryStateMachine {
         granted.timeToLive = min(max(open.timeToLive, 1_000_000), 7 * 86_400 * 1_000_000)
         granted.windowNumbers = min(max(open.windowNumbers, 1), Limits.windowNumbers)
         granted.windowBytes = min(max(open.windowBytes, Limits.smallestWindowBytes), Limits.windowBytes)
+        // A window that is smaller than a chunk would be full for ever.
+        if buggify(.smallWindowNumbers) {
+            granted.windowNumbers = min(granted.windowNumbers, UInt32(Limits.submitActions))
+        }
+        if buggify(.smallWindowBytes) { granted.windowBytes = Limits.smallestWindowBytes }
         guard log.sessions.count < Limits.sessions,
             log.sessions.windowBytes + Int(granted.windowBytes) <= Limits.windowBudgetBytes
         else {
@@ -246,6 +257,10 @@ extension PrimaryStateMachine {
         _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
         into directives: inout [PrimaryDirective]
     ) {
+        guard !buggify(.refusesRead) else {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+            return
+        }
         var minimum = read.minimum
         switch read.level {
         case .local: minimum = .zero
@@ -259,7 +274,7 @@ extension PrimaryStateMachine {
             minimum = committed.position.sequence
         }
         // An index alone needs no view, only the commit: the asker waits for it in its own.
-        if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence) {
+        if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence), !buggify(.queuesRead) {
             var place = view
             if read.isIndexOnly { place.sequence = max(minimum, view.sequence) }
             let answer = stamp.readResult(

@@ -1,7 +1,7 @@
 extension PrimaryStateMachine {
     /// Whether something new may be logged.
     var admits: Bool {
-        phase == .admitting && !isDiskFull && !isSpaceLow && unpersistedBytes <= Limits.unpersistedBytes
+        phase == .admitting && !isDiskFull && !isSpaceLow && unpersistedBytes <= unpersistedLimit
     }
 
     /// Why nothing is admitted, for a person.
@@ -54,7 +54,9 @@ extension PrimaryStateMachine {
             }
         }
         guard last >= expected else { return }
-        if let reason = busyReason(submit, standing, last: last) {
+        if let reason = busyReason(submit, standing, last: last)
+            ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
+        {
             // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
             note(submit.ackedThrough, of: submit.session, standing)
             sendBusy(reason, submit.session, expected: expected, to: connection, into: &directives)
@@ -69,6 +71,7 @@ extension PrimaryStateMachine {
         if let reason = taken.stopped {
             sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
         }
+        if buggify(.batchOfOneSubmit) { seal(now: now, wall: wall, state: state) }
     }
 
     private func sendBusy(

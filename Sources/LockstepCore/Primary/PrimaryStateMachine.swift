@@ -35,6 +35,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var window: ResendWindow
     var clock: LogClock
     var generator: SplitMix64
+    package internal(set) var buggify: Buggify
 
     /// The batch under construction.
     var open: BatchBuilder?
@@ -43,6 +44,10 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     /// At the journal.
     var inFlight: [SealedBatch] = []
     var sealedBytes = 0
+    /// What may wait for the journal.
+    var unpersistedLimit = Limits.unpersistedBytes
+    /// Until when what is sequenced waits on purpose.
+    var handOverHeld: Tick = .never
     var answers: Deque<PendingAnswer> = []
     /// How many of ``answers`` are messages; those to numbers are bounded by what is not persisted.
     var waitingMessages = 0
@@ -61,6 +66,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var snapshot: SnapshotProgress = .none
     var isSnapshotWanted = false
     var nextSnapshot: SnapshotNumber = 1
+    /// How the driver cuts the snapshot that it is to encode.
+    package internal(set) var snapshotChunkBytes = Limits.chunkBytes
     var lastMark: Tick = .zero
     var digestCost: Int64 = 0
     var isUnmarked = false
@@ -133,6 +140,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         epoch = Epoch(rawValue: max(max(recovered.position.epoch, highestEpoch).rawValue + 1, milliseconds))
         clock = LogClock(last: recovered.time, wall: wall, now: now)
         generator = SplitMix64(seed: configuration.seed)
+        buggify = configuration.buggify
         joins = JoinServer()
         view = ViewPlace(
             epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time)
@@ -164,12 +172,28 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         guard phase != .created, phase != .halted else { return }
-        if isSnapshotWanted, snapshot == .none, isEpochOpen, inFlight.isEmpty {
-            takeSnapshot(now: now, wall: wall, state: state, into: &directives)
+        if !isHandOverHeld(now: now) {
+            if snapshot == .none, isUnmarked || open?.isEmpty == false, buggify(.earlySnapshot) {
+                isSnapshotWanted = true
+            }
+            if isSnapshotWanted, snapshot == .none, isEpochOpen, inFlight.isEmpty {
+                takeSnapshot(now: now, wall: wall, state: state, into: &directives)
+            }
+            handOver(now: now, wall: wall, state: state, into: &directives)
         }
-        handOver(now: now, wall: wall, state: state, into: &directives)
         refreshView(now: now, state: state)
         answerReads(state: state, into: &directives)
+    }
+
+    /// Whether what is sequenced waits on purpose; ``nextDeadline`` brings the turn in which it goes on.
+    private mutating func isHandOverHeld(now: Tick) -> Bool {
+        guard handOverHeld == .never else {
+            if now >= handOverHeld { handOverHeld = .never }
+            return handOverHeld != .never
+        }
+        guard buggify.isOn, inFlight.isEmpty, !isDrained, buggify(.lateHandOver) else { return false }
+        handOverHeld = now.advanced(byMilliseconds: 2)
+        return true
     }
 
     /// Stops admitting; ``isDrained`` tells when everything sequenced has committed.
@@ -207,7 +231,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         if let open = open.take() {
             batch = open
         } else {
-            batch = BatchBuilder(store: log.store, epoch: epoch, after: log.position, time: time)
+            batch = BatchBuilder(
+                store: log.store, epoch: epoch, after: log.position, time: time,
+                fullBytes: buggify(.tinyBatch) ? 256 : Limits.batchFullBytes)
         }
         let result = body(&batch)
         open = batch
@@ -232,7 +258,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         if forcingMark { withOpenBatch(now: now, wall: wall) { _ in } }
         guard var batch = open.take(), forcingMark || !batch.isEmpty else { return }
         var mark: LogState.Mark?
-        if isMarked {
+        if isMarked || buggify(.extraMark) {
             let digest = state.digest + log.sessions.digest
             digestCost = state.digestCost
             mark = LogState.Mark(sequence: batch.append(.digestMark(digest)), digest: digest)
@@ -257,6 +283,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         seal(now: now, wall: wall, forcingMark: true, state: state)
         guard let mark = log.mark else { preconditionFailure("the batch was sealed with a mark") }
         isSnapshotWanted = false
+        snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
         snapshot = .captured(nextSnapshot, at: mark.sequence)
         directives.append(.captureSnapshot(nextSnapshot, log: log, digest: mark.digest))
         nextSnapshot += 1

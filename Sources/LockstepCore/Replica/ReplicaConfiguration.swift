@@ -16,11 +16,13 @@ package struct ReplicaConfiguration: Hashable, Sendable {
     package var seed: UInt64
     /// A snapshot that says it is larger is refused.
     package var largestSnapshotBytes: UInt64
+    /// Off but in the simulator.
+    package var buggify: Buggify
 
     package init(
         storeName: String, node: String, cluster: ClusterID?, boot: BootID, incarnation: Incarnation,
         channel: Channel?, hasJournal: Bool, bulkEndpoint: String, seed: UInt64,
-        largestSnapshotBytes: UInt64 = 16 << 30
+        largestSnapshotBytes: UInt64 = 16 << 30, buggify: Buggify = .off
     ) {
         self.storeName = storeName
         self.node = node
@@ -32,6 +34,7 @@ package struct ReplicaConfiguration: Hashable, Sendable {
         self.bulkEndpoint = bulkEndpoint
         self.seed = seed
         self.largestSnapshotBytes = largestSnapshotBytes
+        self.buggify = buggify
     }
 }
 
@@ -41,6 +44,8 @@ enum ReplicaTiming {
     static let firstFrame: Int64 = 2_000
     /// Fifteen beacons: the publisher, or the way to it, is gone.
     static let silence: Int64 = 1_500
+    /// Of a replica that loses patience on purpose.
+    static let shortSilence: Int64 = 50
     /// A plan takes a round trip; then the question, or the answer, was lost.
     static let plan: Int64 = 1_000
     /// Chunks wait behind each other and behind the server's throttle.
@@ -49,6 +54,8 @@ enum ReplicaTiming {
     static let fetchProgress: Int64 = 10_000
     /// Spreads the repairs of many replicas that lost the same frame.
     static let repairJitter: UInt64 = 50
+    /// The jitter of a repair that is late on purpose.
+    static let lateRepairJitter: UInt64 = 500
     /// If only a beacon shows the hole.
     static let repairSilence: Int64 = 20
     /// The first patience with a repair; it doubles up to eight times as much.

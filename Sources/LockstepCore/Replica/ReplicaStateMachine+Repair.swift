@@ -64,12 +64,14 @@ extension ReplicaStateMachine {
             repairsBegun.removeFirst(repairsBegun.count - ReplicaTiming.repairsBeforePulling)
             isPulling = true
         }
-        if isPulling {
+        if buggify(.pullsEarly) { isPulling = true }
+        if isPulling || buggify(.repairAtOnce) {
             ask(now: now, into: &directives)
         } else if buffer.isEmpty {
             repair = .scheduled(now.advanced(byMilliseconds: ReplicaTiming.repairSilence))
         } else {
-            repair = .scheduled(now.advanced(byMilliseconds: jitter(ReplicaTiming.repairJitter)))
+            let longest = buggify(.repairLate) ? ReplicaTiming.lateRepairJitter : ReplicaTiming.repairJitter
+            repair = .scheduled(now.advanced(byMilliseconds: jitter(longest)))
         }
     }
 

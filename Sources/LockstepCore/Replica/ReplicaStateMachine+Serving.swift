@@ -78,7 +78,7 @@ extension ReplicaStateMachine {
             refuse(.unknownStore, text, nonce: hello.nonce, connection, into: &directives)
             return
         }
-        guard let cluster, let channel, phase != .halted else {
+        guard let cluster, let channel, phase != .halted, !buggify(.refusesHello) else {
             let text = phase == .halted ? "the replica has stopped" : "the replica has not met its primary yet"
             refuse(.unavailable, text, nonce: hello.nonce, endpoint: primaryEndpoint, connection, into: &directives)
             return
@@ -104,7 +104,9 @@ extension ReplicaStateMachine {
             return
         }
         let minimum = read.level == .session ? read.minimum : .zero
-        guard isServing, reads.add(read, frame: frame, minimum: minimum, from: connection, now: now) else {
+        guard isServing, !buggify(.refusesRead),
+            reads.add(read, frame: frame, minimum: minimum, from: connection, now: now)
+        else {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
             return
         }
@@ -118,7 +120,7 @@ extension ReplicaStateMachine {
         guard isServing else { return }
         let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
         let missing = log.position.sequence.rawValue - view.sequence.rawValue
-        if missing > 0, isDue || missing < 64 { showView(now: now, state: state) }
+        if missing > 0, isDue || missing < 64, !buggify(.lateView) { showView(now: now, state: state) }
         guard !reads.isEmpty else { return }
         for read in reads.take(publishedThrough: view.sequence) {
             let frame = withBytes(of: read.query) { query in
@@ -159,7 +161,8 @@ extension ReplicaStateMachine {
         let log = JoinLog(
             stamp: stamp, store: log.store, committed: log.known, epochEnds: log.epochEnds, window: window)
         var actions: [ServeAction] = []
-        joins.received(message, from: connection, now: now, log: log, into: &actions)
+        joins.received(
+            message, from: connection, now: now, log: log, bounds: buggify.bounds(for: message), into: &actions)
         serve(actions, into: &directives)
         guard actions.contains(.wantsSnapshot) else { return }
         // A mark need not come: the primary may be gone, which is why somebody recovers from here.

@@ -25,7 +25,8 @@ extension ReplicaStateMachine {
             assemble(now: now, into: &directives)
             return
         }
-        for request in fetch?.requests(now: now) ?? [] {
+        let window = buggify(.oneChunkWindow) ? 1 : Int(Limits.chunkWindow)
+        for request in fetch?.requests(now: now, window: window) ?? [] {
             directives.append(.sendBulk(stamp.frame(.chunkRequest(request))))
         }
     }
@@ -125,6 +126,7 @@ extension ReplicaStateMachine {
         isSnapshotDue = false
         handOver(into: &directives)
         encoding = nextSnapshot
+        snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
         directives.append(.captureSnapshot(nextSnapshot, log: log, digest: digest))
         directives.append(.encodeSnapshot(nextSnapshot))
         nextSnapshot += 1

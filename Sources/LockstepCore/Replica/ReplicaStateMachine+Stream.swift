@@ -73,7 +73,7 @@ extension ReplicaStateMachine {
             if stage == .following { advance(now: now, state: state, into: &directives) }
             return
         }
-        switch buffer.insert(part) {
+        switch buffer.insert(part, capacity: buggify(.tinyJoinBuffer) ? 2_048 : buffer.capacity) {
         case .kept: break
         case .duplicate: directives.append(.count(.duplicateBatches))
         case .dropped(let count): for _ in 0..<count { directives.append(.count(.joinBufferDrops)) }
@@ -112,6 +112,7 @@ extension ReplicaStateMachine {
         guard stage == .following else { return }
         mustDrain = false
         var drained = 0
+        let most = !buffer.isEmpty && buggify(.drainOne) ? 1 : Self.drainBytes
         while let part = buffer.first {
             if part.head.last <= log.position.sequence {
                 buffer.removeFirst()
@@ -126,7 +127,7 @@ extension ReplicaStateMachine {
                 continue
             }
             guard let bytes = part.bytes else { break }
-            guard drained < Self.drainBytes else {
+            guard drained < most else {
                 mustDrain = true
                 return
             }
@@ -150,6 +151,7 @@ extension ReplicaStateMachine {
             return
         }
         window.append(batch)
+        if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
         newlyApplied.append(batch)
         highestEpoch = max(highestEpoch, batch.head.epoch)
         guard let mark else { return }
@@ -159,7 +161,9 @@ extension ReplicaStateMachine {
             diverged(at: mark, own: own, primary: mark.digest, now: now, into: &directives)
             return
         }
-        if isSnapshotDue { captureSnapshot(digest: own, into: &directives) }
+        if isSnapshotDue || configuration.hasJournal && buggify(.snapshotAtMark) {
+            captureSnapshot(digest: own, into: &directives)
+        }
     }
 
     private mutating func beaconReceived(
@@ -174,7 +178,7 @@ extension ReplicaStateMachine {
         // 3. the replica reads B(100).
         // So B is compared with what the same queue has shown before, and with what was applied when it was opened:
         // both were committed before P sent B.
-        if commit.sequence < floor || contradicts(commit) {
+        if commit.sequence < floor || contradicts(commit) || now >= nextDoubt && buggify(.doubtsBeacon) {
             doubt(now: now, into: &directives)
             return
         }

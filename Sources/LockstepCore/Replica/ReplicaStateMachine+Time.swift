@@ -36,14 +36,20 @@ extension ReplicaStateMachine {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
         }
         var actions: [ServeAction] = []
-        joins.ticked(now: now, into: &actions)
+        joins.ticked(now: now, chunksAtOnce: joins.isHolding && buggify(.oneChunkATime) ? 1 : .max, into: &actions)
         serve(actions, into: &directives)
-        if isListening, now - lastHeard >= Tick.milliseconds(ReplicaTiming.silence) {
-            silent(now: now, into: &directives)
-        }
+        if isListening, now - lastHeard >= Tick.milliseconds(patience(now: now)) { silent(now: now, into: &directives) }
         stageTicked(now: now, into: &directives)
         if mustDrain { advance(now: now, state: state, into: &directives) }
         finish(now: now, state: state, into: &directives)
+    }
+
+    /// How long the stream may say nothing.
+    private mutating func patience(now: Tick) -> Int64 {
+        guard stage == .following, now - lastHeard >= Tick.milliseconds(ReplicaTiming.shortSilence) else {
+            return ReplicaTiming.silence
+        }
+        return buggify(.resubscribes) ? ReplicaTiming.shortSilence : ReplicaTiming.silence
     }
 
     private mutating func stageTicked(now: Tick, into directives: inout [ReplicaDirective]) {

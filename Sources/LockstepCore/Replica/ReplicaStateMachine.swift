@@ -44,6 +44,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// Of the log and of every WELCOME: a primary below is not followed.
     var highestEpoch: Epoch
     var generator: SplitMix64
+    package internal(set) var buggify: Buggify
 
     var stage: Stage = .idle
     var buffer: StreamBuffer
@@ -87,6 +88,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     var reads = ReadQueue()
     var isSnapshotDue = false
     var nextSnapshot: SnapshotNumber = 1
+    /// How the driver cuts the snapshot that it is to encode.
+    package internal(set) var snapshotChunkBytes = Limits.chunkBytes
     var encoding: SnapshotNumber?
 
     struct Publisher: Hashable, Sendable {
@@ -139,6 +142,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         self.window = window
         highestEpoch = log.position.epoch
         generator = SplitMix64(seed: configuration.seed)
+        buggify = configuration.buggify
         buffer = StreamBuffer(capacity: joinBufferBytes)
         // What was recovered is shown by the first event, since the state is not at hand here.
         view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)

@@ -58,11 +58,11 @@ struct SnapshotFetch: Hashable, Sendable {
     }
 
     /// What to ask for now: as many chunks as the window has room for, neighbours in one request.
-    mutating func requests(now: Tick) -> [ChunkRequest] {
+    mutating func requests(now: Tick, window: Int) -> [ChunkRequest] {
         for request in inFlight where request.deadline <= now { missing.append(request.index) }
         inFlight.removeAll { $0.deadline <= now }
         var requests: [ChunkRequest] = []
-        while inFlight.count < Int(Limits.chunkWindow), let index = nextIndex() {
+        while inFlight.count < window, let index = nextIndex() {
             inFlight.append(Request(index: index, deadline: now.advanced(byMilliseconds: ReplicaTiming.chunk)))
             if let last = requests.last, Int(last.index) + Int(last.window) == index {
                 requests[requests.count - 1].window += 1

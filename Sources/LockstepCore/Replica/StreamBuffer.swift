@@ -31,8 +31,8 @@ struct StreamBuffer: Hashable, Sendable {
         case dropped(Int)
     }
 
-    /// Keeps a part at its place; cheap at the end, where the stream puts it.
-    mutating func insert(_ part: Part) -> Insertion {
+    /// Keeps a part at its place, and at most `capacity` bytes of parts; cheap at the end, where the stream puts it.
+    mutating func insert(_ part: Part, capacity: Int) -> Insertion {
         var index = parts.count
         while index > 0, parts[index - 1].head.first >= part.head.first { index -= 1 }
         if index < parts.count, parts[index].head.first <= part.head.last {

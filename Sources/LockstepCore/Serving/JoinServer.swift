@@ -40,6 +40,21 @@ package struct JoinServer: Hashable, Sendable {
         var queued: [Int] = []
     }
 
+    /// What bounds the answer to one message; only the simulator passes other ones than ``usual``.
+    package struct Bounds: Hashable, Sendable {
+        package var joins = Limits.concurrentJoins
+        package var leaseMilliseconds = JoinServer.leaseMilliseconds
+        /// A REPAIR holds at most this much, or one batch.
+        package var repairBytes = 1 << 20
+        package var chunksAtOnce = Int.max
+        /// A joiner gets BUSY, whatever there is.
+        package var isBusy = false
+        package var prefersSnapshot = false
+        package var isRepairUnavailable = false
+
+        package static let usual = Bounds()
+    }
+
     /// Oldest first.
     private var snapshots: [Held] = []
     private var reservations: [Reservation] = []
@@ -48,11 +63,9 @@ package struct JoinServer: Hashable, Sendable {
     private var tokens: Int64
     private var refilledAt: Tick?
 
-    private static let leaseMilliseconds: Int64 = 30_000
+    fileprivate static let leaseMilliseconds: Int64 = 30_000
     /// What may leave at once: the windows of all joiners.
     private static let burstBytes = Int64(Limits.concurrentJoins * Int(Limits.chunkWindow) * Limits.chunkBytes)
-    /// A REPAIR holds at most this much, or one batch.
-    private static let repairBytes = 1 << 20
     /// DIVERGED names at most this many ends of epochs, the newest, so that it fits a message.
     private static let epochEndsInPlan = 16_384
     private static let retryMicroseconds: UInt32 = 200_000
@@ -71,14 +84,17 @@ package struct JoinServer: Hashable, Sendable {
     /// Whether the snapshot is offered to joiners; the host keeps its bytes as long.
     package func holds(_ snapshot: SnapshotNumber) -> Bool { snapshots.contains { $0.info.id == snapshot } }
 
-    /// When ``ticked(now:into:)`` is due.
+    /// Whether chunks wait for the throttle.
+    package var isHolding: Bool { reservations.contains { !$0.queued.isEmpty } }
+
+    /// When ``ticked(now:chunksAtOnce:into:)`` is due.
     package var nextDeadline: Tick {
         var deadline = Tick.never
         for reservation in reservations { deadline = min(deadline, reservation.expires) }
         for held in snapshots {
             deadline = min(deadline, held.usedAt.advanced(byMilliseconds: Self.leaseMilliseconds))
         }
-        if let refilledAt, reservations.contains(where: { !$0.queued.isEmpty }) {
+        if let refilledAt, isHolding {
             let missing = max(0, Int64(Limits.chunkBytes) - tokens)
             deadline = min(deadline, refilledAt.advanced(byMicroseconds: missing * 1_000_000 / bytesPerSecond + 1))
         }
@@ -87,12 +103,15 @@ package struct JoinServer: Hashable, Sendable {
 
     /// Takes a message of the bulk link; one of another kind is counted.
     package mutating func received(
-        _ message: Message, from connection: Connection, now: Tick, log: JoinLog, into actions: inout [ServeAction]
+        _ message: Message, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds = .usual,
+        into actions: inout [ServeAction]
     ) {
         switch message {
-        case .sync(let sync): synced(sync, from: connection, now: now, log: log, into: &actions)
-        case .chunkRequest(let request): requested(request, from: connection, now: now, log: log, into: &actions)
-        case .repairRequest(let request): requested(request, from: connection, log: log, into: &actions)
+        case .sync(let sync): synced(sync, from: connection, now: now, log: log, bounds: bounds, into: &actions)
+        case .chunkRequest(let request):
+            requested(request, from: connection, now: now, log: log, bounds: bounds, into: &actions)
+        case .repairRequest(let request):
+            requested(request, from: connection, log: log, bounds: bounds, into: &actions)
         case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
             .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
             .queryResult, .resync, .syncPlan, .chunk, .repair, .batch, .beacon, .adminRequest, .adminResponse:
@@ -125,7 +144,7 @@ package struct JoinServer: Hashable, Sendable {
     }
 
     /// Ends what is over and sends what the throttle held back.
-    package mutating func ticked(now: Tick, into actions: inout [ServeAction]) {
+    package mutating func ticked(now: Tick, chunksAtOnce: Int = .max, into actions: inout [ServeAction]) {
         reservations.removeAll { $0.expires <= now }
         let idle = snapshots.filter { held in
             held.usedAt.advanced(byMilliseconds: Self.leaseMilliseconds) <= now
@@ -137,7 +156,7 @@ package struct JoinServer: Hashable, Sendable {
         where snapshots[index].usedAt.advanced(byMilliseconds: Self.leaseMilliseconds) <= now {
             snapshots[index].usedAt = now
         }
-        sendQueued(now: now, into: &actions)
+        sendQueued(now: now, chunksAtOnce: chunksAtOnce, into: &actions)
     }
 
     private mutating func drop(_ snapshot: SnapshotNumber, into actions: inout [ServeAction]) {
@@ -160,7 +179,8 @@ package struct JoinServer: Hashable, Sendable {
 
 extension JoinServer {
     private mutating func synced(
-        _ sync: Sync, from connection: Connection, now: Tick, log: JoinLog, into actions: inout [ServeAction]
+        _ sync: Sync, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds,
+        into actions: inout [ServeAction]
     ) {
         guard sync.store == log.store else { return actions.append(.count(.framesRefused)) }
         let have = sync.have.position
@@ -172,15 +192,23 @@ extension JoinServer {
         case .diverged:
             actions.append(.audienceAhead(sync.have, node: sync.node))
             decision = .diverged(Array(log.epochEnds.suffix(Self.epochEndsInPlan)))
+        case .known where bounds.isBusy, .tooOld where bounds.isBusy:
+            decision = .busy(retryAfter: Self.retryMicroseconds)
         case .known where !sync.wantsSnapshot && log.holdsTail(after: have.sequence):
-            if isSnapshotCheaper(than: have.sequence, now: now, log: log, into: &actions) {
-                decision = reserve(sync.node, connection, above: have.sequence.next, now: now, log: log, into: &actions)
+            let isBehind = have.sequence < log.committed.position.sequence
+            if isBehind && bounds.prefersSnapshot
+                || isSnapshotCheaper(than: have.sequence, now: now, log: log, into: &actions)
+            {
+                decision = reserve(
+                    sync.node, connection, above: have.sequence.next, now: now, log: log, bounds: bounds,
+                    into: &actions)
             } else {
                 decision = .tail
             }
         case .known, .tooOld:
             let lowest = sync.wantsSnapshot ? SequenceNumber.zero : have.sequence.next
-            decision = reserve(sync.node, connection, above: lowest, now: now, log: log, into: &actions)
+            decision = reserve(
+                sync.node, connection, above: lowest, now: now, log: log, bounds: bounds, into: &actions)
         }
         if case .busy = decision { actions.append(.count(.busyAnswers)) }
         let plan = SyncPlan(
@@ -216,7 +244,7 @@ extension JoinServer {
 
     /// Finds a snapshot from which the window leads on, and a place among the joins.
     private mutating func reserve(
-        _ node: String, _ connection: Connection, above lowest: SequenceNumber, now: Tick, log: JoinLog,
+        _ node: String, _ connection: Connection, above lowest: SequenceNumber, now: Tick, log: JoinLog, bounds: Bounds,
         into actions: inout [ServeAction]
     ) -> SyncDecision {
         reservations.removeAll { $0.expires <= now }
@@ -233,7 +261,7 @@ extension JoinServer {
             askForSnapshot(now: now, into: &actions)
             return .busy(retryAfter: Self.retryMicroseconds)
         }
-        guard reservations.count < Limits.concurrentJoins else {
+        guard reservations.count < bounds.joins else {
             return .busy(retryAfter: Self.retryMicroseconds * 5)
         }
         let info = snapshots[index].info
@@ -246,7 +274,7 @@ extension JoinServer {
         reservations.append(
             Reservation(
                 node: node, connection: connection, snapshot: info.id,
-                expires: now.advanced(byMilliseconds: Self.leaseMilliseconds)))
+                expires: now.advanced(byMilliseconds: bounds.leaseMilliseconds)))
         actions.append(.count(.snapshotsServed))
         return .snapshot(info)
     }
@@ -262,7 +290,7 @@ extension JoinServer {
 
 extension JoinServer {
     private mutating func requested(
-        _ request: ChunkRequest, from connection: Connection, now: Tick, log: JoinLog,
+        _ request: ChunkRequest, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds,
         into actions: inout [ServeAction]
     ) {
         guard
@@ -272,7 +300,7 @@ extension JoinServer {
         else {
             return actions.append(.frame(log.stamp.frame(.resync), to: connection))
         }
-        reservations[index].expires = now.advanced(byMilliseconds: Self.leaseMilliseconds)
+        reservations[index].expires = now.advanced(byMilliseconds: bounds.leaseMilliseconds)
         snapshots[held].usedAt = now
         let first = Int(request.index)
         let last = min(snapshots[held].info.chunkCount, first + Int(min(request.window, Limits.chunkWindow)))
@@ -282,21 +310,23 @@ extension JoinServer {
             guard reservations[index].queued.count < Int(Limits.chunkWindow) else { break }
             reservations[index].queued.append(chunk)
         }
-        sendQueued(now: now, into: &actions)
+        sendQueued(now: now, chunksAtOnce: bounds.chunksAtOnce, into: &actions)
     }
 
     /// Sends queued chunks, neighbours together, as far as the throttle lets them.
-    private mutating func sendQueued(now: Tick, into actions: inout [ServeAction]) {
+    private mutating func sendQueued(now: Tick, chunksAtOnce: Int, into actions: inout [ServeAction]) {
+        var left = chunksAtOnce
         // At most a second and 8 GB/s, so the product stays below 2^63.
         let elapsed = min(max(0, now - (refilledAt ?? now)), Tick.milliseconds(1_000))
         let earned = elapsed * bytesPerSecond / 1_000_000_000
         tokens = min(Self.burstBytes, tokens + earned)
         if earned > 0 || refilledAt == nil { refilledAt = now }
         for index in reservations.indices {
-            while let first = reservations[index].queued.first, tokens >= Int64(Limits.chunkBytes) {
+            while let first = reservations[index].queued.first, left > 0, tokens >= Int64(Limits.chunkBytes) {
                 var end = first
-                while reservations[index].queued.first == end, tokens >= Int64(Limits.chunkBytes) {
+                while reservations[index].queued.first == end, left > 0, tokens >= Int64(Limits.chunkBytes) {
                     reservations[index].queued.removeFirst()
+                    left -= 1
                     tokens -= Int64(Limits.chunkBytes)
                     end += 1
                 }
@@ -308,13 +338,16 @@ extension JoinServer {
     }
 
     private func requested(
-        _ request: RepairRequest, from connection: Connection, log: JoinLog, into actions: inout [ServeAction]
+        _ request: RepairRequest, from connection: Connection, log: JoinLog, bounds: Bounds,
+        into actions: inout [ServeAction]
     ) {
         let after = request.after
         let committed = log.committed.position.sequence
-        let limit = min(Int(request.largestReply), Self.repairBytes)
+        let limit = min(Int(request.largestReply), bounds.repairBytes)
         let batches: [SealedBatch]
-        if after.sequence < committed, request.through > after.sequence, log.hash(at: after.sequence) == after.hash {
+        if !bounds.isRepairUnavailable, after.sequence < committed, request.through > after.sequence,
+            log.hash(at: after.sequence) == after.hash
+        {
             let held = log.window.batches(
                 after: after.sequence, through: min(request.through, committed), bytes: limit)
             batches = (held ?? []).filter { $0.head.last <= committed }

@@ -1,12 +1,14 @@
 /// How an encoded snapshot is cut into chunks and named, the same on every node that serves one (PROTOCOL, R-32).
 extension SnapshotInfo {
-    /// Describes an encoded snapshot.
+    /// Describes an encoded snapshot that is cut into chunks of `chunkBytes`.
     ///
     /// Cost: SHA-256 over all of it, so it is made where the snapshot is encoded.
-    package init(id: SnapshotNumber, log: LogState, digest: Digest, encoded bytes: [UInt8]) {
+    package init(
+        id: SnapshotNumber, log: LogState, digest: Digest, encoded bytes: [UInt8], chunkBytes: Int = Limits.chunkBytes
+    ) {
         self.init(
             id: id, position: log.position, boot: log.boot, digest: digest, byteCount: UInt64(bytes.count),
-            chunkSize: UInt32(Limits.chunkBytes), root: 0)
+            chunkSize: UInt32(chunkBytes), root: 0)
         let hashes = withBytes(of: bytes) { span in
             (0..<chunkCount).map { sha256Prefix(span, chunkRange($0)) }
         }

@@ -22,10 +22,10 @@ package struct FrameStamp: Hashable, Sendable {
         withBytes(of: []) { frame(message, source: $0) }
     }
 
-    /// The frame that broadcasts a batch: whole, or its head alone if it is above ``Limits/broadcastBytes``.
-    package func frame(broadcasting batch: SealedBatch) -> [UInt8] {
+    /// The frame that broadcasts a batch: whole, or its head alone if it is above `largest` bytes.
+    package func frame(broadcasting batch: SealedBatch, largest: Int = Limits.broadcastBytes) -> [UInt8] {
         withBytes(of: batch.bytes) { bytes in
-            let isHeadOnly = bytes.byteCount > Limits.broadcastBytes
+            let isHeadOnly = bytes.byteCount > largest
             let range = 0..<(isHeadOnly ? BatchHead.byteCount : bytes.byteCount)
             return frame(.batch(range, isHeadOnly: isHeadOnly), source: bytes)
         }

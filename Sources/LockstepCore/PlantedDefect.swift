@@ -1,0 +1,63 @@
+#if LOCKSTEP_PLANTED_DEFECTS
+    /// A bug that is put into the machines on purpose, to see that the simulator finds it.
+    ///
+    /// The defects exist in builds with the flag `LOCKSTEP_PLANTED_DEFECTS` only, and one at most is active.
+    package enum PlantedDefect: String, CaseIterable, Sendable {
+        /// A batch is broadcast when it is handed to the journal (against R-16).
+        case publishBeforeCommit
+        /// RESULT leaves when the action is performed (against R-16).
+        case answerBeforeCommit
+        /// Readers see what is handed to the journal (against R-16).
+        case viewBeforeCommit
+        /// An encoded snapshot lacks the kept replies (against R-23).
+        case repliesMissingFromSnapshot
+        /// Numbers that are in the log are performed again, as the session's next ones (against R-21).
+        case noDeduplication
+        /// A snapshot names the position one batch before its content (against R-50).
+        case snapshotOneShort
+        /// A hole that only a beacon shows is not repaired (against R-36).
+        case beaconIgnored
+        /// The replica's buffer of the stream has no bound (against R-31).
+        case unboundedJoinBuffer
+        /// The primary takes numbers that are not the session's next (against R-21).
+        case numbersNotContiguous
+        /// A replica ends sessions by its own clock (against R-27).
+        case expiryByLocalClock
+        /// A mark carries the digest of the batch before (against R-53).
+        case digestOfWrongPosition
+        /// A replica applies the mutations of a duplicate batch to its state (against R-35).
+        case batchAppliedTwice
+        /// A replica leaves out what is missing and goes on behind it (against R-35).
+        case gapIgnored
+        /// A boot goes on in the epoch that it recovered (against R-5).
+        case epochReused
+        /// RESUME sends no kept replies, and a number in the log that is submitted again is answered as rejected (against
+        ///
+        case resumeWithoutReplies
+        /// A number in the log is reported void to one who gives it up (against R-28).
+        case voidWins
+        /// A replica that is ahead gives its history up by itself (against R-42).
+        case aheadReplicaFollows
+        /// A primary that heard of a higher position goes on admitting (against R-41).
+        case behindPrimaryAdmits
+        /// A commit that failed counts as committed (against R-44).
+        case failedCommitIgnored
+        /// A commit that failed for another reason than a full disk is tried again (against R-44).
+        case failedCommitRetried
+        /// A read is answered by the view that is at hand, whatever it asks for (against R-16 and the levels of READ).
+        case readTooEarly
+        /// Log time follows the wall clock backwards (against R-15).
+        case logTimeGoesBack
+        /// An acknowledgement drops one reply too many (against R-23).
+        case trimOffByOne
+        /// A client takes an answer behind a hole for the answer to everything before it (against R-22).
+        case answerHoleIgnored
+        /// A client submits what was unanswered again under its new session (against R-27).
+        case resubmitsAfterLoss
+
+        /// The defect that is active in this process; set once, before any machine runs.
+        nonisolated(unsafe) package static var active: PlantedDefect?
+
+        static func isActive(_ defect: PlantedDefect) -> Bool { unsafe active == defect }
+    }
+#endif
