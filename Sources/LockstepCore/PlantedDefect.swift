@@ -23,7 +23,7 @@
         case numbersNotContiguous
         /// A replica ends sessions by its own clock (against R-27).
         case expiryByLocalClock
-        /// A mark carries the digest of the batch before (against R-53).
+        /// A mark carries the digest of the mark before (against R-53).
         case digestOfWrongPosition
         /// A replica applies the mutations of a duplicate batch to its state (against R-35).
         case batchAppliedTwice
@@ -50,7 +50,7 @@
         case logTimeGoesBack
         /// An acknowledgement drops one reply too many (against R-23).
         case trimOffByOne
-        /// A client takes an answer behind a hole for the answer to everything before it (against R-22).
+        /// A client takes the answers behind a hole for those that are missing (against R-22).
         case answerHoleIgnored
         /// A client submits what was unanswered again under its new session (against R-27).
         case resubmitsAfterLoss

@@ -84,6 +84,10 @@ extension ClientStateMachine {
             windowNumbers: opened.windowNumbers, windowBytes: opened.windowBytes, incarnation: welcome.incarnation)
         openNonce = 0
         pending = PendingActions()
+        #if LOCKSTEP_PLANTED_DEFECTS
+            for chunk in plantedChunks { _ = pending.append(chunk.bytes, count: chunk.count) }
+            plantedChunks = []
+        #endif
         directives.append(.opened(opened.session))
         bound(now: now, into: &directives)
     }
@@ -144,6 +148,12 @@ extension ClientStateMachine {
     /// The session is gone: what it had unanswered has an unknown outcome, and a new one is opened (PROTOCOL, R-27).
     mutating func lose(now: Tick, into directives: inout [ClientDirective]) {
         guard let session else { return }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.resubmitsAfterLoss), pending.count > 0 {
+                pending.goBack(to: pending.answered + 1)
+                plantedChunks = pending.chunks.filter { !$0.isVoid }
+            }
+        #endif
         directives.append(.count(.sessionsExpired))
         directives.append(.lost(session: session.id, numbers: pending.unanswered))
         forgetSession()

@@ -33,6 +33,9 @@ package struct ClientStateMachine: Hashable, Sendable {
     var pending = PendingActions()
     var generator: SplitMix64
     package internal(set) var buggify: Buggify
+    #if LOCKSTEP_PLANTED_DEFECTS
+        var plantedChunks: [PendingActions.Chunk] = []
+    #endif
 
     // The connection
     var nonce: UInt64 = 0

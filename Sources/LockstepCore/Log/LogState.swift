@@ -60,7 +60,7 @@ package struct LogState: Hashable, Sendable {
         do throws(WireError) {
             try withBytes(of: batch.bytes) { (bytes) throws(WireError) in
                 var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
-                guard head.time >= time else { throw WireError(.outOfRange, at: 40) }
+                guard isInTime(head) else { throw WireError(.outOfRange, at: 40) }
                 while reader.remaining > 0 {
                     guard found == nil else { throw WireError(.trailingBytes, at: reader.offset) }
                     let entry = try Entry(from: bytes, &reader)
@@ -96,6 +96,17 @@ package struct LogState: Hashable, Sendable {
     mutating func finish(head: BatchHead, hash: BatchHash) {
         position = Position(epoch: head.epoch, sequence: head.last, hash: hash)
         time = max(time, head.time)
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.logTimeGoesBack) { time = head.time }
+        #endif
+    }
+
+    /// Log time does not go back.
+    private func isInTime(_ head: BatchHead) -> Bool {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.logTimeGoesBack) { return true }
+        #endif
+        return head.time >= time
     }
 
     private mutating func apply(

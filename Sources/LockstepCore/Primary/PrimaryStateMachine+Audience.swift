@@ -31,6 +31,9 @@ extension PrimaryStateMachine {
         guard !isAccepted(known) else { return }
         let stops = stopsAdmitting && phase == .admitting
         if stops { phase = .behind }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.behindPrimaryAdmits), stops { phase = .admitting }
+        #endif
         if let before = alarmedBehind?.position, !stops,
             (known.position.epoch, known.position.sequence) <= (before.epoch, before.sequence)
         {

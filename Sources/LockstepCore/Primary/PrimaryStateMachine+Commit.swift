@@ -12,6 +12,9 @@ extension PrimaryStateMachine {
         inFlight = sealed
         inFlightMark = log.mark
         sealed = []
+        #if LOCKSTEP_PLANTED_DEFECTS
+            showEarly(state: state, into: &directives)
+        #endif
         directives.append(.persist(inFlight))
     }
 
@@ -60,6 +63,10 @@ extension PrimaryStateMachine {
         isDiskFull full: Bool, reason: String, now: Tick, into directives: inout [PrimaryDirective]
     ) {
         precondition(!inFlight.isEmpty, "nothing is at the journal")
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.failedCommitIgnored), !full { return countAsCommitted(into: &directives) }
+            let full = full || PlantedDefect.isActive(.failedCommitRetried)
+        #endif
         guard full else {
             phase = .halted
             directives.append(.halt(.journalFailed(reason)))
@@ -114,7 +121,7 @@ extension PrimaryStateMachine {
         return sequence > last.head.last
     }
 
-    private mutating func releaseAnswers(into directives: inout [PrimaryDirective]) {
+    mutating func releaseAnswers(into directives: inout [PrimaryDirective]) {
         while let first = answers.first, first.sequence <= committed.position.sequence {
             answers.removeFirst()
             switch first.content {

@@ -172,6 +172,9 @@ extension PrimaryStateMachine {
         let resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
         directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.resumeWithoutReplies) { return }
+        #endif
         // One who says that it has more than there is learns from RESUMED that the log does not.
         guard resume.ackedThrough < standing.last else { return }
         sendCommitted(
@@ -273,6 +276,9 @@ extension PrimaryStateMachine {
             }
             minimum = committed.position.sequence
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.readTooEarly) { minimum = .zero }
+        #endif
         // An index alone needs no view, only the commit: the asker waits for it in its own.
         if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence), !buggify(.queuesRead) {
             var place = view

@@ -36,7 +36,7 @@ extension PrimaryStateMachine {
             return
         }
         let expected = standing.last + 1
-        guard submit.first <= expected else {
+        guard Self.isNext(submit.first, expected) else {
             guard bindings[submit.session]?.outOfOrderSent != expected else { return }
             bindings[submit.session]?.outOfOrderSent = expected
             directives.append(.count(.outOfOrder))
@@ -50,9 +50,19 @@ extension PrimaryStateMachine {
             // What the owner acknowledged may still be kept, in a run with others; it is not sent again.
             let first = max(submit.first, standing.ackedThrough + 1)
             if first <= through {
+                #if LOCKSTEP_PLANTED_DEFECTS
+                    if answersAnew(submit, first...through, to: connection, into: &directives) { return }
+                #endif
                 sendCommitted(of: submit.session, first...through, to: connection, into: &directives)
             }
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.noDeduplication), last < expected, submit.first > standing.ackedThrough {
+                var again = submit
+                again.first = expected
+                _ = sequence(again, frame, now: now, wall: wall, state: state)
+            }
+        #endif
         guard last >= expected else { return }
         if let reason = busyReason(submit, standing, last: last)
             ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
@@ -67,11 +77,29 @@ extension PrimaryStateMachine {
         rest.first = expected
         rest.count = Int(last - expected) + 1
         rest.actions = starts..<submit.actions.upperBound
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.numbersNotContiguous), submit.first > expected {
+                rest.first = submit.first
+                rest.count = submit.count
+            }
+        #endif
         let taken = sequence(rest, frame, now: now, wall: wall, state: state)
         if let reason = taken.stopped {
             sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.answerBeforeCommit), taken.next > rest.first {
+                sendReplies(of: submit.session, rest.first...taken.next - 1, to: connection, into: &directives)
+            }
+        #endif
         if buggify(.batchOfOneSubmit) { seal(now: now, wall: wall, state: state) }
+    }
+
+    private static func isNext(_ first: RequestNumber, _ expected: RequestNumber) -> Bool {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.numbersNotContiguous) { return true }
+        #endif
+        return first <= expected
     }
 
     private func sendBusy(

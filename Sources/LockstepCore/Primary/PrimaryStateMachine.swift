@@ -36,6 +36,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var clock: LogClock
     var generator: SplitMix64
     package internal(set) var buggify: Buggify
+    #if LOCKSTEP_PLANTED_DEFECTS
+        var plantedDigest: Digest?
+    #endif
 
     /// The batch under construction.
     var open: BatchBuilder?
@@ -138,6 +141,11 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         self.window = window
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
         epoch = Epoch(rawValue: max(max(recovered.position.epoch, highestEpoch).rawValue + 1, milliseconds))
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.epochReused), recovered.position.epoch > .zero {
+                epoch = recovered.position.epoch
+            }
+        #endif
         clock = LogClock(last: recovered.time, wall: wall, now: now)
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
@@ -226,7 +234,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     /// Lends the open batch, after opening one if there is none; its log time is that of this moment.
     @discardableResult
     mutating func withOpenBatch<Result>(now: Tick, wall: LogTime, _ body: (inout BatchBuilder) -> Result) -> Result {
-        let time = max(log.time, clock.read(now: now, wall: wall))
+        let time = batchTime(now: now, wall: wall)
         var batch: BatchBuilder
         if let open = open.take() {
             batch = open
@@ -238,6 +246,13 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         let result = body(&batch)
         open = batch
         return result
+    }
+
+    private mutating func batchTime(now: Tick, wall: LogTime) -> LogTime {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.logTimeGoesBack) { return wall }
+        #endif
+        return max(log.time, clock.read(now: now, wall: wall))
     }
 
     /// Appends an entry of its own, which `change` brings into the tables; one that fills the batch ends it.
@@ -259,7 +274,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         guard var batch = open.take(), forcingMark || !batch.isEmpty else { return }
         var mark: LogState.Mark?
         if isMarked || buggify(.extraMark) {
-            let digest = state.digest + log.sessions.digest
+            let digest = markDigest(state)
             digestCost = state.digestCost
             mark = LogState.Mark(sequence: batch.append(.digestMark(digest)), digest: digest)
             lastMark = now
@@ -273,6 +288,17 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         if let mark { log.mark = mark }
     }
 
+    private mutating func markDigest(_ state: any ReplicatedState) -> Digest {
+        let digest = state.digest + log.sessions.digest
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.digestOfWrongPosition) {
+                defer { plantedDigest = digest }
+                return plantedDigest ?? digest
+            }
+        #endif
+        return digest
+    }
+
     /// Ends a batch with a mark and has the state there captured.
     ///
     /// Only at the end of a turn: the driver takes the image when it runs the directives, and a batch that fills in the
@@ -280,12 +306,22 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     private mutating func takeSnapshot(
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            let before = log.position
+        #endif
         seal(now: now, wall: wall, forcingMark: true, state: state)
         guard let mark = log.mark else { preconditionFailure("the batch was sealed with a mark") }
         isSnapshotWanted = false
         snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
         snapshot = .captured(nextSnapshot, at: mark.sequence)
         directives.append(.captureSnapshot(nextSnapshot, log: log, digest: mark.digest))
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.snapshotOneShort) {
+                var short = log
+                short.position = before
+                directives[directives.count - 1] = .captureSnapshot(nextSnapshot, log: short, digest: mark.digest)
+            }
+        #endif
         nextSnapshot += 1
     }
 

@@ -171,6 +171,9 @@ extension ReplicaStateMachine {
     mutating func becomeAhead(
         of primary: KnownPosition, now: Tick, into directives: inout [ReplicaDirective]
     ) {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.aheadReplicaFollows) { return giveUpHistory(now: now, into: &directives) }
+        #endif
         stop()
         if alarmedAhead != primary { directives.append(.alarm(.ahead(own: known, primary: primary))) }
         alarmedAhead = primary

@@ -103,7 +103,7 @@ extension ReplicaStateMachine {
             refuseAsReplica(nonce: read.id, connection, into: &directives)
             return
         }
-        let minimum = read.level == .session ? read.minimum : .zero
+        let minimum = minimum(of: read)
         guard isServing, !buggify(.refusesRead),
             reads.add(read, frame: frame, minimum: minimum, from: connection, now: now)
         else {
@@ -111,6 +111,13 @@ extension ReplicaStateMachine {
             return
         }
         refreshView(now: now, state: state, into: &directives)
+    }
+
+    private func minimum(of read: Read) -> SequenceNumber {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.readTooEarly) { return .zero }
+        #endif
+        return read.level == .session ? read.minimum : .zero
     }
 
     /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.

@@ -61,6 +61,9 @@ extension ReplicaStateMachine {
         target = max(target, part.head.last)
         floor = max(floor, part.head.last)
         if stage == .following, part.head.last <= log.position.sequence {
+            #if LOCKSTEP_PLANTED_DEFECTS
+                if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
+            #endif
             duplicateReceived(part, now: now, into: &directives)
             return
         }
@@ -115,10 +118,16 @@ extension ReplicaStateMachine {
         let most = !buffer.isEmpty && buggify(.drainOne) ? 1 : Self.drainBytes
         while let part = buffer.first {
             if part.head.last <= log.position.sequence {
+                #if LOCKSTEP_PLANTED_DEFECTS
+                    if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
+                #endif
                 buffer.removeFirst()
                 if part.bytes != nil { directives.append(.count(.duplicateBatches)) }
                 continue
             }
+            #if LOCKSTEP_PLANTED_DEFECTS
+                if PlantedDefect.isActive(.gapIgnored), part.bytes != nil { skipHole(before: part.head) }
+            #endif
             guard part.head.first <= log.position.sequence.next else { break }
             guard part.head.first == log.position.sequence.next, part.head.previous == log.position.hash else {
                 buffer.removeFirst()
@@ -170,6 +179,12 @@ extension ReplicaStateMachine {
         _ beacon: Beacon, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
     ) {
         let commit = beacon.commit
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.beaconIgnored), stage == .following, commit.sequence > log.position.sequence {
+                return
+            }
+            if PlantedDefect.isActive(.expiryByLocalClock), stage == .following { expireSilent(now: now) }
+        #endif
         target = max(target, commit.sequence)
         guard stage == .following else { return }
         // A commit number below what is applied is AHEAD, except in this race:

@@ -46,6 +46,9 @@ struct StreamBuffer: Hashable, Sendable {
         if index > 0, parts[index - 1].head.last >= part.head.first { return .duplicate }
         if index == parts.count { parts.append(part) } else { parts.insert(part, at: index) }
         byteCount += part.cost
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.unboundedJoinBuffer) { return .kept }
+        #endif
         var dropped = 0
         while byteCount > capacity, parts.count > 1 {
             removeFirst()

@@ -109,11 +109,18 @@ package struct SessionTable: Hashable, Sendable {
         _ run: ReplyRing.Run, to id: SessionID, ackedThrough: RequestNumber, items: RawSpan, _ range: Range<Int>
     ) -> Bool {
         guard let index = sessions.index(forKey: id) else { return false }
-        guard sessions.values[index].last + 1 == run.first, ackedThrough < run.first else { return false }
+        guard Self.follows(run.first, sessions.values[index].last), ackedThrough < run.first else { return false }
         sessions.values[index].last = run.last
         sessions.values[index].replies.append(run, items: items, range)
         acknowledge(at: index, through: ackedThrough)
         return true
+    }
+
+    private static func follows(_ first: RequestNumber, _ last: RequestNumber) -> Bool {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.numbersNotContiguous) { return first > last }
+        #endif
+        return first == last + 1
     }
 
     /// Drops replies that the owner has; false if the session does not exist or never had that number.
@@ -127,6 +134,9 @@ package struct SessionTable: Hashable, Sendable {
         guard number > sessions.values[index].ackedThrough else { return }
         sessions.values[index].ackedThrough = number
         sessions.values[index].replies.drop(through: number)
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.trimOffByOne) { sessions.values[index].replies.drop(through: number + 1) }
+        #endif
     }
 
     /// The digest of what the log says of sessions; reply bytes are covered by the chain.
@@ -156,6 +166,12 @@ package struct SessionTable: Hashable, Sendable {
             ).write(to: &writer)
             writer.writeVarint(session.last)
             writer.writeVarint(session.ackedThrough)
+            #if LOCKSTEP_PLANTED_DEFECTS
+                if PlantedDefect.isActive(.repliesMissingFromSnapshot) {
+                    ReplyRing().write(to: &writer)
+                    continue
+                }
+            #endif
             session.replies.write(to: &writer)
         }
     }

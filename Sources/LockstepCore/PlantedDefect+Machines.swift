@@ -1,0 +1,124 @@
+#if LOCKSTEP_PLANTED_DEFECTS
+    // What the planted defects do, where it is more than a line.
+
+    extension PrimaryStateMachine {
+        /// Shows what is handed to the journal before it is durable.
+        mutating func showEarly(state: any ReplicatedState, into directives: inout [PrimaryDirective]) {
+            if PlantedDefect.isActive(.publishBeforeCommit) {
+                for batch in inFlight { directives.append(.publish(stamp.frame(broadcasting: batch))) }
+            }
+            guard PlantedDefect.isActive(.viewBeforeCommit) else { return }
+            captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+            state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
+            state.publish(through: captured.sequence)
+            view = captured
+        }
+
+        /// Goes on as if what is at the journal were durable.
+        mutating func countAsCommitted(into directives: inout [PrimaryDirective]) {
+            let batches = inFlight
+            inFlight = []
+            for batch in batches {
+                directives.append(.publish(stamp.frame(broadcasting: batch)))
+                window.append(batch)
+                sealedBytes -= batch.bytes.count
+                committed = KnownPosition(position: batch.position, boot: configuration.boot)
+                committedTime = batch.head.time
+            }
+            committedMark = inFlightMark
+            if phase == .opening { phase = .admitting }
+            releaseAnswers(into: &directives)
+            directives.append(.committed(batches))
+        }
+
+        /// Answers committed numbers with something that is not in the log.
+        func answersAnew(
+            _ submit: Submit, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
+            into directives: inout [PrimaryDirective]
+        ) -> Bool {
+            let status: ActionStatus
+            if PlantedDefect.isActive(.resumeWithoutReplies) {
+                status = .rejected
+            } else if PlantedDefect.isActive(.voidWins), submit.isVoid {
+                status = .void
+            } else {
+                return false
+            }
+            guard
+                let last = log.sessions.lastNumber(of: submit.session, through: committed.position.sequence),
+                numbers.lowerBound <= last
+            else { return false }
+            let reason = status == .void ? "" : "the number is in the log"
+            let count = Int(min(last, numbers.upperBound) - numbers.lowerBound) + 1
+            var items = ByteWriter()
+            for _ in 0..<count {
+                items.writeVarint(UInt64(reason.utf8.count) << 2 | UInt64(status.rawValue))
+                items.writeRaw(reason)
+            }
+            withBytes(of: items.bytes) { bytes in
+                let run = ResultRun(
+                    session: submit.session, first: numbers.lowerBound, count: count, epoch: epoch,
+                    firstSequence: submit.session.sequence, items: 0..<bytes.byteCount)
+                directives.append(.send(stamp.frame(.result(run), source: bytes), to: connection))
+            }
+            return submit.first + UInt64(submit.count) - 1 <= last
+        }
+    }
+
+    extension ReplicaStateMachine {
+        /// Applies the first run of a duplicate to the state alone.
+        func applyAgain(_ part: StreamBuffer.Part, to state: any ReplicatedState) {
+            guard let bytes = part.bytes else { return }
+            var scratch = LogState(store: log.store)
+            scratch.position = Position(
+                epoch: part.head.epoch, sequence: SequenceNumber(rawValue: part.head.first.rawValue - 1),
+                hash: part.head.previous)
+            let batch = SealedBatch(head: part.head, hash: .none, bytes: bytes)
+            // The session is not there, so it ends with an error behind the mutations of the first run.
+            _ = try? scratch.apply(batch, to: state)
+        }
+
+        /// Takes what is missing before a batch for applied.
+        mutating func skipHole(before head: BatchHead) {
+            guard head.first > log.position.sequence.next else { return }
+            log.position.sequence = SequenceNumber(rawValue: head.first.rawValue - 1)
+            log.position.hash = head.previous
+            window.removeAll()
+        }
+
+        /// Ends sessions after a third of their time without a batch.
+        mutating func expireSilent(now: Tick) {
+            for session in log.sessions.sorted where now - lastBatch > session.timeToLive * 1_000 / 3 {
+                log.sessions.remove(session.id)
+            }
+        }
+
+        /// Throws away what the primary does not have, and joins anew.
+        mutating func giveUpHistory(now: Tick, into directives: inout [ReplicaDirective]) {
+            guard let publisher else { return }
+            handOver(into: &directives)
+            stop()
+            log = LogState(store: log.store)
+            window.removeAll()
+            highestEpoch = .zero
+            encoding = nil
+            mustInstall = true
+            view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
+            directives.append(.connectBulk(endpoint: publisher.bulkEndpoint))
+            subscribe(now: now, into: &directives)
+        }
+    }
+
+    extension ClientStateMachine {
+        /// Takes the answers of a run for those to the oldest unanswered numbers.
+        mutating func takeForMissing(
+            _ run: ResultRun, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+        ) {
+            var answers = part(of: run, frame, 0..<run.count)
+            answers.first = pending.answered + 1
+            pending.answer(through: answers.first + UInt64(run.count) - 1)
+            lastProgress = now
+            directives.append(.answered(answers))
+        }
+    }
+#endif
