@@ -5,9 +5,9 @@
 /// split by key (Herlihy and Wing's locality). An operation without a known outcome may take effect at any time after
 /// its invocation, or never. Operations that touch at the same time count as concurrent.
 ///
-/// Cost: a history that passes takes some ten steps for each operation while up to about ten of a key run at a time; in the
-/// worst case it is exponential in that number and in the number of unknown outcomes that differ. A step takes about a
-/// microsecond in a release build and keeps at most about 150 bytes until its key is decided.
+/// Cost: a history that passes takes some ten steps for each operation while up to about ten of a key run at a time; in
+/// the worst case it is exponential in that number and in the number of unknown outcomes that differ. A step takes
+/// about a microsecond in a release build and keeps at most about 150 bytes until its key is decided.
 package struct LinearizabilityChecker<Model: SequentialModel>: Sendable {
     /// What the operations should do.
     package var model: Model

@@ -22,8 +22,8 @@ package protocol SequentialModel<Input, Output>: Sendable {
 
     /// Whether an operation with this output leaves every state as it was in which it can have that output.
     ///
-    /// A read does, and so does a rejected write. A search has fewer orders to try the more of them it knows; by default
-    /// it knows the reads.
+    /// A read does, and so does a rejected write. A search has fewer orders to try the more of them it knows; by
+    /// default it knows the reads.
     func hasNoEffect(_ input: Input, _ output: Output) -> Bool
 }
 
