@@ -32,7 +32,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var binding: Binding = .none
     var pending = PendingActions()
     var generator: SplitMix64
-    package internal(set) var buggify: Buggify
+    /// Switched off where a test wants rest.
+    package var buggify: Buggify
     #if LOCKSTEP_PLANTED_DEFECTS
         var plantedChunks: [PendingActions.Chunk] = []
     #endif

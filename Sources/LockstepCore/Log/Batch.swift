@@ -28,7 +28,7 @@ package struct BatchHead: Hashable, Sendable {
         last = SequenceNumber(rawValue: try reader.read(from: bytes))
         time = LogTime(rawValue: try reader.read(from: bytes))
         previous = BatchHash(rawValue: try reader.read128(from: bytes))
-        guard first > .zero, last >= first, last.rawValue < UInt64(Int64.max) else {
+        guard first > .zero, last >= first, last.rawValue < UInt64(Int64.max), epoch.rawValue < UInt64(Int64.max) else {
             throw WireError(.outOfRange, at: start + 24)
         }
     }

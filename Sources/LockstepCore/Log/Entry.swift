@@ -109,7 +109,9 @@ extension Entry {
             let length = Int(try reader.read(UInt32.self, from: bytes))
             let itemsStart = try reader.skip(length)
             // An item is at least two bytes long, so a count that is too large is found before anything is reserved.
-            guard first > 0, first <= UInt64(Int64.max), ackedThrough < first, count > 0, count <= length / 2 else {
+            guard first > 0, first < UInt64(Int64.max) - UInt64(count), ackedThrough < first, count > 0,
+                count <= length / 2
+            else {
                 throw WireError(.outOfRange, at: start)
             }
             self = .actions(

@@ -115,7 +115,12 @@ package struct LogState: Hashable, Sendable {
         switch entry {
         case .actions(let run): try apply(run, bytes, head: head, sequence: sequence, to: state)
         case .epochOpen(_, _, let boot): epochOpened(by: boot, epoch: head.epoch)
-        case .sessionOpen(let open): sessions.open(SessionID(epoch: head.epoch, sequence: sequence), open)
+        case .sessionOpen(let open):
+            // An opening has one session; a snapshot of a log with two of them could not be read.
+            guard sessions.session(openedBy: open.client, nonce: open.nonce) == nil else {
+                throw WireError(.outOfRange, at: BatchHead.byteCount)
+            }
+            sessions.open(SessionID(epoch: head.epoch, sequence: sequence), open)
         case .sessionClose(let session): _ = sessions.remove(session)
         case .sessionExpire(let expired): for session in expired { _ = sessions.remove(session) }
         case .sessionAck(let acknowledgements):

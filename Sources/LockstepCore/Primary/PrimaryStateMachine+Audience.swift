@@ -111,7 +111,7 @@ extension PrimaryStateMachine {
         let isViewBehind = view.sequence < committed.position.sequence && head == committed.position.sequence
         return min(
             min(isViewBehind ? views.due : .never, isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist),
-            min(joins.nextDeadline, reads.nextDeadline, handOverHeld))
+            min(joins.nextDeadline, reads.nextDeadline, handOverHeld == .zero ? .never : handOverHeld))
     }
 
     /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.
@@ -119,6 +119,7 @@ extension PrimaryStateMachine {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         guard phase != .created, phase != .halted else { return }
+        if now >= handOverHeld { handOverHeld = .zero }
         if now >= retryPersist, isDiskFull {
             retryPersist = .never
             directives.append(.persist(inFlight))

@@ -35,7 +35,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var window: ResendWindow
     var clock: LogClock
     var generator: SplitMix64
-    package internal(set) var buggify: Buggify
+    /// Switched off where a test wants rest.
+    package var buggify: Buggify
     #if LOCKSTEP_PLANTED_DEFECTS
         var plantedDigest: Digest?
     #endif
@@ -49,7 +50,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var sealedBytes = 0
     /// What may wait for the journal.
     var unpersistedLimit = Limits.unpersistedBytes
-    /// Until when what is sequenced waits on purpose.
+    /// Until when what is sequenced waits on purpose; zero: until the next turn.
     var handOverHeld: Tick = .never
     var answers: Deque<PendingAnswer> = []
     /// How many of ``answers`` are messages; those to numbers are bounded by what is not persisted.
@@ -61,7 +62,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var joins: JoinServer
     var reads = ReadQueue()
     /// What readers see.
-    var view: ViewPlace
+    package internal(set) var view: ViewPlace
     /// What was captured last; it is shown when it has committed.
     var captured: ViewPlace
     var views = ViewSchedule()

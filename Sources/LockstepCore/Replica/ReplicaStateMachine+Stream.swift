@@ -76,7 +76,8 @@ extension ReplicaStateMachine {
             if stage == .following { advance(now: now, state: state, into: &directives) }
             return
         }
-        switch buffer.insert(part, capacity: buggify(.tinyJoinBuffer) ? 2_048 : buffer.capacity) {
+        let capacity = buggify(.tinyJoinBuffer) ? min(2_048, buffer.capacity) : buffer.capacity
+        switch buffer.insert(part, capacity: capacity) {
         case .kept: break
         case .duplicate: directives.append(.count(.duplicateBatches))
         case .dropped(let count): for _ in 0..<count { directives.append(.count(.joinBufferDrops)) }

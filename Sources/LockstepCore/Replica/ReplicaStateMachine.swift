@@ -44,7 +44,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// Of the log and of every WELCOME: a primary below is not followed.
     var highestEpoch: Epoch
     var generator: SplitMix64
-    package internal(set) var buggify: Buggify
+    /// Switched off where a test wants rest.
+    package var buggify: Buggify
 
     var stage: Stage = .idle
     var buffer: StreamBuffer
@@ -81,7 +82,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
 
     /// Applied in this event, not yet handed to the driver.
     var newlyApplied: [SealedBatch] = []
-    var view: ViewPlace
+    package internal(set) var view: ViewPlace
     var views = ViewSchedule()
 
     var joins = JoinServer()

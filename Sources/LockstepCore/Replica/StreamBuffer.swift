@@ -41,11 +41,15 @@ struct StreamBuffer: Hashable, Sendable {
             guard present.head == part.head, present.bytes == nil, part.bytes != nil else { return .duplicate }
             parts[index] = part
             byteCount += part.cost - present.cost
-            return .kept
+            return trimmed(to: capacity)
         }
         if index > 0, parts[index - 1].head.last >= part.head.first { return .duplicate }
         if index == parts.count { parts.append(part) } else { parts.insert(part, at: index) }
         byteCount += part.cost
+        return trimmed(to: capacity)
+    }
+
+    private mutating func trimmed(to capacity: Int) -> Insertion {
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.unboundedJoinBuffer) { return .kept }
         #endif

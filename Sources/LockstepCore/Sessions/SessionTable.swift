@@ -192,7 +192,7 @@ package struct SessionTable: Hashable, Sendable {
             self.open(id, open)
             let last = try reader.readVarint(from: bytes)
             let ackedThrough = try reader.readVarint(from: bytes)
-            guard ackedThrough <= last else { throw WireError(.outOfRange, at: start) }
+            guard ackedThrough <= last, last < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.last = last
             sessions[id]?.ackedThrough = ackedThrough
             let replies = try ReplyRing(from: bytes, &reader)

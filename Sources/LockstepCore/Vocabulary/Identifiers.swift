@@ -16,7 +16,10 @@ extension Identifier128 {
 
     /// Reads 32 hexadecimal digits; `nil` for anything else.
     public init?(hexadecimal text: String) {
-        guard text.utf8.count == 32, let value = UInt128(text, radix: 16) else { return nil }
+        // The standard library takes a sign in front.
+        guard text.utf8.count == 32, text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
+            let value = UInt128(text, radix: 16)
+        else { return nil }
         self.init(rawValue: value)
     }
 

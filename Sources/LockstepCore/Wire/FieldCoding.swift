@@ -7,10 +7,16 @@ extension ByteReader {
             sequence: SequenceNumber(rawValue: try readVarint(from: bytes)))
     }
 
+    /// A position; its epoch and its sequence number are below 2^63 - 1, so that the next ones exist.
     package mutating func readPosition(from bytes: RawSpan) throws(WireError) -> Position {
-        Position(
+        let start = offset
+        let position = Position(
             epoch: Epoch(rawValue: try read(from: bytes)), sequence: SequenceNumber(rawValue: try read(from: bytes)),
             hash: BatchHash(rawValue: try read128(from: bytes)))
+        guard position.epoch.rawValue < UInt64(Int64.max), position.sequence.rawValue < UInt64(Int64.max) else {
+            throw WireError(.outOfRange, at: start)
+        }
+        return position
     }
 
     package mutating func readKnownPosition(from bytes: RawSpan) throws(WireError) -> KnownPosition {

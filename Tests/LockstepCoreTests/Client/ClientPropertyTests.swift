@@ -29,13 +29,13 @@ struct ClientPropertyTests {
             var frame: [UInt8]
         }
 
-        init(seed: UInt64) {
+        init(seed: UInt64, buggify: Buggify = .off) {
             random = SplitMix64(seed: seed)
             client = ClientStateMachine(
                 configuration: ClientConfiguration(
                     store: "s", node: "n", role: .client, client: ClientKey(rawValue: 7), boot: BootID(rawValue: 8),
                     incarnation: Incarnation(rawValue: 9), cluster: nil, endpoint: "p", seed: seed,
-                    wantsSession: true))
+                    wantsSession: true, buggify: buggify))
         }
 
         mutating func isHit(_ oneIn: UInt64) -> Bool { isFaulty && random.next(below: oneIn) == 0 }
@@ -168,10 +168,16 @@ struct ClientPropertyTests {
     /// Every number is answered exactly once, in order and with its own reply, or lost with its session; and once the
     /// link is good, everything that was given is settled (PROTOCOL ).
     @Test(arguments: 0..<30)
-    func everyNumberIsAnsweredOnceOrLost(group: Int) throws {
+    func everyNumberIsAnsweredOnceOrLost(group: Int) throws { try check(group) { _ in .off } }
+
+    /// The same holds of a client that takes unusual ways and never leaves them (PROTOCOL ).
+    @Test(arguments: 0..<30)
+    func unusualWaysAnswerEveryNumberOnce(group: Int) throws { try check(group) { Buggify(seed: $0) } }
+
+    private func check(_ group: Int, _ buggify: (UInt64) -> Buggify) throws {
         var (answered, lost, voids) = (0, 0, 0)
         for seed in UInt64(group * 10)..<UInt64(group * 10 + 10) {
-            var world = World(seed: seed)
+            var world = World(seed: seed, buggify: buggify(seed))
             var directives: [ClientDirective] = []
             world.client.start(now: world.now, into: &directives)
             try world.run(directives, [])

@@ -55,7 +55,7 @@ final class PrimaryHarness {
 
     init(
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
-        now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin
+        now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off
     ) {
         self.durable = durable
         self.now = now
@@ -72,13 +72,15 @@ final class PrimaryHarness {
                 cluster: Self.cluster, node: "p1", incarnation: Incarnation(rawValue: 11),
                 boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: false,
                 publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
-                lossAccepted: lossAccepted),
+                lossAccepted: lossAccepted, buggify: buggify),
             recovered: log, window: window, highestEpoch: log.position.epoch, wall: wall, now: now)
     }
 
     /// A primary whose `epochOpen` is durable.
-    static func open(durable: [SealedBatch] = [], boot: UInt128 = 1) -> PrimaryHarness {
-        let harness = PrimaryHarness(durable: durable, boot: boot)
+    static func open(
+        durable: [SealedBatch] = [], boot: UInt128 = 1, buggify: Buggify = .off
+    ) -> PrimaryHarness {
+        let harness = PrimaryHarness(durable: durable, boot: boot, buggify: buggify)
         harness.start()
         harness.persist()
         harness.forget()
@@ -109,7 +111,8 @@ final class PrimaryHarness {
     func commit() {
         repeat {
             turn()
-            if machine.isPersisting { persist() }
+            // What is held back on purpose goes on a little later.
+            if machine.isPersisting { persist() } else if !machine.isDrained { advance(milliseconds: 2) }
         } while !machine.isDrained
         turn()
     }

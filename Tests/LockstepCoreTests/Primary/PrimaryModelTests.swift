@@ -15,9 +15,23 @@ import Testing
             Issue.record("seed \(seed), step \(history.steps): \(error)")
         }
     }
+
+    /// Goal: the same holds of a primary that takes unusual ways, and rest is reached when it leaves them
+    /// (PROTOCOL ).
+    @Test(arguments: 0..<300 as Range<UInt64>) func unusualWaysKeepTheModel(seed: UInt64) throws {
+        var history = PrimaryHistory(seed: seed, isUnusual: true)
+        do {
+            for _ in 0..<150 { try history.step() }
+            history.primary.machine.buggify = .off
+            try history.quiesce()
+        } catch {
+            Issue.record("seed \(seed), step \(history.steps): \(error)")
+        }
+    }
 }
 
 /// One random history.
+
 struct PrimaryHistory {
     /// A client that knows its session and its numbers, and little else.
     struct Client {
@@ -37,9 +51,13 @@ struct PrimaryHistory {
     var boot: UInt128 = 1
     var steps = 0
 
-    init(seed: UInt64) {
+    /// Whether the primary takes the unusual ways of its seed.
+    let isUnusual: Bool
+
+    init(seed: UInt64, isUnusual: Bool = false) {
         random = SplitMix64(seed: seed)
-        primary = PrimaryHarness()
+        self.isUnusual = isUnusual
+        primary = PrimaryHarness(buggify: isUnusual ? Buggify(seed: seed) : .off)
         primary.start()
         for index in 0..<3 as Range<UInt64> {
             clients.append(Client(connection: .local, key: UInt128(index + 1), nonce: random.next()))
@@ -204,7 +222,8 @@ struct PrimaryHistory {
         if chance(1, in: 2) { durable += primary.atJournal }
         boot += 1
         let (now, wall) = (primary.now, primary.wall)
-        primary = PrimaryHarness(durable: durable, boot: boot, now: now, wall: wall)
+        let buggify = isUnusual ? Buggify(seed: random.next()) : .off
+        primary = PrimaryHarness(durable: durable, boot: boot, now: now, wall: wall, buggify: buggify)
         primary.start()
         for index in clients.indices {
             connect(index)

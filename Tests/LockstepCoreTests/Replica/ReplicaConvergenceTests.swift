@@ -8,8 +8,14 @@ struct ReplicaConvergenceTests {
     /// network is healed, the replica has the publisher's log and digest and is live; on the way it never has anything
     /// wrong (PROTOCOL; I12, V1).
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
-    func aLossyNetworkConverges(seed: UInt64) {
-        var simulation = Simulation(seed: seed)
+    func aLossyNetworkConverges(seed: UInt64) { converge(Simulation(seed: seed)) }
+
+    /// A replica that takes unusual ways converges as well, although it never leaves them (PROTOCOL ).
+    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    func unusualWaysConverge(seed: UInt64) { converge(Simulation(seed: seed, buggify: Buggify(seed: seed))) }
+
+    private func converge(_ start: Simulation) {
+        var simulation = start
         simulation.run(milliseconds: 6_000)
         simulation.heal()
         let harness = simulation.harness
@@ -53,13 +59,13 @@ private struct Simulation {
     private var hashes: [SequenceNumber: BatchHash] = [:]
     private(set) var wrongPositions = 0
 
-    init(seed: UInt64) {
+    init(seed: UInt64, buggify: Buggify = .off) {
         var generator = SplitMix64(seed: seed)
         // Some windows hold next to nothing, so that snapshots are needed; some everything.
         let window = [400, 3_000, 1 << 20][Int(generator.next(below: 3))]
         harness = ReplicaHarness(
             TestPublisher(windowBytes: window), hasJournal: generator.next(below: 2) == 0, seed: seed,
-            joinBufferBytes: [2_000, 1 << 20][Int(generator.next(below: 2))])
+            joinBufferBytes: [2_000, 1 << 20][Int(generator.next(below: 2))], buggify: buggify)
         loss = generator.next(below: 40)
         duplication = generator.next(below: 20)
         reordersBroadcast = generator.next(below: 4) == 0
