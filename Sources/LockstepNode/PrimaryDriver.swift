@@ -14,6 +14,7 @@ package final class PrimaryDriver {
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
     private var shelf: SnapshotShelf
+    private var saving = SnapshotSaving()
     private var isRunning = false
     private var persistBegan = Tick.zero
     private var snapshotBegan = Tick.zero
@@ -199,11 +200,23 @@ package final class PrimaryDriver {
     /// A snapshot that cannot be written costs nothing: the journal keeps what it has, and the next one is due again.
     private func save(_ number: SnapshotNumber) {
         guard let snapshot = shelf[number] else { return }
+        saving.offer(number, at: snapshot.info.position.sequence)
+        saveNext()
+    }
+
+    private func saveNext() {
+        guard let number = saving.next(written: machine.committed.position.sequence) else { return }
+        guard let snapshot = shelf[number] else { return saving.ended() }
         let mailbox = host.mailbox
         journal.save(snapshot: snapshot.bytes, at: snapshot.info.position) { outcome in
-            guard case .failure(let failure) = outcome else { return }
-            mailbox.put { $0.snapshotFailed(failure) }
+            mailbox.put { $0.primary?.saved(outcome) }
         }
+    }
+
+    private func saved(_ outcome: Result<Void, JournalFailure>) {
+        saving.ended()
+        if case .failure(let failure) = outcome { host.snapshotFailed(failure) }
+        saveNext()
     }
 
     // MARK: - Status

@@ -22,6 +22,9 @@ package final class ReplicaDriver {
     private var unwrittenBytes = 0
     private var isWriting = false
     private var retryWrite = Tick.never
+    /// How far the journal has come.
+    private var writtenThrough: SequenceNumber
+    private var saving = SnapshotSaving()
 
     private enum Write {
         case batches([SealedBatch])
@@ -33,6 +36,14 @@ package final class ReplicaDriver {
             case .replacement(let bytes, _): bytes.count
             }
         }
+
+        /// Where the journal stands behind it.
+        var end: SequenceNumber? {
+            switch self {
+            case .batches(let batches): batches.last?.head.last
+            case .replacement(_, let position): position.sequence
+            }
+        }
     }
 
     package init(host: StoreHost, state: ObservedState, journal: (any Journal)?, machine: ReplicaStateMachine) {
@@ -40,6 +51,7 @@ package final class ReplicaDriver {
         self.journal = journal
         self.state = state
         self.machine = machine
+        writtenThrough = machine.log.position.sequence
         shelf = SnapshotShelf(queue: host.services.background)
     }
 
@@ -240,6 +252,7 @@ package final class ReplicaDriver {
         host.feed.restart(at: log.position.sequence)
         guard !encoded.isEmpty else { return }
         // What waited belongs to what was replaced.
+        saving.forget()
         let kept = isWriting ? unwritten.first : nil
         unwritten.removeAll()
         if let kept { unwritten.append(kept) }
@@ -262,12 +275,27 @@ package final class ReplicaDriver {
     }
 
     private func save(_ number: SnapshotNumber) {
-        guard let journal, let snapshot = shelf[number] else { return }
+        guard let snapshot = shelf[number] else { return }
+        saving.offer(number, at: snapshot.info.position.sequence)
+        saveNext()
+    }
+
+    /// Saves what waits if the journal has reached its place and is not being begun anew.
+    private func saveNext() {
+        guard let journal, !isReplacing, let number = saving.next(written: writtenThrough) else { return }
+        guard let snapshot = shelf[number] else { return saving.ended() }
         let mailbox = host.mailbox
         journal.save(snapshot: snapshot.bytes, at: snapshot.info.position) { outcome in
-            guard case .failure(let failure) = outcome else { return }
-            mailbox.put { $0.snapshotFailed(failure) }
+            mailbox.put { $0.replica?.saved(outcome) }
         }
+    }
+
+    private func saved(_ outcome: Result<Void, JournalFailure>) {
+        saving.ended()
+        if case .failure(let failure) = outcome { host.snapshotFailed(failure) }
+        // A replacement waits for the end of a save.
+        if !isWriting { writeNext() }
+        saveNext()
     }
 
     // MARK: - The journal
@@ -279,9 +307,15 @@ package final class ReplicaDriver {
         if !isWriting { writeNext() }
     }
 
+    private var isReplacing: Bool {
+        guard isWriting, case .replacement = unwritten.first else { return false }
+        return true
+    }
+
     /// Writes the first of the line; all batches behind it that can go along do.
     private func writeNext() {
         guard let journal, let first = unwritten.first else { return }
+        if case .replacement = first, saving.isSaving { return }
         isWriting = true
         let mailbox = host.mailbox
         switch first {
@@ -304,9 +338,13 @@ package final class ReplicaDriver {
         switch outcome {
         case .success:
             isWriting = false
-            if let done = unwritten.popFirst() { unwrittenBytes -= done.byteCount }
+            if let done = unwritten.popFirst() {
+                unwrittenBytes -= done.byteCount
+                writtenThrough = done.end ?? writtenThrough
+            }
             host.clearAlarm("disk")
             writeNext()
+            saveNext()
         case .failure(.diskFull):
             // The same write is tried again, unchanged; the state goes on.
             retryWrite = MonotonicClock.now.advanced(byMilliseconds: 250)

@@ -173,7 +173,7 @@ extension ReplicaStateMachine {
         serve(actions, into: &directives)
         guard actions.contains(.wantsSnapshot) else { return }
         // A mark need not come: the primary may be gone, which is why somebody recovers from here.
-        captureSnapshot(digest: state.digest + self.log.sessions.digest, into: &directives)
+        captureSnapshot(state: state, into: &directives)
     }
 
     mutating func serve(_ actions: [ServeAction], into directives: inout [ReplicaDirective]) {

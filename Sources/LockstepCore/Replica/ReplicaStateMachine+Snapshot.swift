@@ -121,13 +121,15 @@ extension ReplicaStateMachine {
     }
 
     /// Takes a snapshot of what is applied; all of it has committed, so it may be encoded at once.
-    mutating func captureSnapshot(digest: Digest, into directives: inout [ReplicaDirective]) {
+    ///
+    /// Nothing may be applied behind it in the same event.
+    mutating func captureSnapshot(state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         guard encoding == nil else { return }
         isSnapshotDue = false
         handOver(into: &directives)
         encoding = nextSnapshot
         snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
-        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: digest))
+        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: state.digest + log.sessions.digest))
         directives.append(.encodeSnapshot(nextSnapshot))
         nextSnapshot += 1
     }

@@ -172,7 +172,7 @@ extension ReplicaStateMachine {
             return
         }
         if isSnapshotDue || configuration.hasJournal && buggify(.snapshotAtMark) {
-            captureSnapshot(digest: own, into: &directives)
+            isCaptureDue = true
         }
     }
 

@@ -88,6 +88,9 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     var joins = JoinServer()
     var reads = ReadQueue()
     var isSnapshotDue = false
+    /// A mark was reached in this event; the image is taken at the event's end, since the driver takes it behind all
+    /// that the event applies.
+    var isCaptureDue = false
     var nextSnapshot: SnapshotNumber = 1
     /// How the driver cuts the snapshot that it is to encode.
     package internal(set) var snapshotChunkBytes = Limits.chunkBytes
@@ -210,6 +213,8 @@ extension ReplicaStateMachine {
 
     mutating func finish(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         handOver(into: &directives)
+        if isCaptureDue, stage == .following { captureSnapshot(state: state, into: &directives) }
+        isCaptureDue = false
         refreshView(now: now, state: state, into: &directives)
     }
 

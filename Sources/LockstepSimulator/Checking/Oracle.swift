@@ -1,0 +1,339 @@
+import LockstepCore
+
+/// Watches a run from outside: what is durable, what leaves the nodes, what they apply, what callers learn.
+///
+/// It keeps the whole committed history and a state of its own that applies it, and knows nothing of the machines'
+/// insides. The first promise that is broken ends the run.
+final class Oracle {
+    unowned let simulation: Simulation
+    /// Every batch that ever committed, also of histories that were given up.
+    private(set) var batches: [BatchHash: Known] = [:]
+    /// Batches that went to a journal; which of them are durable a crash may hide for a while.
+    private var candidates: [BatchHash: SealedBatch] = [:]
+    private(set) var reference: LogState
+    private(set) var state: SimulatedState
+    /// Answers of the present history.
+    private(set) var replies: [ReplyKey: Reply] = [:]
+    private(set) var sessions: [SessionID: Standing] = [:]
+    /// Committed in a history that an operator gave up.
+    private(set) var discarded: Set<BatchHash> = []
+    private(set) var hasForked = false
+    /// Where each node's log ends, as it said.
+    private var places: [Int: BatchHash] = [:]
+    /// What callers learned, to be compared with the log at the end.
+    private var learned: [Learned] = []
+    /// The committed batches that end at a number: one, unless an operator gave a history up.
+    private var ends: [SequenceNumber: [BatchHash]] = [:]
+
+    /// A committed batch, and what holds at its end.
+    struct Known {
+        var batch: SealedBatch
+        var digest: Digest
+        var print: LogPrint
+        var remembered: any Sendable
+    }
+
+    /// What a joined node's tables must be at a place, short enough to keep for every batch.
+    struct LogPrint: Hashable {
+        var time: LogTime
+        var boot: BootID
+        var sessions: Digest
+        var epochEnds: [EpochEnd]
+        var mark: LogState.Mark?
+
+        init(_ log: LogState) {
+            time = log.time
+            boot = log.boot
+            sessions = log.sessions.digest
+            epochEnds = log.epochEnds
+            mark = log.mark
+        }
+    }
+
+    struct ReplyKey: Hashable {
+        var session: SessionID
+        var number: RequestNumber
+    }
+
+    struct Reply: Hashable {
+        var epoch: Epoch
+        var sequence: SequenceNumber
+        var status: ActionStatus
+        var bytes: [UInt8]
+        var batch: BatchHash
+    }
+
+    struct Standing: Hashable {
+        var last: RequestNumber = 0
+        var isOver = false
+    }
+
+    private struct Learned {
+        var key: ReplyKey
+        var batch: BatchHash
+        var process: String
+    }
+
+    init(simulation: Simulation) {
+        self.simulation = simulation
+        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
+        reference = LogState(store: store)
+        state = SimulatedState(simulation.workload.makeState())
+    }
+
+    var committed: Position { reference.position }
+    /// What the workload remembers of the last committed state.
+    var remembered: (any Sendable)? { batches[committed.hash]?.remembered }
+
+    func fail(_ promise: Violation.Promise, _ text: String) { simulation.fail(promise, text) }
+
+    // MARK: - The log
+
+    func handedOver(_ batches: [SealedBatch]) { for batch in batches { candidates[batch.hash] = batch } }
+
+    /// A volatile primary begins: what was before belongs to a history that is over.
+    func began() {
+        guard committed.sequence > .zero else { return }
+        for hash in batches.keys { discarded.insert(hash) }
+        hasForked = true
+        goBack(to: [])
+    }
+
+    /// A primary has recovered its journal, or a replica its own.
+    func recovered(_ log: LogState, by process: NodeProcess) {
+        if process is PrimaryProcess {
+            // What it holds beyond what committed was durable, and commits with its epoch's first batch.
+            return
+        }
+        moved(process, to: log.position, from: nil)
+    }
+
+    /// These batches are durable on the primary: from here on they count.
+    func committed(_ new: [SealedBatch], by process: PrimaryProcess) {
+        for batch in new { candidates[batch.hash] = batch }
+        guard let first = new.first else { return }
+        // What a crash left durable without a word comes before it.
+        var path: [SealedBatch] = []
+        var previous = first.head.previous
+        while previous != committed.hash, batches[previous] == nil || discarded.contains(previous),
+            let before = candidates[previous]
+        {
+            path.insert(before, at: 0)
+            previous = before.head.previous
+        }
+        if previous != committed.hash {
+            guard simulation.options.mayFork || simulation.isForkExpected else {
+                fail(.durability, "the log goes on at \(first.head.first) behind \(previous), but ends at \(committed)")
+                return
+            }
+            guard let common = self.path(to: previous) else {
+                fail(.agreement, "the log goes on at \(first.head.first) behind \(previous), which nobody knows")
+                return
+            }
+            let kept = Set(common.map(\.hash))
+            hasForked = true
+            for batch in self.path(to: committed.hash) ?? [] where !kept.contains(batch.hash) {
+                discarded.insert(batch.hash)
+            }
+            goBack(to: common)
+        }
+        for batch in path + new { apply(batch) }
+        candidates = candidates.filter { $0.value.head.last > committed.sequence }
+    }
+
+    /// The batches from the beginning to the one with this hash; nil if it never committed.
+    func path(to hash: BatchHash) -> [SealedBatch]? {
+        var path: [SealedBatch] = []
+        var hash = hash
+        while hash.rawValue != reference.store.rawValue {
+            guard let known = batches[hash] else { return nil }
+            path.append(known.batch)
+            hash = known.batch.head.previous
+        }
+        return path.reversed()
+    }
+
+    private func goBack(to path: [SealedBatch]) {
+        reference = LogState(store: reference.store)
+        state = SimulatedState(simulation.workload.makeState())
+        replies = [:]
+        sessions = [:]
+        for batch in path { apply(batch) }
+    }
+
+    /// An operator chose the history that ends here; what only others have is given up.
+    func chose(_ position: Position) {
+        guard let path = path(to: position.hash) else { return }
+        let kept = Set(path.map(\.hash))
+        hasForked = true
+        for hash in batches.keys where !kept.contains(hash) { discarded.insert(hash) }
+        for hash in kept { discarded.remove(hash) }
+        goBack(to: path)
+    }
+
+    private func apply(_ batch: SealedBatch) {
+        note(batch)
+        do {
+            _ = try reference.apply(batch, to: state)
+        } catch {
+            fail(.agreement, "a committed batch at \(batch.head.first) cannot be applied: \(error)")
+            return
+        }
+        if let mark = reference.mark, mark.sequence == batch.head.last {
+            let own = state.digest + reference.sessions.digest
+            if own != mark.digest { fail(.digest, "the mark at \(mark.sequence) says \(mark.digest), the log gives \(own)") }
+        }
+        batches[batch.hash] = Known(
+            batch: batch, digest: state.digest + reference.sessions.digest, print: LogPrint(reference),
+            remembered: simulation.workload.remember(state.base))
+        discarded.remove(batch.hash)
+        if ends[batch.head.last]?.contains(batch.hash) != true { ends[batch.head.last, default: []].append(batch.hash) }
+    }
+
+    /// The heads of the committed batches that end at a number.
+    func heads(at sequence: SequenceNumber) -> [BatchHead] {
+        (ends[sequence] ?? []).compactMap { batches[$0]?.batch.head }
+    }
+
+    /// Reads the batch's entries into tables of its own: a second opinion on sessions and numbers.
+    private func note(_ batch: SealedBatch) {
+        var sequence = batch.head.first
+        withBytes(of: batch.bytes) { bytes in
+            var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
+            while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
+                switch entry {
+                case .actions(let run): note(run, bytes, batch, sequence)
+                case .sessionOpen:
+                    sessions[SessionID(epoch: batch.head.epoch, sequence: sequence)] = Standing()
+                case .sessionClose(let session): sessions[session]?.isOver = true
+                case .sessionExpire(let expired): for session in expired { sessions[session]?.isOver = true }
+                case .epochOpen, .sessionAck, .digestMark, .clockJump, .accepted, .emitted, .finished: break
+                }
+                sequence = sequence.advanced(by: entry.sequenceCount)
+            }
+        }
+        if sequence != batch.head.last.next { fail(.agreement, "the batch at \(batch.head.first) cannot be read") }
+    }
+
+    private func note(_ run: ActionRun, _ bytes: RawSpan, _ batch: SealedBatch, _ sequence: SequenceNumber) {
+        guard let standing = sessions[run.session], !standing.isOver else {
+            fail(.exactlyOnce, "an action of \(run.session), which is not open, is at \(sequence)")
+            return
+        }
+        if run.first != standing.last + 1 {
+            fail(.exactlyOnce, "\(run.session) has \(run.first) behind \(standing.last) at \(sequence)")
+        }
+        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+        for place in 0..<run.count {
+            guard let item = try? Item(from: bytes, &reader) else { return }
+            let key = ReplyKey(session: run.session, number: run.first + UInt64(place))
+            replies[key] = Reply(
+                epoch: batch.head.epoch, sequence: sequence.advanced(by: place), status: item.status,
+                bytes: Array(batch.bytes[item.reply]), batch: batch.hash)
+        }
+        sessions[run.session]?.last = run.first + UInt64(run.count) - 1
+    }
+
+    // MARK: - Replicas
+
+    /// A replica has nothing any more, or begins with nothing.
+    func forgot(_ process: NodeProcess) { places[process.id] = nil }
+
+    func applied(_ new: [SealedBatch], by process: ReplicaProcess) {
+        for batch in new {
+            guard let known = batches[batch.hash] else {
+                fail(.committedOnly, "\(process.name) applied \(batch.head.first) to \(batch.head.last), not committed")
+                return
+            }
+            if let place = places[process.id], place != known.batch.head.previous {
+                fail(.agreement, "\(process.name) applied \(batch.head.first) behind another history")
+            }
+            places[process.id] = batch.hash
+        }
+        compareDigest(process)
+    }
+
+    func installed(_ log: LogState, _ digest: Digest, by process: ReplicaProcess) {
+        guard let known = batches[log.position.hash] else {
+            fail(.joinIntegrity, "\(process.name) installed a snapshot at \(log.position), which is no place of the log")
+            return
+        }
+        if known.print != LogPrint(log) || known.digest != digest {
+            fail(.joinIntegrity, "\(process.name) installed a snapshot at \(log.position) with other tables")
+        }
+        moved(process, to: log.position, from: places[process.id])
+        compareDigest(process)
+    }
+
+    /// A node stands at another place than before; it may only have gone on.
+    private func moved(_ process: NodeProcess, to position: Position, from place: BatchHash?) {
+        if let place, let before = batches[place]?.batch, before.head.last > position.sequence,
+            !simulation.coverage.wasDiverged(process.id)
+        {
+            fail(.monotonic, "\(process.name) went back from \(before.head.last) to \(position.sequence)")
+        }
+        places[process.id] = position.sequence == .zero ? nil : position.hash
+    }
+
+    private func compareDigest(_ process: ReplicaProcess) {
+        guard !process.state.isTainted, let machine = process.machine, let known = batches[machine.log.position.hash]
+        else { return }
+        let own = process.state.digest + machine.log.sessions.digest
+        if own != known.digest {
+            fail(.digest, "\(process.name) has digest \(own) at \(machine.log.position.sequence), not \(known.digest)")
+        }
+    }
+
+    // MARK: - Callers
+
+    /// Somebody got an answer: it is the log's, and it stays.
+    func answered(
+        _ session: SessionID, _ number: RequestNumber, epoch: Epoch, _ sequence: SequenceNumber,
+        _ status: ActionStatus, _ bytes: [UInt8], by process: SimulatedProcess
+    ) {
+        let key = ReplyKey(session: session, number: number)
+        guard let reply = replies[key] else {
+            // It may be an answer of a history that was given up meanwhile.
+            if hasForked { return }
+            fail(.durability, "\(process.name) got an answer to \(session) \(number), which is not in the log")
+            return
+        }
+        if reply.status != status || reply.bytes != bytes || reply.sequence != sequence || reply.epoch != epoch {
+            if hasForked { return }
+            fail(.replyStability, "\(process.name) got another answer to \(session) \(number) than the log has")
+        }
+        learned.append(Learned(key: key, batch: reply.batch, process: process.name))
+    }
+
+    func wasRead(
+        _ answer: [UInt8], to query: [UInt8], epoch: Epoch, _ sequence: SequenceNumber, by process: SimulatedProcess
+    ) {
+        guard sequence > .zero, !hasForked, let known = known(at: sequence) else { return }
+        guard simulation.workload.isRight(answer, to: query, at: known.remembered) else {
+            fail(.committedOnly, "\(process.name) read at \(sequence) what the log does not give there")
+            return
+        }
+    }
+
+    /// The batch that ends with a sequence number, in the present history.
+    private func known(at sequence: SequenceNumber) -> Known? {
+        guard sequence <= committed.sequence else { return nil }
+        return ends[sequence]?.first.flatMap { batches[$0] }
+    }
+
+    func sessionLost(_ session: SessionID, by process: SimulatedProcess) {
+        guard let standing = sessions[session], !standing.isOver, !hasForked else { return }
+        // A client that is told "unknown" for 10 s, or whose session was taken over, loses it as well.
+        simulation.coverage.lostWhileOpen += 1
+    }
+
+    /// At the end: everything that anybody learned is in the log, unless an operator gave it up.
+    func checkLearned() {
+        for answer in learned where replies[answer.key]?.batch != answer.batch {
+            guard discarded.contains(answer.batch) else {
+                fail(.durability, "\(answer.process) was told of \(answer.key.session) \(answer.key.number), which is lost")
+                return
+            }
+        }
+    }
+}

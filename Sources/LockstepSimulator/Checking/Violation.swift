@@ -1,0 +1,48 @@
+/// A promise that a run broke.
+package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The promises, by the names under which reports speak of them.
+    package enum Promise: String, Hashable, Sendable, CaseIterable {
+        /// Two nodes have different entries at one place.
+        case agreement
+        /// Something acknowledged is not in the log.
+        case durability
+        /// A number took effect twice, or a hole stands between a session's numbers.
+        case exactlyOnce
+        /// Two answers to one number differ.
+        case replyStability
+        /// Answers of a session are out of their order.
+        case sessionOrder
+        /// Something left a node before it was committed.
+        case committedOnly
+        /// Equal positions, different digests.
+        case digest
+        /// A joined node's tables are not those of the log.
+        case joinIntegrity
+        /// A session ended without an entry that says so.
+        case expiry
+        /// A queue, a ring or a list is above its bound.
+        case boundedMemory
+        /// A position went back.
+        case monotonic
+        /// A read, or the order of answers, that no single copy of the state could give.
+        case linearizability
+        /// A counter's value that no order of the additions gives.
+        case counterBounds
+        /// An alarm, or a halt, for which no fault gave a reason.
+        case falseAlarm
+        /// A machine met something that it holds for impossible.
+        case invariant
+        /// A healed cluster did not come to rest in time.
+        case convergence
+    }
+
+    package var promise: Promise
+    package var text: String
+
+    package init(_ promise: Promise, _ text: String) {
+        self.promise = promise
+        self.text = text
+    }
+
+    package var description: String { "\(promise.rawValue): \(text)" }
+}

@@ -1,0 +1,176 @@
+import LockstepCore
+
+/// The operator: reads alarms, starts what has stopped, and decides what a node must not decide by itself.
+///
+/// An alarm for which no fault gave a reason is a violation.
+final class OperatorDesk {
+    unowned let simulation: Simulation
+    private var random: SplitMix64
+    /// What somebody reported that the primary does not have.
+    private var reported: KnownPosition?
+    /// Replicas that say that they are ahead.
+    private var ahead: Set<Int> = []
+    private var isLookScheduled = false
+
+    init(simulation: Simulation, random: SplitMix64) {
+        self.simulation = simulation
+        self.random = random
+    }
+
+    // MARK: - What nodes report
+
+    func raised(_ alarm: Alarm, by process: NodeProcess) {
+        simulation.trace(process.id, .alarm, 0, 0)
+        switch alarm {
+        case .primaryBehind(let own, let known, let node):
+            guard simulation.mayHaveForked else {
+                simulation.fail(.falseAlarm, "PRIMARY_BEHIND: \(own.position), \(node) knows \(known.position)")
+                return
+            }
+            reported = known
+            lookSoon()
+        case .diskFull, .diskHasRoom: break
+        case .diverged(let sequence, _, let own, let primary):
+            guard process.state.isTainted else {
+                simulation.fail(.falseAlarm, "\(process.name) DIVERGED at \(sequence): \(own), \(primary)")
+                return
+            }
+        case .ahead(let own, let primary):
+            guard simulation.mayHaveForked else {
+                simulation.fail(.falseAlarm, "\(process.name) AHEAD: \(own.position), primary \(primary.position)")
+                return
+            }
+            ahead.insert(process.id)
+            lookSoon()
+        }
+    }
+
+    func halted(_ process: NodeProcess, _ reason: HaltReason) {
+        simulation.trace(process.id, .halted, 0, 0)
+        switch reason {
+        case .journalFailed:
+            guard simulation.plan.isOn(.commitError) || simulation.isHealed else {
+                simulation.fail(.falseAlarm, "\(process.name) stopped without a reason: \(reason)")
+                return
+            }
+        case .logBroken, .divergedAgain:
+            simulation.fail(.falseAlarm, "\(process.name) stopped: \(reason)")
+            return
+        }
+        process.stop()
+        simulation.restart(process, after: random.between(10, 2_000) * Span.millisecond)
+    }
+
+    func cannotStart(_ process: NodeProcess, _ damage: SimulatedDisk.Damage) {
+        guard simulation.coverage.fired[.bitFlip] != nil else {
+            simulation.fail(.durability, "\(process.name) cannot start: \(damage)")
+            return
+        }
+        simulation.coverage.operatorActs += 1
+        simulation.trace(process.id, .operatorActed, 1, 0)
+        if process === simulation.primary {
+            restorePrimary()
+        } else {
+            process.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
+            simulation.restart(process, after: Span.second)
+        }
+    }
+
+    func refused(_ refused: Refused, caller: Caller) {
+        guard refused.reason == .primaryBehind, !simulation.mayHaveForked else { return }
+        simulation.fail(.falseAlarm, "\(caller.process.name) was refused: \(refused.text)")
+    }
+
+    private func lookSoon() {
+        guard !isLookScheduled else { return }
+        isLookScheduled = true
+        simulation.add(.operatorLooks, after: random.between(500, 4_000) * Span.millisecond)
+    }
+
+    // MARK: - What the operator does
+
+    func look() {
+        isLookScheduled = false
+        let primary = simulation.primary
+        if let reported {
+            guard primary.isUp else {
+                lookSoon()
+                return
+            }
+            self.reported = nil
+            simulation.coverage.operatorActs += 1
+            simulation.trace(primary.id, .operatorActed, 2, 0)
+            primary.stop()
+            if random.chance(0.6), hasMore(than: primary) {
+                restorePrimary()
+            } else {
+                acceptLoss(of: reported)
+            }
+            return
+        }
+        for id in ahead.sorted() {
+            guard let replica = simulation.processes[id] as? ReplicaProcess, replica.machine?.phase == .ahead else {
+                continue
+            }
+            // The primary is not behind any more, so this is a history that was given up.
+            simulation.coverage.operatorActs += 1
+            simulation.trace(id, .operatorActed, 3, 0)
+            replica.stop()
+            replica.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
+            simulation.restart(replica, after: Span.second)
+        }
+        ahead = []
+    }
+
+    /// Looks again at replicas that stand aside; called while a healed cluster is to come to rest.
+    func lookAgain() {
+        for replica in simulation.replicas where replica.machine?.phase == .ahead { ahead.insert(replica.id) }
+        if !ahead.isEmpty || reported != nil { lookSoon() }
+    }
+
+    private func hasMore(than primary: PrimaryProcess) -> Bool {
+        best.map { $0.machine?.log.position.sequence ?? .zero > primary.disk.sideMark } ?? false
+    }
+
+    /// The replica that has the most.
+    private var best: ReplicaProcess? {
+        simulation.replicas.filter { $0.isUp && $0.machine != nil && !$0.state.isTainted }.max { left, right in
+            let (a, b) = (left.machine?.log.position, right.machine?.log.position)
+            return (a?.epoch ?? .zero, a?.sequence ?? .zero) < (b?.epoch ?? .zero, b?.sequence ?? .zero)
+        }
+    }
+
+    /// `lockstep recover --from`: the primary's journal is made anew from the replica that has the most.
+    private func restorePrimary() {
+        let primary = simulation.primary
+        guard let best, let log = best.machine?.log, log.position.sequence > .zero,
+            let bytes = try? best.state.image().encoded()
+        else {
+            // Nobody has anything: it may be that somebody starts yet; at the end the store begins anew.
+            if simulation.isHealed {
+                primary.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
+                simulation.oracle.chose(.start(of: simulation.oracle.reference.store))
+                simulation.isForkExpected = true
+            }
+            simulation.restart(primary, after: Span.second)
+            return
+        }
+        let digest = best.state.digest + log.sessions.digest
+        let content = SnapshotContent(log: log, digest: digest, state: bytes).encoded()
+        primary.disk.replace(with: content, at: log.position.sequence)
+        simulation.oracle.chose(log.position)
+        simulation.isForkExpected = true
+        simulation.restart(primary, after: Span.second)
+    }
+
+    /// `lockstep recover --accept-loss`: what was reported is given up.
+    private func acceptLoss(of known: KnownPosition) {
+        let primary = simulation.primary
+        let before = primary.lossAccepted?.position
+        if (before?.epoch ?? .zero, before?.sequence ?? .zero) < (known.position.epoch, known.position.sequence) {
+            primary.lossAccepted = known
+        }
+        simulation.isForkExpected = true
+        simulation.restart(primary, after: Span.second)
+    }
+}

@@ -1,0 +1,274 @@
+import DequeModule
+import LockstepCore
+
+/// The process that a caller lives in: it carries what the caller's machine directs.
+protocol CallerHost: AnyObject {
+    func connect(to endpoint: String, for caller: Caller)
+    func send(_ frame: [UInt8], for caller: Caller)
+    func welcomed(_ welcome: Welcome, for caller: Caller)
+    /// Answers a query from the host's own state, once that includes `minimum`; false if the host has no state.
+    func answerLocally(_ record: Int, _ query: [UInt8], minimum: SequenceNumber) -> Bool
+}
+
+/// One user of the store: calls go through a client's machine, and what it learns is recorded.
+final class Caller {
+    let id: Int
+    unowned let simulation: Simulation
+    unowned let host: any CallerHost
+    unowned let process: SimulatedProcess
+    private(set) var machine: ClientStateMachine
+    private var directives: [ClientDirective] = []
+    /// Recorded calls whose actions have no number yet.
+    private var staged: Deque<Int> = []
+    /// Numbers without an answer, in order, with their records.
+    private var outstanding: Deque<(number: RequestNumber, record: Int)> = []
+    private var reads: [UInt64: Int] = [:]
+    private var nextRead: UInt64 = 1
+    /// The highest place that this caller has seen in an answer: its next session read includes it.
+    private var seen = SequenceNumber.zero
+    private var askedAgain: [Query: Int] = [:]
+    private var incarnation = Incarnation.none
+    private(set) var isClosed = false
+
+    init(id: Int, process: SimulatedProcess, host: any CallerHost, configuration: ClientConfiguration) {
+        self.id = id
+        self.process = process
+        self.host = host
+        simulation = process.simulation
+        machine = ClientStateMachine(configuration: configuration)
+    }
+
+    /// Everything asked has been answered, or never will be.
+    var isIdle: Bool { staged.isEmpty && outstanding.isEmpty && reads.isEmpty && askedAgain.isEmpty }
+
+    func start() {
+        machine.start(now: process.now, into: &directives)
+        run()
+    }
+
+    /// The process is gone: what waited has an unknown outcome.
+    func end() {
+        for record in staged { simulation.history.forget(record) }
+        for (_, record) in outstanding { simulation.history.lost(record) }
+        for record in reads.values { simulation.history.forget(record) }
+        staged = []
+        outstanding = []
+        reads = [:]
+        askedAgain = [:]
+    }
+
+    // MARK: - Calls
+
+    func call(_ call: Call) {
+        let record = simulation.history.begin(call, caller: id)
+        switch call {
+        case .action:
+            staged.append(record)
+            submitStaged()
+        case .read(let query, let level): read(query, level, record)
+        }
+    }
+
+    private func read(_ query: [UInt8], _ level: ReadLevel, _ record: Int) {
+        let minimum = level == .session ? seen : .zero
+        simulation.history[record].minimum = minimum
+        if level != .linearizable, host.answerLocally(record, query, minimum: minimum) { return }
+        let id = nextRead
+        nextRead += 1
+        reads[id] = record
+        let asksIndex = level == .linearizable && host is ReplicaProcess
+        let isTaken = machine.read(
+            id: id, level: level, minimum: minimum, query: asksIndex ? [] : query, isIndexOnly: asksIndex,
+            now: process.now, into: &directives)
+        if !isTaken {
+            reads[id] = nil
+            simulation.history.forget(record)
+        }
+        run()
+    }
+
+    /// The log that this caller has seen is gone with its primary: reads that were to include it would wait for ever.
+    private func beginAnew() {
+        seen = .zero
+        for id in reads.keys.sorted() where simulation.history[reads[id] ?? 0].minimum > .zero {
+            guard let record = reads.removeValue(forKey: id) else { continue }
+            machine.cancelRead(id)
+            simulation.history.forget(record)
+        }
+    }
+
+    private func submitStaged() {
+        guard machine.session != nil else {
+            if !staged.isEmpty { machine.openSession(now: process.now, into: &directives) }
+            return
+        }
+        while let first = staged.first {
+            // A few callers' actions become one chunk, as they do behind the node's desk.
+            let count = min(staged.count, 1 + Int(process.random.next(below: 4)))
+            var writer = ByteWriter()
+            for record in staged.prefix(count) {
+                guard case .action(let bytes) = simulation.history[record].call else { continue }
+                writer.writeBytes(bytes)
+            }
+            guard
+                let number = machine.submit(writer.bytes, count: count, now: process.now, into: &directives)
+            else { return }
+            for place in 0..<count {
+                let record = staged.removeFirst()
+                outstanding.append((number + UInt64(place), record))
+                simulation.history[record].session = machine.session?.id ?? .none
+                simulation.history[record].number = number + UInt64(place)
+            }
+            simulation.trace(process.id, .submitted, UInt64(first), number)
+            if simulation.plan.isOn(.giveUp), process.random.chance(0.1 * simulation.plan[.giveUp]) {
+                simulation.fired(.giveUp, number)
+                machine.giveUp(number...number + UInt64(count) - 1)
+            }
+        }
+    }
+
+    /// The caller leaves: its session is closed.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        machine.close(now: process.now, into: &directives)
+        run()
+    }
+
+    // MARK: - Events
+
+    func received(_ frame: [UInt8]) {
+        withBytes(of: frame) { machine.received($0, now: process.now, into: &directives) }
+        run(frame)
+    }
+
+    func connectionFailed() {
+        machine.connectionFailed(now: process.now, into: &directives)
+        run()
+    }
+
+    func setKnown(_ known: KnownPosition) { if machine.known != known { machine.setKnown(known) } }
+
+    func finishTurn() {
+        if process.now >= machine.nextDeadline {
+            machine.ticked(now: process.now, into: &directives)
+            run()
+        }
+        if !isClosed { submitStaged() }
+        machine.turnEnded(now: process.now, into: &directives)
+        run()
+        machine.checkInvariants()
+    }
+
+    private func run(_ frame: [UInt8] = []) {
+        while !directives.isEmpty {
+            let batch = directives
+            directives.removeAll(keepingCapacity: true)
+            for directive in batch { run(directive, frame) }
+        }
+    }
+
+    private func run(_ directive: ClientDirective, _ frame: [UInt8]) {
+        switch directive {
+        case .connect(let endpoint): host.connect(to: endpoint, for: self)
+        case .send(let frame): host.send(frame, for: self)
+        case .welcomed(let welcome):
+            if welcome.isVolatile, incarnation != welcome.incarnation { beginAnew() }
+            incarnation = welcome.incarnation
+            host.welcomed(welcome, for: self)
+        case .opened: submitStaged()
+        case .answered(let answers): answered(answers, frame)
+        case .lost(let session, let numbers): lost(session, numbers)
+        case .readAnswered(let result): readAnswered(result, frame)
+        case .queried(let result):
+            if let record = askedAgain.removeValue(forKey: Query(session: result.session, number: result.number)) {
+                // The session is over, here or for the primary; what it had unanswered stays unknown.
+                simulation.history.lost(record)
+            }
+        case .queryAnswered(let session, let answers): queryAnswered(session, answers, frame)
+        case .refused(let refused): simulation.operatorDesk.refused(refused, caller: self)
+        case .closed: isClosed = true
+        case .count: break
+        }
+    }
+
+    /// Reads the items of answers: status and bytes of each.
+    private func items(_ answers: ClientDirective.Answers, _ frame: [UInt8]) -> [(ActionStatus, [UInt8])] {
+        withBytes(of: frame) { bytes in
+            var reader = ByteReader(offset: answers.items.lowerBound, end: answers.items.upperBound)
+            var found: [(ActionStatus, [UInt8])] = []
+            while found.count < answers.count, let item = try? ReplyItem(from: bytes, &reader) {
+                found.append((item.status, Array(frame[item.reply])))
+            }
+            return found
+        }
+    }
+
+    private func answered(_ answers: ClientDirective.Answers, _ frame: [UInt8]) {
+        let session = machine.session?.id ?? .none
+        for (place, item) in items(answers, frame).enumerated() {
+            let number = answers.first + UInt64(place)
+            let sequence = answers.firstSequence.advanced(by: place)
+            guard let next = outstanding.popFirst(), next.number == number else {
+                simulation.fail(.sessionOrder, "\(process.name) got an answer to \(session) \(number) out of order")
+                return
+            }
+            simulation.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)
+            simulation.history.answer(
+                next.record, .answered(item.0, item.1), epoch: answers.epoch, sequence: sequence)
+            simulation.trace(process.id, .answered, UInt64(next.record), sequence.rawValue)
+            seen = max(seen, sequence)
+        }
+    }
+
+    private func lost(_ session: SessionID, _ numbers: ClosedRange<RequestNumber>?) {
+        if numbers != nil { simulation.oracle.sessionLost(session, by: process) }
+        for (number, record) in outstanding {
+            simulation.trace(process.id, .outcomeUnknown, UInt64(record), 0)
+            // Half of the callers ask what became of their actions.
+            if !isClosed, process.random.chance(0.5),
+                machine.query(session, number, now: process.now, into: &directives)
+            {
+                askedAgain[Query(session: session, number: number)] = record
+            } else {
+                simulation.history.lost(record)
+            }
+        }
+        outstanding = []
+    }
+
+    private func queryAnswered(_ session: SessionID, _ answers: ClientDirective.Answers, _ frame: [UInt8]) {
+        for (place, item) in items(answers, frame).enumerated() {
+            let number = answers.first + UInt64(place)
+            let sequence = answers.firstSequence.advanced(by: place)
+            simulation.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)
+            guard let record = askedAgain.removeValue(forKey: Query(session: session, number: number)) else { continue }
+            simulation.history.answer(
+                record, .answered(item.0, item.1), epoch: answers.epoch, sequence: sequence)
+        }
+    }
+
+    private func readAnswered(_ result: ReadResult, _ frame: [UInt8]) {
+        guard let record = reads.removeValue(forKey: result.id) else { return }
+        guard result.status == .answered else {
+            simulation.history.forget(record)
+            return
+        }
+        guard case .read(let query, _) = simulation.history[record].call else { return }
+        let isIndex = result.answer.isEmpty && host is ReplicaProcess
+        if isIndex, host.answerLocally(record, query, minimum: result.sequence) { return }
+        readDone(record, Array(frame[result.answer]), epoch: result.epoch, sequence: result.sequence)
+    }
+
+    /// A read has its answer, from wherever.
+    func readDone(_ record: Int, _ answer: [UInt8], epoch: Epoch, sequence: SequenceNumber) {
+        let minimum = simulation.history[record].minimum
+        if sequence < minimum {
+            simulation.fail(.monotonic, "\(process.name) asked for \(minimum) and read at \(sequence)")
+        }
+        guard case .read(let query, _) = simulation.history[record].call else { return }
+        simulation.oracle.wasRead(answer, to: query, epoch: epoch, sequence, by: process)
+        simulation.history.answer(record, .read(answer), epoch: epoch, sequence: sequence)
+        seen = max(seen, sequence)
+    }
+}

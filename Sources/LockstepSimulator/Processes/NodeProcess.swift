@@ -1,0 +1,259 @@
+import LockstepCore
+
+/// What a primary and a replica share: a journal, snapshots, a caller of their own, readers of their own state.
+class NodeProcess: SimulatedProcess, CallerHost {
+    let disk: SimulatedDisk
+    private(set) var state: SimulatedState
+    private(set) var caller: Caller?
+    private var images: [SnapshotNumber: CapturedImage] = [:]
+    private(set) var shelf: [SnapshotNumber: EncodedImage] = [:]
+    private var readers: [Reader] = []
+    private var nextTicket: UInt64 = 1
+    /// What became of writes that the journal was given and has not answered, by their tickets.
+    private var writes: [UInt64: Write] = [:]
+    var nextLook = Tick.zero
+    private(set) var saving = SnapshotSaving()
+    private var saved: EncodedImage?
+
+    struct CapturedImage {
+        var image: any StateImage
+        var log: LogState
+        var digest: Digest
+    }
+
+    struct EncodedImage {
+        var bytes: [UInt8]
+        var info: SnapshotInfo
+    }
+
+    private struct Reader {
+        var record: Int
+        var query: [UInt8]
+        var minimum: SequenceNumber
+    }
+
+    enum Write {
+        case batches([SealedBatch])
+        case replacement([UInt8], at: SequenceNumber)
+    }
+
+    override init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
+        var random = random
+        disk = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
+        state = SimulatedState(simulation.workload.makeState())
+        super.init(id: id, name: name, simulation: simulation, random: random)
+    }
+
+    /// Where readers of this node stand: epoch, sequence number.
+    var shown: (epoch: Epoch, sequence: SequenceNumber) { (.zero, .zero) }
+    /// Whether the state may be read.
+    var isReadable: Bool { true }
+
+    // MARK: - Life
+
+    func makeState() { state = SimulatedState(simulation.workload.makeState()) }
+
+    func makeCaller(_ configuration: ClientConfiguration) {
+        caller = Caller(id: simulation.nextCaller(), process: self, host: self, configuration: configuration)
+        if let caller { simulation.add(caller) }
+    }
+
+    override func end() {
+        caller?.end()
+        caller = nil
+        for reader in readers { simulation.history.forget(reader.record) }
+        readers = []
+        images = [:]
+        shelf = [:]
+        saving = SnapshotSaving()
+        saved = nil
+        crashDuringWrites()
+    }
+
+    /// A crash: of what the journal was writing, all is durable, or nothing, or a part.
+    private func crashDuringWrites() {
+        for (_, write) in writes.sorted(by: { $0.key < $1.key }) {
+            let plan = simulation.plan
+            if plan.isOn(.lostWrites), random.chance(plan[.lostWrites]) {
+                simulation.fired(.lostWrites, 0)
+                // What comes behind a lost write is lost with it.
+                break
+            }
+            guard case .batches(let batches) = write else { break }
+            if plan.isOn(.tornWrite), batches.count > 1, random.chance(plan[.tornWrite]) {
+                simulation.fired(.tornWrite, UInt64(batches.count))
+                disk.append(Array(batches[..<Int(random.next(below: UInt64(batches.count)))]))
+                break
+            }
+            guard random.chance(0.5) else { break }
+            disk.append(batches)
+        }
+        writes = [:]
+    }
+
+    // MARK: - The journal
+
+    /// Gives a write to the journal; its outcome comes as mail.
+    func write(_ write: Write) {
+        let ticket = nextTicket
+        nextTicket += 1
+        writes[ticket] = write
+        let plan = simulation.plan
+        var delay = random.between(100, 500) * Span.microsecond
+        if plan.isOn(.journalLatency), random.chance(0.3) {
+            simulation.fired(.journalLatency, ticket)
+            delay += Int64(random.fraction() * random.fraction() * plan[.journalLatency] * Double(Span.second))
+        }
+        var outcome = WriteOutcome.done
+        if isDiskFull {
+            outcome = .full
+        } else if plan.isOn(.commitError), random.chance(0.002 * plan[.commitError]) {
+            simulation.fired(.commitError, ticket)
+            outcome = .failed
+        }
+        mail(.written(ticket: ticket, outcome), after: delay)
+    }
+
+    private(set) var diskFullUntil: Int64 = 0
+    var isDiskFull: Bool { simulation.now < diskFullUntil }
+    func fillDisk(for duration: Int64) { diskFullUntil = simulation.now + duration }
+    func makeRoom() { diskFullUntil = 0 }
+
+    /// The journal answers: what was written is durable now, and not before.
+    func settle(_ ticket: UInt64, _ outcome: WriteOutcome) -> Write? {
+        guard let write = writes.removeValue(forKey: ticket) else { return nil }
+        switch outcome {
+        case .done: keep(write)
+        case .full: break
+        case .failed:
+            // Whether it is durable only the next start will tell.
+            if random.chance(0.5) { keep(write) }
+        }
+        return write
+    }
+
+    private func keep(_ write: Write) {
+        switch write {
+        case .batches(let batches): disk.append(batches)
+        case .replacement(let bytes, let sequence): disk.replace(with: bytes, at: sequence)
+        }
+        disk.mark()
+    }
+
+    // MARK: - Snapshots
+
+    func capture(_ number: SnapshotNumber, log: LogState, digest: Digest) {
+        images[number] = CapturedImage(image: state.image(), log: log, digest: digest)
+        simulation.trace(id, .snapshot, number, log.position.sequence.rawValue)
+    }
+
+    func encode(_ number: SnapshotNumber) { mail(.encoded(number), after: random.between(1, 50) * Span.millisecond) }
+
+    /// Encodes what was captured.
+    func encoded(_ number: SnapshotNumber, chunkSize: Int) -> SnapshotInfo? {
+        guard let captured = images.removeValue(forKey: number), let bytes = try? captured.image.encoded() else {
+            return nil
+        }
+        let content = SnapshotContent(log: captured.log, digest: captured.digest, state: bytes).encoded()
+        let info = SnapshotInfo(
+            id: number, log: captured.log, digest: captured.digest, encoded: content, chunkBytes: chunkSize)
+        shelf[number] = EncodedImage(bytes: content, info: info)
+        return info
+    }
+
+    func save(_ number: SnapshotNumber) {
+        guard let held = shelf[number] else { return }
+        saving.offer(number, at: held.info.position.sequence)
+        saveNext()
+    }
+
+    /// Gives the journal what waits to be saved, if the journal can take it.
+    func saveNext() {
+        guard !isReplacing, let number = saving.next(written: disk.end) else { return }
+        guard let held = shelf[number] else { return saving.ended() }
+        saved = held
+        mail(.saved(number), after: random.between(1, 100) * Span.millisecond)
+    }
+
+    /// A save has ended.
+    func saveEnded() {
+        saving.ended()
+        if let saved, !isDiskFull {
+            if saved.info.position.sequence > disk.end {
+                simulation.fail(.invariant, "\(name) saves a snapshot of a place that its journal has not reached")
+            }
+            disk.save(saved.bytes, at: saved.info.position.sequence)
+        }
+        saved = nil
+        saveNext()
+    }
+
+    /// Whether the journal is being begun anew.
+    var isReplacing: Bool { writes.values.contains { if case .replacement = $0 { true } else { false } } }
+
+    /// What waits to be saved belongs to a state that was replaced.
+    func forgetSaves() { saving.forget() }
+
+    func drop(_ number: SnapshotNumber) {
+        images[number] = nil
+        shelf[number] = nil
+    }
+
+    func sendChunks(_ number: SnapshotNumber, _ indices: Range<Int>, to connection: Connection, stamp: FrameStamp) {
+        guard let held = shelf[number] else { return }
+        for index in indices where index < held.info.chunkCount {
+            send(stamp.chunkFrame(of: held.info, index: index, encoded: held.bytes), to: connection)
+        }
+    }
+
+    /// Sends a frame of one of the node's own sockets, behind the checkers' look at it.
+    func send(_ frame: [UInt8], to connection: Connection) {
+        simulation.oracle.wasSent(frame, by: self)
+        simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
+        simulation.network.reply(frame, to: connection)
+    }
+
+    func checkBounds() {
+        if images.count + shelf.count > 4 {
+            simulation.fail(.boundedMemory, "\(name) keeps \(images.count + shelf.count) snapshots")
+        }
+        caller?.machine.checkInvariants()
+    }
+
+    // MARK: - Reading here
+
+    func answerLocally(_ record: Int, _ query: [UInt8], minimum: SequenceNumber) -> Bool {
+        readers.append(Reader(record: record, query: query, minimum: minimum))
+        answerReaders()
+        return true
+    }
+
+    /// Answers the readers whose place the shown state has reached.
+    func answerReaders() {
+        guard !readers.isEmpty, isReadable else { return }
+        let place = shown
+        let ready = readers.filter { $0.minimum <= place.sequence }
+        guard !ready.isEmpty else { return }
+        readers.removeAll { $0.minimum <= place.sequence }
+        for reader in ready {
+            let answer = withBytes(of: reader.query) { try? state.answer($0, 0..<$0.byteCount) }
+            guard let answer, let caller else {
+                simulation.history.forget(reader.record)
+                continue
+            }
+            if state.isTainted {
+                simulation.history.forget(reader.record)
+            } else {
+                caller.readDone(reader.record, answer, epoch: place.epoch, sequence: place.sequence)
+            }
+        }
+    }
+
+    var isWaitingToRead: Bool { !readers.isEmpty }
+
+    // MARK: - CallerHost, for the kinds
+
+    func connect(to endpoint: String, for caller: Caller) {}
+    func send(_ frame: [UInt8], for caller: Caller) {}
+    func welcomed(_ welcome: Welcome, for caller: Caller) {}
+}

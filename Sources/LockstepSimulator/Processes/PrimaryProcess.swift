@@ -1,0 +1,227 @@
+import DequeModule
+import LockstepCore
+
+/// The primary: executes what its machine directs, as the node's own driver does.
+final class PrimaryProcess: NodeProcess {
+    private(set) var machine: PrimaryStateMachine?
+    private var directives: [PrimaryDirective] = []
+    private var toMachine: Deque<[UInt8]> = []
+    private var toCaller: Deque<[UInt8]> = []
+    /// What an operator gave up, for the next start.
+    var lossAccepted: KnownPosition?
+
+    override var shown: (epoch: Epoch, sequence: SequenceNumber) {
+        guard let machine else { return (.zero, .zero) }
+        return (machine.view.epoch, machine.view.sequence)
+    }
+
+    override func listens(on port: Port) -> Bool { machine != nil }
+
+    // MARK: - Life
+
+    override func begin() -> Bool {
+        makeState()
+        let options = simulation.options
+        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
+        if options.isVolatile {
+            disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
+            simulation.oracle.began()
+        }
+        let recovered: SimulatedDisk.Recovered
+        do {
+            recovered = try disk.recover(store: store, into: state, windowBytes: Limits.resendWindowBytes)
+        } catch {
+            simulation.operatorDesk.cannotStart(self, error)
+            return false
+        }
+        let boot = BootID(rawValue: random.bits128())
+        var buggify = Buggify.off
+        if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
+        let configuration = PrimaryConfiguration(
+            cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
+            channel: Channel(rawValue: 0), storeName: simulation.storeName, isVolatile: options.isVolatile,
+            publishEndpoint: Endpoint(process: id, port: .broadcast).text,
+            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), lossAccepted: lossAccepted,
+            buggify: buggify)
+        simulation.oracle.recovered(recovered.log, by: self)
+        var machine = PrimaryStateMachine(
+            configuration: configuration, recovered: recovered.log, window: recovered.window,
+            highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
+        machine.start(now: now, wall: wall, state: state, into: &directives)
+        self.machine = machine
+        makeCaller(
+            ClientConfiguration(
+                store: simulation.storeName, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
+                boot: boot, incarnation: disk.incarnation, cluster: simulation.cluster, endpoint: "local",
+                timeToLive: simulation.timeToLive(&random), seed: random.next(), wantsSession: false))
+        run()
+        caller?.start()
+        return true
+    }
+
+    override func end() {
+        if let machine { simulation.coverage.noteFired(machine.buggify.fired) }
+        machine = nil
+        directives = []
+        toMachine = []
+        toCaller = []
+        super.end()
+    }
+
+    // MARK: - Events
+
+    override func handle(_ arrival: Arrival) {
+        switch arrival {
+        case .server(.ingress, let connection, let frame):
+            simulation.trace(id, .received, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
+            withBytes(of: frame) {
+                machine?.received(
+                    $0, from: connection, now: now, wall: wall, state: state, into: &directives)
+            }
+        case .server(.bulk, let connection, let frame):
+            withBytes(of: frame) { machine?.bulkReceived($0, from: connection, now: now, into: &directives) }
+        case .server(.broadcast, _, _), .link: break
+        case .mail(let mail): handle(mail)
+        }
+        run()
+    }
+
+    private func handle(_ mail: Mail) {
+        switch mail {
+        case .written(let ticket, let outcome): written(ticket, outcome)
+        case .saved: saveEnded()
+        case .encoded(let number):
+            if let info = encoded(number, chunkSize: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
+                machine?.snapshotEncoded(number, info: info, now: now, into: &directives)
+            } else {
+                machine?.snapshotFailed(number, into: &directives)
+            }
+        case .prepared: break
+        }
+    }
+
+    private func written(_ ticket: UInt64, _ outcome: WriteOutcome) {
+        guard case .batches(let batches) = settle(ticket, outcome) else { return }
+        switch outcome {
+        case .done:
+            simulation.oracle.committed(batches, by: self)
+            if let last = batches.last {
+                simulation.trace(id, .committed, last.head.epoch.rawValue, last.head.last.rawValue)
+            }
+            machine?.persisted(now: now, wall: wall, state: state, into: &directives)
+        case .full:
+            machine?.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
+        case .failed:
+            machine?.persistFailed(isDiskFull: false, reason: "simulated", now: now, into: &directives)
+        }
+    }
+
+    override func finishTurn() {
+        pump()
+        caller?.finishTurn()
+        pump()
+        guard isUp else { return }
+        machine?.turnEnded(now: now, wall: wall, state: state, into: &directives)
+        run()
+        pump()
+        guard isUp else { return }
+        if let deadline = machine?.nextDeadline, now >= deadline {
+            machine?.ticked(now: now, wall: wall, state: state, into: &directives)
+            run()
+            pump()
+        }
+        guard isUp else { return }
+        if now >= nextLook { look() }
+        answerReaders()
+    }
+
+    /// Once a second: room on the disk, the growth of the journal.
+    private func look() {
+        nextLook = now.advanced(byMilliseconds: 1_000)
+        machine?.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), into: &directives)
+        if !simulation.options.isVolatile, disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes) {
+            machine?.snapshotDue()
+        }
+        run()
+    }
+
+    /// Hands frames between the node's own caller and the machine until both lines are empty.
+    private func pump() {
+        while isUp {
+            if let frame = toMachine.popFirst() {
+                withBytes(of: frame) {
+                    machine?.received($0, from: .local, now: now, wall: wall, state: state, into: &directives)
+                }
+                run()
+            } else if let frame = toCaller.popFirst() {
+                caller?.received(frame)
+            } else {
+                return
+            }
+        }
+    }
+
+    override var nextDeadline: Tick {
+        var deadline = min(machine?.nextDeadline ?? .never, nextLook)
+        if let caller { deadline = min(deadline, caller.machine.nextDeadline) }
+        if isWaitingToRead { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
+        return deadline
+    }
+
+    override func checkInvariants() {
+        machine?.checkInvariants()
+        checkBounds()
+        guard let status = machine?.status else { return }
+        if status.unpersistedBytes > Limits.unpersistedBytes + Limits.messageBytes {
+            simulation.fail(.boundedMemory, "\(status.unpersistedBytes) bytes wait for the journal")
+        }
+    }
+
+    // MARK: - Directives
+
+    private func run() {
+        while !directives.isEmpty {
+            let batch = directives
+            directives.removeAll(keepingCapacity: true)
+            for directive in batch where isUp { run(directive) }
+        }
+    }
+
+    private func run(_ directive: PrimaryDirective) {
+        switch directive {
+        case .send(let frame, .local):
+            simulation.oracle.wasSent(frame, by: self)
+            toCaller.append(frame)
+        case .send(let frame, let connection), .sendBulk(let frame, let connection): send(frame, to: connection)
+        case .sendChunks(let number, let indices, let connection):
+            guard let machine else { return }
+            let stamp = FrameStamp(
+                channel: machine.configuration.channel, clusterHash: simulation.cluster.hash, epoch: machine.epoch)
+            sendChunks(number, indices, to: connection, stamp: stamp)
+        case .publish(let frame):
+            simulation.oracle.wasSent(frame, by: self)
+            let count = simulation.network.publish(frame, from: self)
+            simulation.trace(id, .published, UInt64(frame.count > 5 ? frame[5] : 0), UInt64(count))
+        case .persist(let batches):
+            simulation.oracle.handedOver(batches)
+            if let first = batches.first, let last = batches.last {
+                simulation.trace(id, .persisting, first.head.first.rawValue, last.head.last.rawValue)
+            }
+            write(.batches(batches))
+        case .committed: break
+        case .captureSnapshot(let number, let log, let digest): capture(number, log: log, digest: digest)
+        case .encodeSnapshot(let number): encode(number)
+        case .saveSnapshot(let number): save(number)
+        case .dropSnapshot(let number): drop(number)
+        case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
+        case .halt(let reason): simulation.operatorDesk.halted(self, reason)
+        case .count(let counter): simulation.coverage.count(counter)
+        }
+    }
+
+    // MARK: - The caller
+
+    override func connect(to endpoint: String, for caller: Caller) {}
+    override func send(_ frame: [UInt8], for caller: Caller) { toMachine.append(frame) }
+    override func welcomed(_ welcome: Welcome, for caller: Caller) {}
+}

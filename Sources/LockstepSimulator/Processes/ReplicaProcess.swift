@@ -1,0 +1,317 @@
+import LockstepCore
+
+/// A replica: executes what its machine directs, with a journal that follows its state.
+final class ReplicaProcess: NodeProcess {
+    private(set) var machine: ReplicaStateMachine?
+    private var directives: [ReplicaDirective] = []
+    private var link: Link?
+    private var subscription: Link?
+    private var bulk: Link?
+    /// Writes that wait for the journal, first in line at work.
+    private var unwritten: [Write] = []
+    private var isWriting = false
+    private var retryAt = Tick.never
+    private let hasJournal: Bool
+
+    init(id: Int, name: String, simulation: Simulation, random: SplitMix64, hasJournal: Bool) {
+        self.hasJournal = hasJournal
+        super.init(id: id, name: name, simulation: simulation, random: random)
+    }
+
+    override var shown: (epoch: Epoch, sequence: SequenceNumber) {
+        guard let machine else { return (.zero, .zero) }
+        return (machine.view.epoch, machine.view.sequence)
+    }
+
+    override var isReadable: Bool {
+        guard let phase = machine?.phase else { return false }
+        return phase != .quarantined && phase != .halted
+    }
+
+    override func listens(on port: Port) -> Bool { machine != nil && port != .broadcast }
+
+    // MARK: - Life
+
+    override func begin() -> Bool {
+        makeState()
+        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
+        var recovered: SimulatedDisk.Recovered?
+        if hasJournal {
+            do {
+                recovered = try disk.recover(store: store, into: state, windowBytes: Limits.resendWindowBytes)
+            } catch {
+                simulation.operatorDesk.cannotStart(self, error)
+                return false
+            }
+        }
+        let boot = BootID(rawValue: random.bits128())
+        let incarnation = hasJournal ? disk.incarnation : Incarnation(rawValue: random.bits128())
+        var buggify = Buggify.off
+        if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
+        let configuration = ReplicaConfiguration(
+            storeName: simulation.storeName, node: name, cluster: hasJournal ? simulation.cluster : nil, boot: boot,
+            incarnation: incarnation, channel: hasJournal ? Channel(rawValue: 0) : nil, hasJournal: hasJournal,
+            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), buggify: buggify)
+        machine = ReplicaStateMachine(
+            configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow())
+        if let recovered, recovered.log.position.sequence > .zero {
+            let log = recovered.log
+            state.capture(at: log.position.sequence, epoch: log.position.epoch, time: log.time)
+            state.publish(through: log.position.sequence)
+            simulation.oracle.recovered(log, by: self)
+        } else {
+            simulation.oracle.forgot(self)
+        }
+        unwritten = []
+        isWriting = false
+        retryAt = .never
+        makeCaller(
+            ClientConfiguration(
+                store: simulation.storeName, node: name, role: .replica, client: ClientKey(rawValue: random.bits128()),
+                boot: boot, incarnation: incarnation, cluster: hasJournal ? simulation.cluster : nil,
+                endpoint: Endpoint(process: 0, port: .ingress).text, timeToLive: simulation.timeToLive(&random),
+                seed: random.next(), wantsSession: true,
+                buggify: simulation.plan.isOn(.buggify) ? Buggify(seed: random.next()) : .off))
+        if let machine { caller?.setKnown(machine.known) }
+        caller?.start()
+        return true
+    }
+
+    override func end() {
+        if let machine { simulation.coverage.noteFired(machine.buggify.fired) }
+        if let caller { simulation.coverage.noteFired(caller.machine.buggify.fired) }
+        machine = nil
+        directives = []
+        (link, subscription, bulk) = (nil, nil, nil)
+        unwritten = []
+        super.end()
+    }
+
+    // MARK: - Events
+
+    override func handle(_ arrival: Arrival) {
+        switch arrival {
+        case .link(let from, let frame):
+            simulation.trace(id, .received, UInt64(frame.count > 5 ? frame[5] : 0), UInt64(from.id))
+            if from === link {
+                caller?.received(frame)
+            } else if from === subscription {
+                withBytes(of: frame) {
+                    machine?.broadcastReceived($0, now: now, state: state, into: &directives)
+                }
+            } else if from === bulk {
+                withBytes(of: frame) { machine?.bulkReceived($0, now: now, state: state, into: &directives) }
+            }
+        case .server(.ingress, let connection, let frame):
+            withBytes(of: frame) {
+                machine?.ingressReceived($0, from: connection, now: now, state: state, into: &directives)
+            }
+        case .server(.bulk, let connection, let frame):
+            withBytes(of: frame) {
+                machine?.joinReceived($0, from: connection, now: now, state: state, into: &directives)
+            }
+        case .server(.broadcast, _, _): break
+        case .mail(let mail): handle(mail)
+        }
+        run()
+    }
+
+    private func handle(_ mail: Mail) {
+        switch mail {
+        case .written(let ticket, let outcome): written(ticket, outcome)
+        case .saved:
+            saveEnded()
+            if !isWriting { writeNext() }
+        case .encoded(let number):
+            if let info = encoded(number, chunkSize: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
+                machine?.snapshotEncoded(number, info: info, now: now, into: &directives)
+            } else {
+                machine?.snapshotFailed(number, into: &directives)
+            }
+        case .prepared(let ticket, .ready(let prepared)):
+            machine?.snapshotPrepared(ticket, prepared, now: now, state: state, into: &directives)
+        case .prepared(let ticket, .failed): machine?.snapshotRefused(ticket, now: now, into: &directives)
+        }
+    }
+
+    override func finishTurn() {
+        run()
+        guard isUp else { return }
+        if let deadline = machine?.nextDeadline, now >= deadline {
+            machine?.ticked(now: now, state: state, into: &directives)
+            run()
+        }
+        if now >= retryAt {
+            retryAt = .never
+            isWriting = false
+            writeNext()
+        }
+        if now >= nextLook {
+            nextLook = now.advanced(byMilliseconds: 1_000)
+            if hasJournal, disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes) {
+                machine?.snapshotDue()
+            }
+        }
+        if let machine { caller?.setKnown(machine.known) }
+        caller?.finishTurn()
+        run()
+        answerReaders()
+    }
+
+    override var nextDeadline: Tick {
+        var deadline = min(machine?.nextDeadline ?? .never, nextLook, retryAt)
+        if let caller { deadline = min(deadline, caller.machine.nextDeadline) }
+        if isWaitingToRead { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
+        return deadline
+    }
+
+    override func checkInvariants() {
+        machine?.checkInvariants()
+        checkBounds()
+    }
+
+    // MARK: - Directives
+
+    private func run() {
+        while !directives.isEmpty {
+            let batch = directives
+            directives.removeAll(keepingCapacity: true)
+            for directive in batch where isUp { run(directive) }
+        }
+    }
+
+    private func run(_ directive: ReplicaDirective) {
+        let network = simulation.network
+        switch directive {
+        case .subscribe(let endpoint, _):
+            if let subscription { network.close(subscription) }
+            subscription = Endpoint(endpoint).map { network.connect(self, to: $0) }
+        case .connectBulk(let endpoint):
+            if let bulk { network.close(bulk) }
+            bulk = Endpoint(endpoint).map { network.connect(self, to: $0) }
+        case .sendBulk(let frame):
+            guard let bulk else { return }
+            simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), UInt64(bulk.id))
+            network.send(frame, on: bulk)
+        case .applied(let batches): applied(batches)
+        case .prepare(let ticket, let content): prepare(ticket, content)
+        case .installed(let log, let digest, let encoded): installed(log, digest, encoded)
+        case .discarded: simulation.oracle.forgot(self)
+        case .phaseChanged(let phase): phaseChanged(phase)
+        case .send(let frame, let connection), .sendBulkReply(let frame, let connection):
+            send(frame, to: connection)
+        case .sendChunks(let number, let indices, let connection):
+            guard let machine else { return }
+            let stamp = FrameStamp(
+                channel: Channel(rawValue: 0), clusterHash: simulation.cluster.hash,
+                epoch: machine.log.position.epoch)
+            sendChunks(number, indices, to: connection, stamp: stamp)
+        case .captureSnapshot(let number, let log, let digest): capture(number, log: log, digest: digest)
+        case .encodeSnapshot(let number): encode(number)
+        case .saveSnapshot(let number): save(number)
+        case .dropSnapshot(let number): drop(number)
+        case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
+        case .halt(let reason): simulation.operatorDesk.halted(self, reason)
+        case .count(let counter): simulation.coverage.count(counter)
+        }
+    }
+
+    private func applied(_ batches: [SealedBatch]) {
+        guard let last = batches.last else { return }
+        simulation.trace(id, .applied, last.head.epoch.rawValue, last.head.last.rawValue)
+        simulation.oracle.applied(batches, by: self)
+        if hasJournal { enqueue(.batches(batches)) }
+    }
+
+    private func prepare(_ ticket: PrepareTicket, _ content: SnapshotContent.StateBytes) {
+        let prepared = try? state.prepare(content.bytes)
+        let outcome = prepared.map(PreparedOutcome.ready) ?? .failed
+        mail(.prepared(ticket, outcome), after: random.between(1, 50) * Span.millisecond)
+    }
+
+    private func installed(_ log: LogState, _ digest: Digest, _ encoded: [UInt8]) {
+        simulation.trace(id, .installed, log.position.epoch.rawValue, log.position.sequence.rawValue)
+        simulation.oracle.installed(log, digest, by: self)
+        guard hasJournal, !encoded.isEmpty else { return }
+        forgetSaves()
+        let kept = isWriting ? unwritten.first : nil
+        unwritten = kept.map { [$0] } ?? []
+        enqueue(.replacement(encoded, at: log.position.sequence))
+    }
+
+    private func phaseChanged(_ phase: ReplicaPhase) {
+        simulation.trace(id, .phase, phase.number, machine?.log.position.sequence.rawValue ?? 0)
+        simulation.coverage.note(phase)
+    }
+
+    // MARK: - The journal
+
+    private func enqueue(_ write: Write) {
+        unwritten.append(write)
+        if !isWriting { writeNext() }
+    }
+
+    private func writeNext() {
+        guard let first = unwritten.first else { return }
+        if case .replacement = first, saving.isSaving { return }
+        isWriting = true
+        if case .batches(var batches) = first {
+            unwritten.removeFirst()
+            while case .batches(let more)? = unwritten.first {
+                batches += more
+                unwritten.removeFirst()
+            }
+            unwritten.insert(.batches(batches), at: 0)
+        }
+        write(unwritten[0])
+    }
+
+    private func written(_ ticket: UInt64, _ outcome: WriteOutcome) {
+        guard settle(ticket, outcome) != nil else { return }
+        switch outcome {
+        case .done:
+            isWriting = false
+            if !unwritten.isEmpty { unwritten.removeFirst() }
+            writeNext()
+            saveNext()
+        case .full: retryAt = now.advanced(byMilliseconds: 250)
+        case .failed: simulation.operatorDesk.halted(self, .journalFailed("simulated"))
+        }
+    }
+
+    // MARK: - The caller
+
+    override func connect(to endpoint: String, for caller: Caller) {
+        if let link {
+            simulation.network.close(link)
+            machine?.linkLost(now: now, into: &directives)
+        }
+        link = Endpoint(endpoint).map { simulation.network.connect(self, to: $0) }
+    }
+
+    override func send(_ frame: [UInt8], for caller: Caller) {
+        if let link { simulation.network.send(frame, on: link) }
+    }
+
+    override func welcomed(_ welcome: Welcome, for caller: Caller) {
+        machine?.welcomed(welcome, endpoint: caller.machine.endpoint, now: now, state: state, into: &directives)
+    }
+
+    /// A state that is wrong from here on: it must be found.
+    func diverge() { state.skipsNextItem = true }
+}
+
+extension ReplicaPhase {
+    /// For traces.
+    var number: UInt64 {
+        switch self {
+        case .connecting: 0
+        case .joining: 1
+        case .catchingUp: 2
+        case .live: 3
+        case .quarantined: 4
+        case .ahead: 5
+        case .halted: 6
+        }
+    }
+}

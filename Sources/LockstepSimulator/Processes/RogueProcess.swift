@@ -1,0 +1,154 @@
+import LockstepCore
+
+/// A client that is wrong: numbers out of order, other bodies under used numbers, acknowledgements of nothing, sessions
+/// of others, noise.
+///
+/// It must harm nobody. What it gets answered counts like any other answer: a number has one, whatever was sent for it.
+final class RogueProcess: SimulatedProcess {
+    private var link: Link?
+    private var welcome: Welcome?
+    private var nonce: UInt64 = 0
+    private var session = SessionID.none
+    private var openNonce: UInt64 = 0
+    private var answeredThrough: RequestNumber = 0
+    private var nextAct = Tick.zero
+    private let client: ClientKey
+
+    override init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
+        var random = random
+        client = ClientKey(rawValue: random.bits128())
+        super.init(id: id, name: name, simulation: simulation, random: random)
+    }
+
+    override func begin() -> Bool {
+        connect()
+        return true
+    }
+
+    override func end() {
+        link = nil
+        welcome = nil
+        session = .none
+    }
+
+    private func connect() {
+        if let link { simulation.network.close(link) }
+        welcome = nil
+        link = simulation.network.connect(self, to: Endpoint(process: 0, port: .ingress))
+    }
+
+    override var nextDeadline: Tick { nextAct }
+
+    override func finishTurn() {
+        guard now >= nextAct else { return }
+        let pace = simulation.plan[.rogueClient]
+        nextAct = now.advanced(byMilliseconds: pace > 0 ? random.between(5, 400) : 10_000)
+        guard pace > 0 else { return }
+        act()
+    }
+
+    override func handle(_ arrival: Arrival) {
+        guard case .link(let from, let frame) = arrival, from === link else { return }
+        withBytes(of: frame) { span in
+            guard let (_, message) = try? Message.decode(span, rule: .any) else { return }
+            switch message {
+            case .welcome(let welcome): self.welcome = welcome
+            case .opened(let opened):
+                guard opened.nonce == openNonce else { return }
+                session = opened.session
+                answeredThrough = 0
+            case .result(let run): resulted(run, span, frame)
+            case .sessionExpired(session), .sessionUnknown(session): session = .none
+            case .resync: welcome = nil
+            default: break
+            }
+        }
+    }
+
+    private func resulted(_ run: ResultRun, _ bytes: RawSpan, _ frame: [UInt8]) {
+        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+        for place in 0..<run.count {
+            guard let item = try? ReplyItem(from: bytes, &reader) else { return }
+            simulation.oracle.answered(
+                run.session, run.first + UInt64(place), epoch: run.epoch, run.firstSequence.advanced(by: place),
+                item.status, Array(frame[item.reply]), by: self)
+        }
+        if run.session == session { answeredThrough = max(answeredThrough, run.first + UInt64(run.count) - 1) }
+    }
+
+    // MARK: - What it does
+
+    private func act() {
+        guard let link, link.connection != nil else { return }
+        guard let welcome else {
+            nonce = random.next()
+            let hello = Hello(
+                nonce: nonce, role: .client, node: name, incarnation: .none, boot: BootID(rawValue: 1),
+                store: simulation.storeName, known: .none)
+            send(.hello(hello), channel: .none)
+            return
+        }
+        simulation.fired(.rogueClient, 0)
+        let choice = random.next(below: 12)
+        switch choice {
+        case 0: connect()
+        case 1: simulation.network.send((0..<random.between(0, 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) }, on: link)
+        case 2:
+            openNonce = random.chance(0.3) ? openNonce : random.next() | 1
+            let open = Open(
+                client: client, nonce: openNonce, timeToLive: random.between(1, 5) * 1_000_000,
+                windowNumbers: UInt32(random.between(0, 64)), windowBytes: UInt32(random.between(0, 1 << 18)))
+            send(.open(open), channel: welcome.channel)
+        case 3:
+            let other = simulation.callers.compactMap { $0.machine.session?.id }
+            let target = other.isEmpty ? session : random.pick(other)
+            let resume = Resume(
+                session: random.chance(0.5) ? session : target, openNonce: random.chance(0.5) ? openNonce : random.next(),
+                connectionNonce: nonce, ackedThrough: random.chance(0.5) ? answeredThrough : random.next(below: 1_000))
+            send(.resume(resume), channel: welcome.channel)
+        case 4:
+            let keepAlive = KeepAlive(
+                session: session, ackedThrough: random.chance(0.7) ? answeredThrough : random.next(),
+                applied: SequenceNumber(rawValue: random.next()))
+            send(.keepAlive(keepAlive), channel: welcome.channel)
+        case 5:
+            send(.query(Query(session: session, number: random.next(below: answeredThrough + 3))), channel: welcome.channel)
+        case 6 where random.chance(0.2): send(.close(session), channel: welcome.channel)
+        default: submit(channel: welcome.channel)
+        }
+    }
+
+    private func submit(channel: Channel) {
+        let first: RequestNumber
+        switch random.next(below: 4) {
+        case 0: first = 1 + random.next(below: answeredThrough + 1)
+        case 1: first = answeredThrough + 1 + random.next(below: 10)
+        default: first = answeredThrough + 1
+        }
+        var writer = ByteWriter()
+        let count = Int(random.between(1, 3))
+        let isVoid = random.chance(0.1)
+        if !isVoid {
+            for _ in 0..<count {
+                guard case .action(let action)? = simulation.workload.next(caller: -1, random: &random) else {
+                    writer.writeBytes([UInt8(truncatingIfNeeded: random.next())])
+                    continue
+                }
+                writer.writeBytes(random.chance(0.1) ? Array(action.dropLast()) : action)
+            }
+        }
+        let submit = Submit(
+            session: session, first: first,
+            ackedThrough: random.chance(0.8) ? min(answeredThrough, first - 1) : random.next(below: first + 3),
+            count: count, isVoid: isVoid, actions: 0..<writer.bytes.count)
+        let stamp = FrameStamp(channel: channel, clusterHash: simulation.cluster.hash, epoch: .zero)
+        let frame = withBytes(of: writer.bytes) { stamp.frame(.submit(submit), source: $0) }
+        if let link { simulation.network.send(frame, on: link) }
+    }
+
+    private func send(_ message: Message, channel: Channel) {
+        guard let link else { return }
+        let stamp = FrameStamp(channel: channel, clusterHash: simulation.cluster.hash, epoch: .zero)
+        simulation.network.send(stamp.frame(message), on: link)
+    }
+}

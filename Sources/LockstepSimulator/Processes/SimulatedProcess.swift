@@ -1,0 +1,193 @@
+import DequeModule
+import LockstepCore
+
+/// What reaches a process.
+enum Arrival {
+    /// A frame on one of its own sockets.
+    case server(Port, Connection, [UInt8])
+    /// A frame on a link that it opened.
+    case link(Link, [UInt8])
+    case mail(Mail)
+}
+
+/// Work that a process had done beside its turns.
+enum Mail {
+    case written(ticket: UInt64, WriteOutcome)
+    case saved(SnapshotNumber)
+    case encoded(SnapshotNumber)
+    case prepared(PrepareTicket, PreparedOutcome)
+}
+
+/// How a write of the journal ended.
+enum WriteOutcome: Hashable {
+    case done
+    case full
+    case failed
+}
+
+/// How the decoding of a snapshot ended.
+enum PreparedOutcome {
+    case ready(any PreparedState)
+    case failed
+}
+
+/// One process of the cluster: what every kind of them shares.
+///
+/// Frames that arrive wait for its next turn, as in the node's own loop; a turn handles some of them, then the ends of
+/// turns of its machines run, then their deadlines. A process that is paused does nothing and misses nothing.
+class SimulatedProcess {
+    let id: Int
+    let name: String
+    unowned let simulation: Simulation
+    var random: SplitMix64
+    /// How often it was started; what belongs to an earlier life is not delivered.
+    private(set) var boot = 0
+    private(set) var isUp = false
+    private(set) var pausedUntil: Int64 = 0
+    var clock = SimulatedClock()
+    private var inbox: Deque<Arrival> = []
+    private var turnAt = Int64.max
+
+    init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
+        self.id = id
+        self.name = name
+        self.simulation = simulation
+        self.random = random
+    }
+
+    // MARK: - For the kinds
+
+    /// Makes the machines of a new life; false if it cannot start.
+    func begin() -> Bool { true }
+    /// Lets go of everything that lives in memory.
+    func end() {}
+    func handle(_ arrival: Arrival) {}
+    /// The end of a turn, and what time brings.
+    func finishTurn() {}
+    var nextDeadline: Tick { .never }
+    func listens(on port: Port) -> Bool { false }
+    func checkInvariants() {}
+
+    // MARK: - Life
+
+    var now: Tick { clock.tick(at: simulation.now) }
+    var wall: LogTime { clock.wall(at: simulation.now) }
+
+    func start() {
+        guard !isUp else { return }
+        boot += 1
+        clock.restart(at: simulation.now)
+        inbox.removeAll()
+        turnAt = .max
+        pausedUntil = 0
+        isUp = true
+        guard begin() else {
+            isUp = false
+            return
+        }
+        simulation.trace(id, .started, UInt64(boot), 0)
+        wake(at: simulation.now)
+    }
+
+    func stop() {
+        guard isUp else { return }
+        simulation.trace(id, .stopped, UInt64(boot), 0)
+        isUp = false
+        end()
+        inbox.removeAll()
+        turnAt = .max
+        simulation.network.wentDown(self)
+    }
+
+    func pause(for duration: Int64) {
+        pausedUntil = max(pausedUntil, simulation.now + duration)
+        simulation.trace(id, .paused, UInt64(pausedUntil), 0)
+    }
+
+    func resume() {
+        guard pausedUntil > simulation.now else { return }
+        pausedUntil = simulation.now
+        wake(at: simulation.now)
+    }
+
+    // MARK: - Turns
+
+    func arrived(_ arrival: Arrival) {
+        guard isUp else { return }
+        inbox.append(arrival)
+        wake(at: simulation.now + 10 * Span.microsecond)
+    }
+
+    func mail(_ mail: Mail, after delay: Int64) {
+        simulation.add(.mail(self, boot: boot, mail), after: delay)
+    }
+
+    func wake(at time: Int64) {
+        guard isUp, time < turnAt else { return }
+        turnAt = max(time, pausedUntil)
+        simulation.add(.turn(self, boot: boot), at: turnAt)
+    }
+
+    func turn(boot: Int, at time: Int64) {
+        guard isUp, boot == self.boot, time == turnAt else { return }
+        turnAt = .max
+        guard pausedUntil <= time else {
+            wake(at: pausedUntil)
+            return
+        }
+        var left = 1 + Int(random.next(below: 64))
+        while left > 0, isUp, let arrival = inbox.popFirst() {
+            handle(arrival)
+            left -= 1
+        }
+        guard isUp else { return }
+        finishTurn()
+        guard isUp else { return }
+        checkInvariants()
+        let busy = simulation.now + random.between(5, 50) * Span.microsecond
+        if !inbox.isEmpty {
+            wake(at: busy)
+        } else if nextDeadline != .never {
+            wake(at: max(busy, clock.time(of: nextDeadline)))
+        }
+    }
+}
+
+/// A process's clocks: one that only goes on, at its own rate, and a wall clock that may be wrong.
+struct SimulatedClock {
+    /// Thousandths of the true rate.
+    private(set) var rate: Int64 = 1_000
+    private var origin: Int64 = 0
+    private var base: Int64 = Span.second
+    /// How far the wall clock is ahead of the truth, in nanoseconds.
+    private(set) var wallError: Int64 = 0
+
+    /// 2025-06-15, as good as any.
+    private static let epoch: Int64 = 1_750_000_000_000_000
+
+    func tick(at time: Int64) -> Tick { Tick(rawValue: base + (time - origin) * rate / 1_000) }
+
+    func wall(at time: Int64) -> LogTime {
+        LogTime(rawValue: Self.epoch + (time + wallError) / 1_000)
+    }
+
+    /// When the clock will show `tick`, rounded up.
+    func time(of tick: Tick) -> Int64 {
+        guard tick != .never else { return .max }
+        guard tick.rawValue > base else { return origin }
+        return origin + ((tick.rawValue - base) * 1_000 + rate - 1) / rate
+    }
+
+    mutating func restart(at time: Int64) {
+        origin = time
+        base = Span.second
+    }
+
+    mutating func setRate(_ rate: Int64, at time: Int64) {
+        base = tick(at: time).rawValue
+        origin = time
+        self.rate = rate
+    }
+
+    mutating func jump(to error: Int64) { wallError = error }
+}

@@ -1,0 +1,332 @@
+import LockstepCore
+
+/// A whole cluster with its callers in one thread: real machines, a simulated network, simulated journals and clocks.
+///
+/// One queue of events and one seed decide everything; two runs with the same options have the same trace. A run has
+/// two phases: faults, while operations are issued, then a healed network in which everything must come to rest.
+package final class Simulation {
+    package let options: SimulationOptions
+    let workload: any Workload
+    let cluster: ClusterID
+    let storeName = "simulated"
+    package private(set) var now: Int64 = 0
+    /// What is on now; it is empty in the second phase.
+    private(set) var plan: FaultPlan
+    package private(set) var violation: Violation?
+    package internal(set) var coverage = Coverage()
+    var history = CallHistory()
+    private(set) var processes: [SimulatedProcess] = []
+    private(set) var callers: [Caller] = []
+    private(set) var isHealed = false
+    /// An operator chose a history: from now on nodes may find out that theirs was given up.
+    var isForkExpected = false
+
+    private var queue = EventQueue()
+    private var traced = Trace()
+    private var random: SplitMix64
+    private let generators: (network: SplitMix64, desk: SplitMix64, injector: SplitMix64)
+    private(set) lazy var network = Network(simulation: self, random: generators.network)
+    private(set) lazy var oracle = Oracle(simulation: self)
+    private(set) lazy var operatorDesk = OperatorDesk(simulation: self, random: generators.desk)
+    private lazy var injector = FaultInjector(simulation: self, random: generators.injector)
+    private var issued = 0
+    private var callerCount = 0
+    private var stops: [(time: Int64, process: SimulatedProcess, boot: Int)] = []
+    private(set) var steps = 0
+    let snapshotDueBytes: Int
+
+    package init(_ options: SimulationOptions, workload: any Workload) {
+        self.options = options
+        self.workload = workload
+        plan = options.plan
+        random = SplitMix64(seed: options.seed)
+        cluster = ClusterID(rawValue: random.bits128())
+        snapshotDueBytes = 1 << Int(random.between(10, 17))
+        generators = (random.fork(), random.fork(), random.fork())
+        makeProcesses()
+    }
+
+    private func makeProcesses() {
+        processes.append(PrimaryProcess(id: 0, name: "primary", simulation: self, random: random.fork()))
+        for number in 1...max(1, options.replicas) {
+            let hasJournal = !options.isVolatile && (number == 1 || random.chance(0.6))
+            processes.append(
+                ReplicaProcess(
+                    id: processes.count, name: "replica-\(number)", simulation: self, random: random.fork(),
+                    hasJournal: hasJournal))
+        }
+        for number in 1...max(1, options.clients) {
+            let isReader = number > 2 && random.chance(0.3)
+            let home = isReader || random.chance(0.2) ? Int(random.between(1, Int64(options.replicas))) : 0
+            processes.append(
+                ClientProcess(
+                    id: processes.count, name: "client-\(number)", simulation: self, random: random.fork(), home: home,
+                    isReader: isReader))
+        }
+        if plan.isOn(.rogueClient) {
+            processes.append(RogueProcess(id: processes.count, name: "rogue", simulation: self, random: random.fork()))
+        }
+    }
+
+    var primary: PrimaryProcess {
+        guard let primary = processes[0] as? PrimaryProcess else { preconditionFailure("the first is the primary") }
+        return primary
+    }
+
+    var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }
+    package var names: [String] { processes.map(\.name) }
+    package var traceHash: UInt64 { traced.hash }
+    package var traceText: [String] { traced.text(names: names) }
+    package var virtualTime: Int64 { now }
+    package var stepCount: Int { steps }
+
+    /// Whether a fault could have made two histories.
+    var mayHaveForked: Bool { isForkExpected || options.mayFork }
+
+    /// Whether some replica has all that has committed.
+    var hasEqualReplica: Bool {
+        replicas.contains {
+            $0.isUp && !$0.state.isTainted && $0.machine?.log.position.sequence == oracle.committed.sequence
+        }
+    }
+
+    // MARK: - For the parts
+
+    func add(_ event: Event, after delay: Int64) { queue.add(event, at: now + max(0, delay)) }
+    func add(_ event: Event, at time: Int64) { queue.add(event, at: max(now, time)) }
+
+    func trace(_ process: Int, _ kind: TraceKind, _ first: UInt64, _ second: UInt64) {
+        traced.add(TraceLine(time: now, process: process, kind: kind, first: first, second: second))
+    }
+
+    func fired(_ fault: FaultClass, _ detail: UInt64) {
+        coverage.fire(fault)
+        if fault != .delay { trace(-1, .fault, UInt64(FaultClass.allCases.firstIndex(of: fault) ?? 0), detail) }
+    }
+
+    func fail(_ promise: Violation.Promise, _ text: String) {
+        guard violation == nil else { return }
+        violation = Violation(promise, "\(text), after \(Double(now / Span.millisecond) / 1_000) s")
+    }
+
+    /// Callers are numbered over all their lives.
+    func nextCaller() -> Int {
+        callerCount += 1
+        return callerCount
+    }
+
+    func add(_ caller: Caller) {
+        callers.removeAll { $0.process === caller.process }
+        callers.append(caller)
+        scheduleCall(caller)
+    }
+
+    func restart(_ process: SimulatedProcess, after delay: Int64) {
+        add(.start(process, boot: process.boot), after: isHealed ? min(delay, Span.second) : delay)
+    }
+
+    /// A session's time to live, in microseconds.
+    func timeToLive(_ random: inout SplitMix64) -> Int64 { random.between(2, 40) * 1_000_000 }
+
+    // MARK: - The run
+
+    /// Runs both phases and all checks; what was broken first is the result.
+    package func run() -> Violation? {
+        for process in processes { add(.start(process, boot: 0), after: random.between(0, 500) * Span.millisecond) }
+        injector.begin()
+        step(until: options.faultTime) { false }
+        guard violation == nil else { return violation }
+        heal()
+        let isAtRest = step(until: now + options.healTime) { self.isAtRest() }
+        if violation == nil, !isAtRest { fail(.convergence, openEnds) }
+        finish()
+        return violation
+    }
+
+    /// Takes events until `isDone`, or until the time; returns whether it was done.
+    @discardableResult
+    package func step(until end: Int64, _ isDone: () -> Bool) -> Bool {
+        var nextLook = now
+        while violation == nil, let time = queue.nextTime, time <= end {
+            if time >= nextLook {
+                if isDone() { return true }
+                nextLook = time + 50 * Span.millisecond
+            }
+            guard let (time, event) = queue.pop() else { break }
+            now = time
+            steps += 1
+            happen(event)
+        }
+        now = max(now, end)
+        return isDone()
+    }
+
+    private func happen(_ event: Event) {
+        switch event {
+        case .turn(let process, let boot): process.turn(boot: boot, at: now)
+        case .arrival(let flight): network.arrived(flight)
+        case .connectionAttempt(let link): network.attemptEnded(link)
+        case .mail(let process, let boot, let mail):
+            if process.boot == boot { process.arrived(.mail(mail)) }
+        case .call(let caller, let boot):
+            guard caller.process.boot == boot, caller.process.isUp else { return }
+            issue(caller)
+        case .fault(let event): injector.happens(event)
+        case .start(let process, let boot): start(process, boot)
+        case .operatorLooks: operatorDesk.look()
+        case .pauseOfScript: stopDue()
+        }
+    }
+
+    private func start(_ process: SimulatedProcess, _ boot: Int) {
+        guard process.boot == boot, !process.isUp else { return }
+        process.start()
+        // A second crash while the first is still being repaired.
+        if plan.isOn(.crashWhileStarting), process is NodeProcess, process.isUp,
+            random.chance(0.4 * plan[.crashWhileStarting])
+        {
+            fired(.crashWhileStarting, UInt64(process.id))
+            let delay = random.between(0, 20) * Span.millisecond
+            add(.start(process, boot: process.boot), after: delay + random.between(1, 500) * Span.millisecond)
+            stop(process, after: delay)
+        }
+    }
+
+    /// Stops a process a moment from now, whatever it does then.
+    private func stop(_ process: SimulatedProcess, after delay: Int64) {
+        stops.append((now + delay, process, process.boot))
+        add(.pauseOfScript, after: delay)
+    }
+
+    private func stopDue() {
+        let due = stops.filter { $0.time <= now }
+        stops.removeAll { $0.time <= now }
+        for stop in due where stop.process.boot == stop.boot { stop.process.stop() }
+    }
+
+    // MARK: - Calls
+
+    private func scheduleCall(_ caller: Caller) {
+        // All callers together issue what is asked for over three quarters of the time.
+        let count = Int64(max(1, processes.count - 1))
+        let mean = options.faultTime * 3 / 4 * count / Int64(max(1, options.operations))
+        add(.call(caller, boot: caller.process.boot), after: random.between(1, max(2, 2 * mean)))
+    }
+
+    private func issue(_ caller: Caller) {
+        guard !isHealed, issued < options.operations, !caller.isClosed else { return }
+        let burst = random.chance(0.03) ? Int(random.between(5, 40)) : 1
+        for _ in 0..<burst where issued < options.operations {
+            guard var call = workload.next(caller: caller.id, random: &random) else { break }
+            if let client = caller.process as? ClientProcess, client.isReader, case .action = call {
+                guard let read = readInstead(caller) else { break }
+                call = read
+            }
+            issued += 1
+            caller.call(call)
+        }
+        caller.process.wake(at: now)
+        scheduleCall(caller)
+    }
+
+    private func readInstead(_ caller: Caller) -> Call? {
+        for _ in 0..<64 {
+            if case .read(let query, _)? = workload.next(caller: caller.id, random: &random) {
+                return .read(query, random.chance(0.5) ? .session : .local)
+            }
+        }
+        return nil
+    }
+
+    /// A caller leaves in good order, and another comes.
+    func churn(_ random: inout SplitMix64) {
+        let clients = processes.compactMap { $0 as? ClientProcess }.filter { $0.isUp && !$0.isReader }
+        guard !clients.isEmpty else { return }
+        let client = random.pick(clients)
+        fired(.sessionChurn, UInt64(client.id))
+        if random.chance(0.5) { client.caller?.close() }
+        client.wake(at: now)
+        let leaves = random.between(0, 1_500) * Span.millisecond
+        stop(client, after: leaves)
+        add(.start(client, boot: client.boot), after: leaves + random.between(1, 500) * Span.millisecond)
+    }
+}
+
+// MARK: - The second phase
+
+extension Simulation {
+    /// Ends all faults: everything runs, nothing is cut, disks have room.
+    private func heal() {
+        isHealed = true
+        injector.end()
+        plan = FaultPlan()
+        trace(-1, .healed, 0, 0)
+        network.unblockAll()
+        for process in processes {
+            process.resume()
+            (process as? NodeProcess)?.makeRoom()
+            if process is RogueProcess { process.stop() }
+            if !process.isUp, !(process is RogueProcess) {
+                add(.start(process, boot: process.boot), after: random.between(0, 500) * Span.millisecond)
+            }
+        }
+    }
+
+    /// Whether nothing is open any more: all calls answered, all nodes live and at one place.
+    private func isAtRest() -> Bool {
+        operatorDesk.lookAgain()
+        guard let machine = primary.machine, machine.phase == .admitting, machine.isDrained else { return false }
+        let head = machine.committed.position
+        return callers.allSatisfy(\.isIdle)
+            && replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
+            && processes.allSatisfy { $0.isUp || $0 is RogueProcess }
+    }
+
+    /// What was still open when the time was over.
+    private var openEnds: String {
+        var parts: [String] = []
+        if let machine = primary.machine {
+            if machine.phase != .admitting { parts.append("the primary is \(machine.phase)") }
+            parts.append("the primary is at \(machine.committed.position.sequence)")
+        } else {
+            parts.append("the primary is down")
+        }
+        for replica in replicas where replica.machine?.phase != .live
+            || replica.machine?.log.position != primary.machine?.committed.position
+        {
+            let place = replica.machine.map { "\($0.phase.name) at \($0.log.position.sequence)" } ?? "down"
+            parts.append("\(replica.name) is \(place)")
+        }
+        for caller in callers where !caller.isIdle {
+            parts.append("\(caller.process.name) waits, its machine is \(caller.machine.phase)")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    /// The checks over the whole run.
+    private func finish() {
+        noteCoverage()
+        guard violation == nil else { return }
+        oracle.checkLearned()
+        guard let machine = primary.machine else { return }
+        for replica in replicas where replica.machine?.log != machine.log {
+            fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
+        }
+        if machine.log != oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
+        guard violation == nil, !oracle.hasForked else { return }
+        history.resolve { oracle.replies[Oracle.ReplyKey(session: $0, number: $1)] }
+        guard let final = oracle.remembered else { return }
+        if let found = workload.findings(in: history.records, final: final).first { violation = found }
+    }
+
+    private func noteCoverage() {
+        for process in processes {
+            if let machine = (process as? PrimaryProcess)?.machine { coverage.noteFired(machine.buggify.fired) }
+            if let replica = process as? ReplicaProcess, let machine = replica.machine {
+                coverage.noteFired(machine.buggify.fired)
+                if let caller = replica.caller { coverage.noteFired(caller.machine.buggify.fired) }
+            }
+            if let caller = (process as? ClientProcess)?.caller { coverage.noteFired(caller.machine.buggify.fired) }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package import LockstepCore
+
+/// What callers do, and what the answers should be: the one part of a run that knows the user's reactor.
+package protocol Workload: AnyObject {
+    /// A state at its beginning, for a node or for the checkers.
+    func makeState() -> any ReplicatedState
+    /// What a caller does next; nil if it only does what a script tells it.
+    func next(caller: Int, random: inout SplitMix64) -> Call?
+    /// The checkers' own state stands behind a batch that has just committed; return what ``isRight(_:to:at:)`` needs.
+    func remember(_ state: any ReplicatedState) -> any Sendable
+    /// Whether `answer` is what a state that was remembered answers to a query.
+    func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool
+    /// What is wrong with the whole history, of which no entry was given up; nothing if all is well.
+    ///
+    /// `final` is what was remembered of the last state. Unknown outcomes were looked up in the log.
+    func findings(in history: [CallRecord], final: any Sendable) -> [Violation]
+}
+
+/// One thing that a caller asks for.
+package enum Call: Hashable, Sendable {
+    /// An action's bytes.
+    case action([UInt8])
+    /// A query's bytes, and how fresh the answer must be.
+    case read([UInt8], ReadLevel)
+}
+
+/// A call and what its caller learned.
+package struct CallRecord: Sendable {
+    /// What became of it.
+    package enum Outcome: Hashable, Sendable {
+        case pending
+        case answered(ActionStatus, [UInt8])
+        case read([UInt8])
+        /// It may have taken effect, or may still; nobody will tell.
+        case unknown
+    }
+
+    package var caller: Int
+    package var call: Call
+    /// Beginnings and ends of all calls are numbered in their order.
+    package var invoked: Int64
+    package var returned: Int64?
+    package var outcome: Outcome = .pending
+    package var epoch = Epoch.zero
+    package var sequence = SequenceNumber.zero
+    package var session = SessionID.none
+    package var number: RequestNumber = 0
+    /// What a session read was to include at least.
+    package var minimum = SequenceNumber.zero
+
+    package init(caller: Int, call: Call, invoked: Int64) {
+        self.caller = caller
+        self.call = call
+        self.invoked = invoked
+    }
+}
