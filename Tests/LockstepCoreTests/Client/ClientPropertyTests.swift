@@ -171,7 +171,7 @@ struct ClientPropertyTests {
     func everyNumberIsAnsweredOnceOrLost(group: Int) throws { try check(group) { _ in .off } }
 
     /// The same holds of a client that takes unusual ways and never leaves them (PROTOCOL ).
-    @Test(arguments: 0..<30)
+    @Test(arguments: 0..<15)
     func unusualWaysAnswerEveryNumberOnce(group: Int) throws { try check(group) { Buggify(seed: $0) } }
 
     private func check(_ group: Int, _ buggify: (UInt64) -> Buggify) throws {

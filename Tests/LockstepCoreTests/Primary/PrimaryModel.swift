@@ -38,7 +38,10 @@ struct PrimaryModel {
     mutating func follow(_ durable: [SealedBatch]) throws {
         for batch in durable[count...] {
             try read(batch)
-            _ = try log.apply(batch, to: state)
+            let mark = try log.apply(batch, to: state)
+            if let mark, mark.digest != state.digest + log.sessions.digest {
+                throw Failure(description: "the mark at \(mark.sequence) has another digest")
+            }
             guard state.sum == sum else { throw Failure(description: "the sum is \(state.sum), not \(sum)") }
         }
         count = durable.count

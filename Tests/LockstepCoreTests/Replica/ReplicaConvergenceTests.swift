@@ -11,7 +11,7 @@ struct ReplicaConvergenceTests {
     func aLossyNetworkConverges(seed: UInt64) { converge(Simulation(seed: seed)) }
 
     /// A replica that takes unusual ways converges as well, although it never leaves them (PROTOCOL ).
-    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    @Test(arguments: 1...100 as ClosedRange<UInt64>)
     func unusualWaysConverge(seed: UInt64) { converge(Simulation(seed: seed, buggify: Buggify(seed: seed))) }
 
     private func converge(_ start: Simulation) {

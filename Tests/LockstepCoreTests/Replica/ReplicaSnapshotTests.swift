@@ -168,6 +168,28 @@ struct ReplicaSnapshotTests {
         harness.pass(31_000)
         #expect(harness.trace.contains(.dropSnapshot(1)))
     }
+
+    /// A mark may stand in the middle of what one event applies; the driver takes the image behind all of it, so the
+    /// snapshot's place is the end of the event (PROTOCOL R-50).
+    @Test func aSnapshotShowsTheEndOfItsEvent() throws {
+        let harness = ReplicaHarness(hasJournal: true)
+        harness.join()
+        harness.event { machine, _ in machine.snapshotDue() }
+        _ = harness.publisher.write([1])
+        let marked = harness.publisher.write([2], mark: true)
+        let last = harness.publisher.write([3])
+        harness.broadcast(marked)
+        harness.broadcast(last)
+        harness.pass(100)
+        let captured = harness.trace.compactMap { directive -> (LogState, Digest)? in
+            guard case .captureSnapshot(_, let log, let digest) = directive else { return nil }
+            return (log, digest)
+        }
+        #expect(captured.count == 1)
+        let (log, digest) = try #require(captured.first)
+        #expect(log.position == last.position)
+        #expect(digest == harness.state.digest + log.sessions.digest)
+    }
 }
 
 extension ReplicaHarness {
