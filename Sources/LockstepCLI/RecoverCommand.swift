@@ -58,11 +58,8 @@ struct RecoverCommand: ParsableCommand {
     }
 
     static func parse(_ text: String) throws -> (epoch: Epoch, sequence: SequenceNumber) {
-        let parts = text.split(separator: ":")
-        guard parts.count >= 2, let epoch = UInt64(parts[0]), let sequence = UInt64(parts[1]) else {
-            throw CommandFailure("\(text) is not EPOCH:SEQUENCE", status: .usage)
-        }
-        return (Epoch(rawValue: epoch), SequenceNumber(rawValue: sequence))
+        guard let place = Place(text) else { throw CommandFailure("\(text) is not EPOCH:SEQUENCE", status: .usage) }
+        return (place.epoch, place.sequence)
     }
 }
 

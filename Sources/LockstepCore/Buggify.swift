@@ -76,7 +76,7 @@ extension Buggify {
         case tinyUnpersisted
         /// SUBMIT gets BUSY, although there is room.
         case busyWithoutCause
-        /// OPENED grants no more numbers than the largest SUBMIT has.
+        /// OPENED grants a window of one number.
         case smallWindowNumbers
         /// OPENED grants the smallest window of bytes.
         case smallWindowBytes

@@ -138,7 +138,8 @@ package final class CountersWorkload: Workload {
             guard case .value(let value)? = try? Counters.answerCoding.decoded(bytes) else { return nil }
             output = value.map(CounterOutput.value) ?? .absent
         }
-        let place = record.sequence > .zero
+        let place =
+            record.sequence > .zero
             ? LogPlace(epoch: record.epoch.rawValue, sequence: record.sequence.rawValue) : nil
         return (
             LockstepChecking.Operation(

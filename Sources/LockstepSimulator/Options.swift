@@ -15,6 +15,8 @@ package struct SimulationOptions: Sendable, Hashable {
     package var healTime: Int64
     package var isVolatile: Bool
     package var plan: FaultPlan
+    /// Somebody else says what happens: nobody calls of himself, nobody is a special case, all start at once.
+    package var script: ScriptOptions?
 
     package init(
         seed: UInt64, replicas: Int = 2, clients: Int = 4, operations: Int = 1_000,
@@ -71,9 +73,9 @@ package struct SimulationOptions: Sendable, Hashable {
         return options
     }
 
-    /// The options that are not the seed's own choice, as the command line takes them.
-    package func description(pins: Pins) -> String {
-        var parts = ["--seed 0x\(String(seed, radix: 16))"]
+    /// What is pinned, as the command line takes it.
+    package static func description(of pins: Pins) -> String {
+        var parts: [String] = []
         if let replicas = pins.replicas { parts.append("--replicas \(replicas)") }
         if let clients = pins.clients { parts.append("--clients \(clients)") }
         if let operations = pins.operations { parts.append("--operations \(operations)") }

@@ -11,13 +11,15 @@ package final class Simulation {
     let storeName = "simulated"
     package private(set) var now: Int64 = 0
     /// What is on now; it is empty in the second phase.
-    private(set) var plan: FaultPlan
+    var plan: FaultPlan
     package private(set) var violation: Violation?
     package internal(set) var coverage = Coverage()
     var history = CallHistory()
     private(set) var processes: [SimulatedProcess] = []
     private(set) var callers: [Caller] = []
     private(set) var isHealed = false
+    /// The share of all frames that a script lets be lost.
+    var scriptedLoss = 0.0
     /// An operator chose a history: from now on nodes may find out that theirs was given up.
     var isForkExpected = false
 
@@ -28,12 +30,14 @@ package final class Simulation {
     private(set) lazy var network = Network(simulation: self, random: generators.network)
     private(set) lazy var oracle = Oracle(simulation: self)
     private(set) lazy var operatorDesk = OperatorDesk(simulation: self, random: generators.desk)
-    private lazy var injector = FaultInjector(simulation: self, random: generators.injector)
+    private(set) lazy var injector = FaultInjector(simulation: self, random: generators.injector)
     private var issued = 0
     private var callerCount = 0
     private var stops: [(time: Int64, process: SimulatedProcess, boot: Int)] = []
     private(set) var steps = 0
     let snapshotDueBytes: Int
+    /// Small enough that the stream fills it at times.
+    let joinBufferBytes: Int
 
     package init(_ options: SimulationOptions, workload: any Workload) {
         self.options = options
@@ -42,6 +46,7 @@ package final class Simulation {
         random = SplitMix64(seed: options.seed)
         cluster = ClusterID(rawValue: random.bits128())
         snapshotDueBytes = 1 << Int(random.between(10, 17))
+        joinBufferBytes = 1 << Int(random.between(12, 18))
         generators = (random.fork(), random.fork(), random.fork())
         makeProcesses()
     }
@@ -49,15 +54,19 @@ package final class Simulation {
     private func makeProcesses() {
         processes.append(PrimaryProcess(id: 0, name: "primary", simulation: self, random: random.fork()))
         for number in 1...max(1, options.replicas) {
-            let hasJournal = !options.isVolatile && (number == 1 || random.chance(0.6))
+            let hasJournal =
+                options.script?.replicasHaveJournals
+                ?? (!options.isVolatile && (number == 1 || random.chance(0.6)))
             processes.append(
                 ReplicaProcess(
                     id: processes.count, name: "replica-\(number)", simulation: self, random: random.fork(),
                     hasJournal: hasJournal))
         }
         for number in 1...max(1, options.clients) {
-            let isReader = number > 2 && random.chance(0.3)
-            let home = isReader || random.chance(0.2) ? Int(random.between(1, Int64(options.replicas))) : 0
+            let isReader = options.script == nil && number > 2 && random.chance(0.3)
+            let home =
+                isReader || (options.script == nil && random.chance(0.2))
+                ? Int(random.between(1, Int64(options.replicas))) : 0
             processes.append(
                 ClientProcess(
                     id: processes.count, name: "client-\(number)", simulation: self, random: random.fork(), home: home,
@@ -126,7 +135,9 @@ package final class Simulation {
     }
 
     /// A session's time to live, in microseconds.
-    func timeToLive(_ random: inout SplitMix64) -> Int64 { random.between(2, 40) * 1_000_000 }
+    func timeToLive(_ random: inout SplitMix64) -> Int64 {
+        options.script?.timeToLive ?? random.between(2, 40) * 1_000_000
+    }
 
     // MARK: - The run
 
@@ -145,12 +156,12 @@ package final class Simulation {
 
     /// Takes events until `isDone`, or until the time; returns whether it was done.
     @discardableResult
-    package func step(until end: Int64, _ isDone: () -> Bool) -> Bool {
+    package func step(until end: Int64, lookEvery: Int64 = 50 * Span.millisecond, _ isDone: () -> Bool) -> Bool {
         var nextLook = now
         while violation == nil, let time = queue.nextTime, time <= end {
             if time >= nextLook {
                 if isDone() { return true }
-                nextLook = time + 50 * Span.millisecond
+                nextLook = time + lookEvery
             }
             guard let (time, event) = queue.pop() else { break }
             now = time
@@ -273,7 +284,7 @@ extension Simulation {
     }
 
     /// Whether nothing is open any more: all calls answered, all nodes live and at one place.
-    private func isAtRest() -> Bool {
+    func isAtRest() -> Bool {
         operatorDesk.lookAgain()
         guard let machine = primary.machine, machine.phase == .admitting, machine.isDrained else { return false }
         let head = machine.committed.position
@@ -283,7 +294,7 @@ extension Simulation {
     }
 
     /// What was still open when the time was over.
-    private var openEnds: String {
+    var openEnds: String {
         var parts: [String] = []
         if let machine = primary.machine {
             if machine.phase != .admitting { parts.append("the primary is \(machine.phase)") }
@@ -291,7 +302,8 @@ extension Simulation {
         } else {
             parts.append("the primary is down")
         }
-        for replica in replicas where replica.machine?.phase != .live
+        for replica in replicas
+        where replica.machine?.phase != .live
             || replica.machine?.log.position != primary.machine?.committed.position
         {
             let place = replica.machine.map { "\($0.phase.name) at \($0.log.position.sequence)" } ?? "down"

@@ -78,6 +78,39 @@ struct RecoveryTests {
         #expect(sums == [10])
     }
 
+    /// A replica's state runs ahead of a slow journal; its snapshots wait until the journal has come as far.
+    @Test
+    func aSlowJournalGetsNoSnapshotOfItsFuture() async throws {
+        let kept = KeptLog()
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: KeptLog().source))
+        let port = try primary.attach(name: "sum") { SumState() }
+        try await withRunning(primary) {
+            _ = try await port.add([1])
+            var configuration = NodeConfiguration.replica(of: try await primary.listening(), journal: kept.source)
+            configuration.cluster = try await primary.status().cluster.flatMap { ClusterID(hexadecimal: $0) }
+            let replica = try Node(configuration)
+            let copy = try replica.attach(name: "sum") { SumState() }
+            try await withRunning(replica) {
+                try await copy.waitUntilReadable(.linearizable, minimum: .zero, timeout: StorePort.patience)
+                try await until { kept.content.withLock { !$0.batches.isEmpty || $0.snapshot != nil } }
+                kept.content.withLock {
+                    $0.holdsAppends = true
+                    $0.pretendedBytes = 1 << 30
+                }
+                // Marks come once a second while something is written; behind the next one a snapshot is encoded.
+                try await until {
+                    _ = try await port.add([1])
+                    let metrics = try await copy.status().counters
+                    return metrics["digest_checks", default: 0] >= 4
+                }
+                #expect(kept.content.withLock { $0.savedSnapshots } == 0)
+                kept.content.withLock { $0.holdsAppends = false }
+                try await until { kept.content.withLock { $0.savedSnapshots > 0 } }
+            }
+        }
+        #expect(kept.content.withLock { $0.wrongSaves } == 0)
+    }
+
     /// PROTOCOL R-45: a full disk holds actions up; when there is room they are answered, once.
     @Test
     func aFullDiskIsWaitedFor() async throws {

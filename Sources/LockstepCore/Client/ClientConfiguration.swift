@@ -72,6 +72,8 @@ enum ClientTiming {
     static let lateAcknowledgement: Int64 = 2_000
     /// How long a primary may say that it does not know the session before the session counts as lost.
     static let unknown: Int64 = 10_000
+    /// So often SESSION_MOVED is followed by RESUME before an answer comes; then the session is another's.
+    static let moves = 5
     static let closing: Int64 = 1_000
     static let closeRepeat: Int64 = 200
     /// The longest wait that a BUSY can ask for.

@@ -54,10 +54,9 @@ extension ClientStateMachine {
             if closeEnds != .never { return finishClosing(into: &directives) }
             lose(now: now, into: &directives)
         case .sessionMoved(let id):
-            // Only another process with this session's nonce can bind it while it is bound here. While it is not, the
-            // message is about a connection of our own that this one replaces.
+            // While it is not bound here, the message is about a connection of our own that this one replaces.
             guard isBound(id) else { return directives.append(.count(.staleFrames)) }
-            lose(now: now, into: &directives)
+            movedReceived(now: now, into: &directives)
         case .sessionUnknown(let id):
             guard session?.id == id else { return directives.append(.count(.staleFrames)) }
             unknownReceived(now: now, into: &directives)
@@ -137,6 +136,15 @@ extension ClientStateMachine {
         spokeForSession(now: now)
     }
 
+    /// The session went to another connection: to an older one of our own, whose RESUME came late, or to a process with
+    /// a copy of this one's memory, which must not fight for it for ever.
+    private mutating func movedReceived(now: Tick, into directives: inout [ClientDirective]) {
+        moves += 1
+        guard moves <= ClientTiming.moves else { return lose(now: now, into: &directives) }
+        binding = .resuming
+        repeatSessionRequest(now: now, into: &directives)
+    }
+
     /// The primary may be one that does not have the session yet; only time tells.
     private mutating func unknownReceived(now: Tick, into directives: inout [ClientDirective]) {
         if closeEnds != .never { return finishClosing(into: &directives) }
@@ -165,6 +173,7 @@ extension ClientStateMachine {
         binding = .none
         pending = PendingActions()
         acknowledged = 0
+        moves = 0
         (sessionAt, unknownEnds, busyUntil) = (.never, .never, .never)
         (acknowledgeAt, keepAliveAt) = (.never, .never)
     }

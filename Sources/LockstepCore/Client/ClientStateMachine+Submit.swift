@@ -132,6 +132,7 @@ extension ClientStateMachine {
         let answers = part(of: run, frame, known..<run.count)
         pending.answer(through: last)
         lastProgress = now
+        moves = 0
         if acknowledgeAt == .never { acknowledgeAt = now.advanced(byMilliseconds: acknowledgementDelay()) }
         noteAnswered(epoch: run.epoch, sequence: run.firstSequence.advanced(by: run.count - 1))
         directives.append(.answered(answers))

@@ -11,7 +11,8 @@
 ///
 ///  On a welcomed connection:  none --OPEN--> opening --OPENED--> bound
 ///                             none --RESUME--> resuming --RESUMED--> bound
-///  bound, resuming --SESSION_EXPIRED, _MOVED, 10 s of _UNKNOWN, volatile primary anew--> lost, then opening
+///  bound --SESSION_MOVED--> resuming
+///  bound, resuming --SESSION_EXPIRED, five times _MOVED, 10 s of _UNKNOWN, volatile primary anew--> lost, then opening
 /// ```
 ///
 /// Invariants:
@@ -59,6 +60,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var sessionAt = Tick.never
     var unknownEnds = Tick.never
     var closeEnds = Tick.never
+    /// How often the session went to another connection since the last answer.
+    var moves = 0
     var busyUntil = Tick.never
     var lastProgress = Tick.zero
     /// The hole in the answers for which the machine went back, so that it does so once for each hole.

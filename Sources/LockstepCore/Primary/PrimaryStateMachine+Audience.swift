@@ -28,7 +28,8 @@ extension PrimaryStateMachine {
     mutating func audienceIsAhead(
         _ known: KnownPosition, by node: String, stopsAdmitting: Bool, into directives: inout [PrimaryDirective]
     ) {
-        guard !isAccepted(known) else { return }
+        // A volatile log never had what its audience remembers of an earlier one; WELCOME tells them.
+        guard !configuration.isVolatile, !isAccepted(known) else { return }
         let stops = stopsAdmitting && phase == .admitting
         if stops { phase = .behind }
         #if LOCKSTEP_PLANTED_DEFECTS

@@ -130,10 +130,7 @@ extension PrimaryStateMachine {
         granted.timeToLive = min(max(open.timeToLive, 1_000_000), 7 * 86_400 * 1_000_000)
         granted.windowNumbers = min(max(open.windowNumbers, 1), Limits.windowNumbers)
         granted.windowBytes = min(max(open.windowBytes, Limits.smallestWindowBytes), Limits.windowBytes)
-        // A window that is smaller than a chunk would be full for ever.
-        if buggify(.smallWindowNumbers) {
-            granted.windowNumbers = min(granted.windowNumbers, UInt32(Limits.submitActions))
-        }
+        if buggify(.smallWindowNumbers) { granted.windowNumbers = 1 }
         if buggify(.smallWindowBytes) { granted.windowBytes = Limits.smallestWindowBytes }
         guard log.sessions.count < Limits.sessions,
             log.sessions.windowBytes + Int(granted.windowBytes) <= Limits.windowBudgetBytes

@@ -144,9 +144,10 @@ extension PrimaryStateMachine {
         guard phase == .admitting else { return .notAdmitting }
         guard admits else { return isDiskFull || isSpaceLow ? .diskFull : .overloaded }
         let ackedThrough = max(standing.ackedThrough, submit.ackedThrough)
-        // The bytes of what is acknowledged by this very frame still count: the next frame sees them gone.
-        guard last - ackedThrough <= UInt64(standing.windowNumbers),
-            standing.keptBytes <= Int(standing.windowBytes) || submit.ackedThrough >= standing.last
+        // A frame that is larger than the window must be taken at some time: when all before it is acknowledged. The
+        // bytes of what is acknowledged by this very frame still count: the next frame sees them gone.
+        guard submit.ackedThrough < standing.last else { return nil }
+        guard last - ackedThrough <= UInt64(standing.windowNumbers), standing.keptBytes <= Int(standing.windowBytes)
         else { return .windowFull }
         return nil
     }

@@ -25,6 +25,10 @@ final class Oracle {
     /// The committed batches that end at a number: one, unless an operator gave a history up.
     private var ends: [SequenceNumber: [BatchHash]] = [:]
 
+    /// The epoch whose primary was told that it is behind, and the last number that it had given then.
+    private var behind: (epoch: Epoch, head: SequenceNumber)?
+    private(set) var largestBatch = 0
+
     /// A committed batch, and what holds at its end.
     struct Known {
         var batch: SealedBatch
@@ -171,8 +175,17 @@ final class Oracle {
         goBack(to: path)
     }
 
+    /// A primary was told that it is behind: of its epoch nothing commits any more but what it had taken by then.
+    func toldBehind(_ process: NodeProcess) {
+        guard let machine = (process as? PrimaryProcess)?.machine, behind?.epoch != machine.epoch else { return }
+        behind = (machine.epoch, machine.status.head)
+    }
+
     private func apply(_ batch: SealedBatch) {
         note(batch)
+        if batch.head.time < reference.time {
+            fail(.logTime, "log time is \(batch.head.time) at \(batch.head.first) and was \(reference.time) before")
+        }
         do {
             _ = try reference.apply(batch, to: state)
         } catch {
@@ -181,7 +194,9 @@ final class Oracle {
         }
         if let mark = reference.mark, mark.sequence == batch.head.last {
             let own = state.digest + reference.sessions.digest
-            if own != mark.digest { fail(.digest, "the mark at \(mark.sequence) says \(mark.digest), the log gives \(own)") }
+            if own != mark.digest {
+                fail(.digest, "the mark at \(mark.sequence) says \(mark.digest), the log gives \(own)")
+            }
         }
         batches[batch.hash] = Known(
             batch: batch, digest: state.digest + reference.sessions.digest, print: LogPrint(reference),
@@ -220,6 +235,10 @@ final class Oracle {
             fail(.exactlyOnce, "an action of \(run.session), which is not open, is at \(sequence)")
             return
         }
+        if let behind, behind.epoch == batch.head.epoch, sequence > behind.head {
+            fail(.admission, "the primary was told at \(behind.head) that it is behind, and took \(sequence)")
+        }
+        largestBatch = max(largestBatch, batch.bytes.count)
         if run.first != standing.last + 1 {
             fail(.exactlyOnce, "\(run.session) has \(run.first) behind \(standing.last) at \(sequence)")
         }
@@ -255,7 +274,8 @@ final class Oracle {
 
     func installed(_ log: LogState, _ digest: Digest, by process: ReplicaProcess) {
         guard let known = batches[log.position.hash] else {
-            fail(.joinIntegrity, "\(process.name) installed a snapshot at \(log.position), which is no place of the log")
+            fail(
+                .joinIntegrity, "\(process.name) installed a snapshot at \(log.position), which is no place of the log")
             return
         }
         if known.print != LogPrint(log) || known.digest != digest {
@@ -331,7 +351,9 @@ final class Oracle {
     func checkLearned() {
         for answer in learned where replies[answer.key]?.batch != answer.batch {
             guard discarded.contains(answer.batch) else {
-                fail(.durability, "\(answer.process) was told of \(answer.key.session) \(answer.key.number), which is lost")
+                fail(
+                    .durability,
+                    "\(answer.process) was told of \(answer.key.session) \(answer.key.number), which is lost")
                 return
             }
         }

@@ -28,6 +28,10 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case linearizability
         /// A counter's value that no order of the additions gives.
         case counterBounds
+        /// A primary that knows that it is behind took something new.
+        case admission
+        /// Log time went back.
+        case logTime
         /// An alarm, or a halt, for which no fault gave a reason.
         case falseAlarm
         /// A machine met something that it holds for impossible.

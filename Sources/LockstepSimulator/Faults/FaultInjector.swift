@@ -13,6 +13,8 @@ final class FaultInjector {
     unowned let simulation: Simulation
     private var random: SplitMix64
     private var isOver = false
+    /// Classes whose next strike is in the queue.
+    private var scheduled: Set<FaultClass> = []
 
     init(simulation: Simulation, random: SplitMix64) {
         self.simulation = simulation
@@ -21,7 +23,8 @@ final class FaultInjector {
 
     /// Classes that come at moments of their own; the others are drawn where they matter, frame by frame.
     private static let striking: [FaultClass] = [
-        .cut, .oneWayCut, .reconnect, .primaryCrash, .replicaCrash, .pause, .diskFull, .bitFlip, .oldCopy, .wipedReplica,
+        .cut, .oneWayCut, .reconnect, .primaryCrash, .replicaCrash, .pause, .diskFull, .bitFlip, .oldCopy,
+        .wipedReplica,
         .clockRate, .clockJump, .clientCrash, .sessionChurn, .divergentReducer,
     ]
 
@@ -44,6 +47,7 @@ final class FaultInjector {
     }
 
     private func scheduleNext(_ fault: FaultClass) {
+        guard scheduled.insert(fault).inserted else { return }
         let (slow, fast) = Self.pace(fault)
         let strength = simulation.plan[fault]
         let mean = Double(slow) - Double(slow - fast) * strength
@@ -59,6 +63,7 @@ final class FaultInjector {
         case .unblock(let from, let to): simulation.network.unblock(from, to)
         case .takeCopy: if !isOver { simulation.primary.disk.takeCopy() }
         case .strike(let fault):
+            scheduled.remove(fault)
             guard !isOver, simulation.plan.isOn(fault) else { return }
             strike(fault)
             scheduleNext(fault)

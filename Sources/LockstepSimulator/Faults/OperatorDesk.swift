@@ -23,11 +23,13 @@ final class OperatorDesk {
         simulation.trace(process.id, .alarm, 0, 0)
         switch alarm {
         case .primaryBehind(let own, let known, let node):
-            guard simulation.mayHaveForked else {
+            guard simulation.mayHaveForked, !simulation.options.isVolatile else {
                 simulation.fail(.falseAlarm, "PRIMARY_BEHIND: \(own.position), \(node) knows \(known.position)")
                 return
             }
             reported = known
+            // Of a client it hears that an answer is missing; of a replica that it must not go on.
+            if simulation.replicas.contains(where: { $0.name == node }) { simulation.oracle.toldBehind(process) }
             lookSoon()
         case .diskFull, .diskHasRoom: break
         case .diverged(let sequence, _, let own, let primary):
@@ -36,7 +38,7 @@ final class OperatorDesk {
                 return
             }
         case .ahead(let own, let primary):
-            guard simulation.mayHaveForked else {
+            guard simulation.mayHaveForked, !simulation.options.isVolatile else {
                 simulation.fail(.falseAlarm, "\(process.name) AHEAD: \(own.position), primary \(primary.position)")
                 return
             }

@@ -54,7 +54,8 @@ final class Network {
             !isBlocked(target.id, link.owner.id)
         else {
             link.attempts += 1
-            simulation.add(.connectionAttempt(link), after: min(Span.second, 50 * Span.millisecond << min(link.attempts, 5)))
+            simulation.add(
+                .connectionAttempt(link), after: min(Span.second, 50 * Span.millisecond << min(link.attempts, 5)))
             return
         }
         link.attempts = 0
@@ -151,6 +152,7 @@ final class Network {
     }
 
     private func launch(_ flight: Flight) {
+        if simulation.scriptedLoss > 0, random.chance(simulation.scriptedLoss) { return }
         if plan.isOn(.loss), random.chance(0.3 * plan[.loss] * plan[.loss]) {
             simulation.fired(.loss, flight.serial)
             return
@@ -215,7 +217,8 @@ final class Network {
             return
         }
         guard let connection = connection(of: flight), to.isUp else {
-            simulation.trace(to.id, .lost, UInt64(flight.bytes.count > 5 ? flight.bytes[5] : 0), flight.connection.rawValue)
+            simulation.trace(
+                to.id, .lost, UInt64(flight.bytes.count > 5 ? flight.bytes[5] : 0), flight.connection.rawValue)
             return
         }
         if flight.isToTarget {

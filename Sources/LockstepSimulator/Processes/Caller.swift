@@ -27,7 +27,6 @@ final class Caller {
     /// The highest place that this caller has seen in an answer: its next session read includes it.
     private var seen = SequenceNumber.zero
     private var askedAgain: [Query: Int] = [:]
-    private var incarnation = Incarnation.none
     private(set) var isClosed = false
 
     init(id: Int, process: SimulatedProcess, host: any CallerHost, configuration: ClientConfiguration) {
@@ -87,14 +86,19 @@ final class Caller {
         run()
     }
 
-    /// The log that this caller has seen is gone with its primary: reads that were to include it would wait for ever.
-    private func beginAnew() {
-        seen = .zero
-        for id in reads.keys.sorted() where simulation.history[reads[id] ?? 0].minimum > .zero {
-            guard let record = reads.removeValue(forKey: id) else { continue }
+    /// Where a history was given up, a read that is to include a place of it would wait for ever: callers have patience.
+    private func losePatience() {
+        guard simulation.mayHaveForked else { return }
+        for id in reads.keys.sorted() {
+            guard let record = reads[id], simulation.history[record].minimum > simulation.oracle.committed.sequence
+            else {
+                continue
+            }
+            reads[id] = nil
             machine.cancelRead(id)
             simulation.history.forget(record)
         }
+        seen = min(seen, simulation.oracle.committed.sequence)
     }
 
     private func submitStaged() {
@@ -155,6 +159,7 @@ final class Caller {
             run()
         }
         if !isClosed { submitStaged() }
+        losePatience()
         machine.turnEnded(now: process.now, into: &directives)
         run()
         machine.checkInvariants()
@@ -173,8 +178,6 @@ final class Caller {
         case .connect(let endpoint): host.connect(to: endpoint, for: self)
         case .send(let frame): host.send(frame, for: self)
         case .welcomed(let welcome):
-            if welcome.isVolatile, incarnation != welcome.incarnation { beginAnew() }
-            incarnation = welcome.incarnation
             host.welcomed(welcome, for: self)
         case .opened: submitStaged()
         case .answered(let answers): answered(answers, frame)
@@ -226,7 +229,7 @@ final class Caller {
         for (number, record) in outstanding {
             simulation.trace(process.id, .outcomeUnknown, UInt64(record), 0)
             // Half of the callers ask what became of their actions.
-            if !isClosed, process.random.chance(0.5),
+            if !isClosed, simulation.options.script == nil, process.random.chance(0.5),
                 machine.query(session, number, now: process.now, into: &directives)
             {
                 askedAgain[Query(session: session, number: number)] = record

@@ -80,7 +80,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
                 break
             }
             guard case .batches(let batches) = write else { break }
-            if plan.isOn(.tornWrite), batches.count > 1, random.chance(plan[.tornWrite]) {
+            if plan.isOn(.tornWrite), random.chance(plan[.tornWrite]) {
                 simulation.fired(.tornWrite, UInt64(batches.count))
                 disk.append(Array(batches[..<Int(random.next(below: UInt64(batches.count)))]))
                 break

@@ -53,7 +53,8 @@ final class ReplicaProcess: NodeProcess {
             incarnation: incarnation, channel: hasJournal ? Channel(rawValue: 0) : nil, hasJournal: hasJournal,
             bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), buggify: buggify)
         machine = ReplicaStateMachine(
-            configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow())
+            configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow(),
+            joinBufferBytes: simulation.joinBufferBytes)
         if let recovered, recovered.log.position.sequence > .zero {
             let log = recovered.log
             state.capture(at: log.position.sequence, epoch: log.position.epoch, time: log.time)
@@ -166,6 +167,13 @@ final class ReplicaProcess: NodeProcess {
     }
 
     override func checkInvariants() {
+        // The newest part stays, however large it is.
+        if let machine,
+            machine.status.bufferedBytes > simulation.joinBufferBytes + simulation.oracle.largestBatch + 1_024
+        {
+            simulation.fail(.boundedMemory, "\(name) buffers \(machine.status.bufferedBytes) bytes of the stream")
+            return
+        }
         machine?.checkInvariants()
         checkBounds()
     }

@@ -92,7 +92,9 @@ final class RogueProcess: SimulatedProcess {
         let choice = random.next(below: 12)
         switch choice {
         case 0: connect()
-        case 1: simulation.network.send((0..<random.between(0, 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) }, on: link)
+        case 1:
+            simulation.network.send(
+                (0..<random.between(0, 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) }, on: link)
         case 2:
             openNonce = random.chance(0.3) ? openNonce : random.next() | 1
             let open = Open(
@@ -103,7 +105,8 @@ final class RogueProcess: SimulatedProcess {
             let other = simulation.callers.compactMap { $0.machine.session?.id }
             let target = other.isEmpty ? session : random.pick(other)
             let resume = Resume(
-                session: random.chance(0.5) ? session : target, openNonce: random.chance(0.5) ? openNonce : random.next(),
+                session: random.chance(0.5) ? session : target,
+                openNonce: random.chance(0.5) ? openNonce : random.next(),
                 connectionNonce: nonce, ackedThrough: random.chance(0.5) ? answeredThrough : random.next(below: 1_000))
             send(.resume(resume), channel: welcome.channel)
         case 4:
@@ -112,7 +115,9 @@ final class RogueProcess: SimulatedProcess {
                 applied: SequenceNumber(rawValue: random.next()))
             send(.keepAlive(keepAlive), channel: welcome.channel)
         case 5:
-            send(.query(Query(session: session, number: random.next(below: answeredThrough + 3))), channel: welcome.channel)
+            send(
+                .query(Query(session: session, number: random.next(below: answeredThrough + 3))),
+                channel: welcome.channel)
         case 6 where random.chance(0.2): send(.close(session), channel: welcome.channel)
         default: submit(channel: welcome.channel)
         }

@@ -1,3 +1,6 @@
+#if LOCKSTEP_PLANTED_DEFECTS
+    import Foundation
+#endif
 import LockstepCore
 
 /// How a run ended.
@@ -19,6 +22,9 @@ package struct SimulationResult: Sendable {
 extension SimulationResult {
     /// Runs one seed to its end; the same seed and options give the same result in every process.
     package static func run(_ options: SimulationOptions, workload: any Workload = CountersWorkload()) -> Self {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            plantDefect()
+        #endif
         let simulation = Simulation(options, workload: workload)
         let violation = simulation.run()
         return SimulationResult(
@@ -27,4 +33,13 @@ extension SimulationResult {
             virtualTime: simulation.virtualTime, calls: simulation.history.records.count,
             answered: simulation.history.answered, unknown: simulation.history.unknown)
     }
+
+    #if LOCKSTEP_PLANTED_DEFECTS
+        /// Activates the defect that the environment names, in builds that have them.
+        private static func plantDefect() {
+            guard let name = ProcessInfo.processInfo.environment["LOCKSTEP_DEFECT"], !name.isEmpty else { return }
+            guard let defect = PlantedDefect(rawValue: name) else { preconditionFailure("there is no defect \(name)") }
+            unsafe PlantedDefect.active = defect
+        }
+    #endif
 }

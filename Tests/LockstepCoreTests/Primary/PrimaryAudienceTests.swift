@@ -39,6 +39,23 @@ import Testing
         #expect(primary.machine.log.sessions.count == 1)
     }
 
+    /// Goal: a volatile primary is behind nobody: who remembers an earlier log of its store learns that from WELCOME, and
+    /// a SYNC that comes before that WELCOME must not end admission (PROTOCOL R-43).
+    @Test func aVolatilePrimaryIsBehindNobody() {
+        let primary = PrimaryHarness(isVolatile: true)
+        primary.start()
+        primary.persist()
+        let session = primary.session(one)
+        let reported = known(primary) { $0.position.sequence = SequenceNumber(rawValue: 1_000) }
+        let sync = Sync(
+            nonce: 1, store: PrimaryHarness.store, node: "r1", have: reported, firstFrame: .zero, wantsSnapshot: false)
+        primary.receiveBulk(primary.stamp.frame(.sync(sync)), from: two)
+        #expect(primary.alarms == [])
+        primary.submit(session, 1, [1], from: one)
+        primary.commit()
+        #expect(primary.answers.map(\.number) == [1])
+    }
+
     /// Goal: a client that knows more is refused with an alarm, and the others go on (PROTOCOL R-41).
     @Test func aClientThatKnowsMoreIsRefused() {
         let primary = PrimaryHarness.open()

@@ -17,19 +17,25 @@ extension PrimaryHarness {
         receive(stamp.frame(.hello(hello)), from: connection)
     }
 
-    static func openMessage(client: UInt128 = 1, nonce: UInt64 = 1, timeToLive: Int64 = 60_000_000) -> Message {
+    static func openMessage(
+        client: UInt128 = 1, nonce: UInt64 = 1, timeToLive: Int64 = 60_000_000,
+        windowNumbers: UInt32 = Limits.windowNumbers
+    ) -> Message {
         .open(
             Open(
                 client: ClientKey(rawValue: client), nonce: nonce, timeToLive: timeToLive,
-                windowNumbers: Limits.windowNumbers, windowBytes: Limits.smallestWindowBytes * 4))
+                windowNumbers: windowNumbers, windowBytes: Limits.smallestWindowBytes * 4))
     }
 
     /// A session that is open and committed, bound to `connection`.
     func session(
-        _ connection: Connection, client: UInt128 = 1, nonce: UInt64 = 1, timeToLive: Int64 = 60_000_000
+        _ connection: Connection, client: UInt128 = 1, nonce: UInt64 = 1, timeToLive: Int64 = 60_000_000,
+        windowNumbers: UInt32 = Limits.windowNumbers
     ) -> SessionID {
         hello(connection)
-        receive(Self.openMessage(client: client, nonce: nonce, timeToLive: timeToLive), from: connection)
+        receive(
+            Self.openMessage(client: client, nonce: nonce, timeToLive: timeToLive, windowNumbers: windowNumbers),
+            from: connection)
         commit()
         guard let opened = sent.compactMap({ $0.opened }).last else { preconditionFailure("no session was opened") }
         forget()

@@ -55,7 +55,8 @@ final class PrimaryHarness {
 
     init(
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
-        now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off
+        now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off,
+        isVolatile: Bool = false
     ) {
         self.durable = durable
         self.now = now
@@ -70,7 +71,7 @@ final class PrimaryHarness {
         machine = PrimaryStateMachine(
             configuration: PrimaryConfiguration(
                 cluster: Self.cluster, node: "p1", incarnation: Incarnation(rawValue: 11),
-                boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: false,
+                boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: isVolatile,
                 publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
                 lossAccepted: lossAccepted, buggify: buggify),
             recovered: log, window: window, highestEpoch: log.position.epoch, wall: wall, now: now)

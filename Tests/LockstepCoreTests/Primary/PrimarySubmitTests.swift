@@ -182,6 +182,24 @@ import Testing
         #expect(primary.answers.map(\.number) == [last + 1])
     }
 
+    /// Goal: a frame that is larger than the whole window is taken when all before it is acknowledged; otherwise its
+    /// client would get BUSY for ever (PROTOCOL R-24).
+    @Test func aSubmitLargerThanTheWindowIsTakenWhenNothingIsOpen() {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one, windowNumbers: 1)
+        primary.submit(session, 1, [1, 2, 3], from: one)
+        primary.commit()
+        #expect(primary.answers.map(\.number) == [1, 2, 3])
+        primary.forget()
+        primary.submit(session, 4, [4, 5], acked: 2, from: one)
+        primary.commit()
+        #expect(primary.sent.compactMap(\.busy).map(\.reason) == [.windowFull])
+        primary.forget()
+        primary.submit(session, 4, [4, 5], acked: 3, from: one)
+        primary.commit()
+        #expect(primary.answers.map(\.number) == [4, 5])
+    }
+
     /// Goal: a connection that the session is not bound to learns that it must start over (PROTOCOL R-29).
     @Test func aSubmitOnAnotherConnectionGetsResync() {
         let primary = PrimaryHarness.open()

@@ -20,6 +20,17 @@ final class KeptLog: Sendable {
         var pretendedBytes = 0
         var savedSnapshots = 0
         var refusedWrites = 0
+        /// Appends wait until it is false again.
+        var holdsAppends = false
+        var heldAppends = 0
+        /// Saves of a place that the journal has not reached, or beside another: what no journal has to bear.
+        var wrongSaves = 0
+        var isSaving = false
+
+        var end: SequenceNumber {
+            let saved = snapshot.flatMap { try? SnapshotContent($0) }?.log.position.sequence
+            return batches.last?.head.last ?? saved ?? .zero
+        }
     }
 
     let content = Mutex(Content())
@@ -60,14 +71,24 @@ final class KeptJournal: Journal {
     }
 
     func append(_ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
-        answer(completion) { $0.batches += batches }
+        let isHeld = log.content.withLock { content in
+            content.heldAppends += content.holdsAppends ? 1 : 0
+            return content.holdsAppends
+        }
+        guard isHeld else { return answer(completion) { $0.batches += batches } }
+        queue.async { [self] in append(batches, completion: completion) }
     }
 
     func save(
         snapshot bytes: [UInt8], at position: Position,
         completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
+        log.content.withLock { content in
+            if content.isSaving || position.sequence > content.end { content.wrongSaves += 1 }
+            content.isSaving = true
+        }
         answer(completion) { content in
+            content.isSaving = false
             content.snapshot = bytes
             content.batches.removeAll { $0.head.last <= position.sequence }
             content.pretendedBytes = 0

@@ -1,0 +1,79 @@
+import LockstepCore
+
+/// How one seed ended, as a worker process tells it: one line of JSON.
+package struct SeedReport: Codable, Sendable, Hashable {
+    package var seed: UInt64
+    /// The promise that was broken, and how; nil if the run passed.
+    package var promise: String?
+    package var text: String?
+    package var traceHash: UInt64
+    package var steps: Int
+    package var virtualSeconds: Double
+    package var calls: Int
+    package var answered: Int
+    package var unknown: Int
+    /// How often each fault fired.
+    package var fired: [String: Int]
+    /// Bits of the unusual ways that were taken.
+    package var buggifySites: UInt64
+    package var operatorActs: Int
+    /// The last thousand lines, of a run that failed.
+    package var trace: [String]
+
+    package init(_ result: SimulationResult) {
+        seed = result.options.seed
+        promise = result.violation?.promise.rawValue
+        text = result.violation?.text
+        traceHash = result.traceHash
+        steps = result.steps
+        virtualSeconds = Double(result.virtualTime / Span.millisecond) / 1_000
+        calls = result.calls
+        answered = result.answered
+        unknown = result.unknown
+        fired = Dictionary(uniqueKeysWithValues: result.coverage.fired.map { ($0.key.rawValue, $0.value) })
+        buggifySites = result.coverage.buggifySites
+        operatorActs = result.coverage.operatorActs
+        trace = result.traceText
+    }
+
+    /// Whether a healed cluster did not come to rest, and nothing worse.
+    package var isNotConverged: Bool { promise == Violation.Promise.convergence.rawValue }
+}
+
+/// The sum of many seeds.
+package struct SeedTotals: Sendable {
+    package private(set) var seeds = 0
+    package private(set) var failures: [SeedReport] = []
+    package private(set) var steps = 0
+    package private(set) var virtualSeconds = 0.0
+    package private(set) var calls = 0
+    package private(set) var answered = 0
+    package private(set) var unknown = 0
+    /// In how many seeds each fault fired.
+    package private(set) var seedsWith: [String: Int] = [:]
+    package private(set) var buggifySites: UInt64 = 0
+
+    package init() {}
+
+    package mutating func add(_ report: SeedReport) {
+        seeds += 1
+        if report.promise != nil { failures.append(report) }
+        steps += report.steps
+        virtualSeconds += report.virtualSeconds
+        calls += report.calls
+        answered += report.answered
+        unknown += report.unknown
+        for fault in report.fired.keys { seedsWith[fault, default: 0] += 1 }
+        buggifySites |= report.buggifySites
+    }
+
+    /// Faults that fired in fewer than one seed of a hundred.
+    package var rareFaults: [String] {
+        FaultClass.allCases.map(\.rawValue).filter { (seedsWith[$0] ?? 0) * 100 < seeds }
+    }
+
+    /// Unusual ways that no seed took.
+    package var missedSites: [String] {
+        Buggify.Site.allCases.filter { buggifySites & $0.bit == 0 }.map { "\($0)" }
+    }
+}

@@ -1,0 +1,176 @@
+package import LockstepCore
+
+// A run that a script steers: one call, one fault, one look after the other, and virtual time between them.
+//
+// Processes are known by their numbers: 0 is the primary, then come the replicas, then the clients.
+
+extension Simulation {
+    // MARK: - Time
+
+    /// Starts everything at once.
+    package func startAll() {
+        for process in processes { add(.start(process, boot: 0), after: 0) }
+    }
+
+    /// Lets virtual time pass until `isDone`, looked at before each event, or for so many nanoseconds at most.
+    @discardableResult
+    package func pass(_ time: Int64, until isDone: () -> Bool = { false }) -> Bool {
+        step(until: now + time, lookEvery: 0, isDone)
+    }
+
+    // MARK: - Calls
+
+    /// Makes a call on a process; the number of its record, or nil if the process is down.
+    package func call(_ call: Call, on process: Int) -> Int? {
+        let process = processes[process]
+        let caller = (process as? ClientProcess)?.caller ?? (process as? NodeProcess)?.caller
+        guard process.isUp, let caller else { return nil }
+        let record = history.records.count
+        caller.call(call)
+        process.wake(at: now)
+        return record
+    }
+
+    package func record(_ index: Int) -> CallRecord { history[index] }
+
+    /// Where the log has the action of a record, whether or not its caller knows.
+    package func placeInLog(of index: Int) -> (epoch: Epoch, sequence: SequenceNumber)? {
+        let record = history[index]
+        guard record.number > 0 else { return nil }
+        return oracle.replies[Oracle.ReplyKey(session: record.session, number: record.number)].map {
+            ($0.epoch, $0.sequence)
+        }
+    }
+
+    // MARK: - Processes
+
+    package func isUp(_ process: Int) -> Bool { processes[process].isUp }
+
+    package func kill(_ process: Int) { processes[process].stop() }
+
+    /// Starts a process anew; one that runs is killed first.
+    package func restart(_ process: Int) {
+        processes[process].stop()
+        add(.start(processes[process], boot: processes[process].boot), after: 0)
+    }
+
+    package func pause(_ process: Int, for time: Int64) { processes[process].pause(for: time) }
+    package func resume(_ process: Int) { processes[process].resume() }
+
+    /// The process's disk has no room for so many nanoseconds.
+    package func fillDisk(of process: Int, for time: Int64) {
+        (processes[process] as? NodeProcess)?.fillDisk(for: time)
+    }
+
+    /// A replica that runs on with nothing: killed, its journal wiped, and started.
+    package func replace(_ process: Int) {
+        guard let replica = processes[process] as? ReplicaProcess else {
+            preconditionFailure("only a replica may lose its journal")
+        }
+        replica.stop()
+        replica.disk.wipe(incarnation: Incarnation(rawValue: replica.random.bits128()))
+        add(.start(replica, boot: replica.boot), after: 0)
+    }
+
+    // MARK: - Faults
+
+    /// Holds what the one sends to the other.
+    package func cut(from: Int, to: Int) {
+        if from != to, !network.isBlocked(from, to) { network.block(from, to) }
+    }
+
+    package func mend(from: Int, to: Int) { network.unblock(from, to) }
+
+    /// Lets faults strike at random, beside or instead of those that do.
+    package func inject(_ plan: FaultPlan) {
+        self.plan = plan
+        injector.begin()
+    }
+
+    /// Ends all faults that last; what is down stays down.
+    package func healWorld() {
+        plan = FaultPlan()
+        scriptedLoss = 0
+        network.unblockAll()
+        for process in processes {
+            process.resume()
+            process.clock.setRate(1_000, at: now)
+            process.clock.jump(to: 0)
+            process.wake(at: now)
+            (process as? NodeProcess)?.makeRoom()
+        }
+    }
+
+    /// The share of all frames that are lost, from 0 to 1.
+    package func lose(_ share: Double) { scriptedLoss = share }
+
+    // MARK: - Looking
+
+    /// Nothing is open: all runs, all is answered, all nodes are live at one place.
+    package var isSettled: Bool { violation == nil && isAtRest() }
+
+    /// What keeps the cluster from being settled.
+    package var whatIsOpen: String {
+        let down = processes.filter { !$0.isUp }.map { "\($0.name) is down" }
+        let others = openEnds.isEmpty ? [] : [openEnds]
+        return (down.filter { !openEnds.contains($0) } + others).joined(separator: "; ")
+    }
+
+    /// A node as it is now; nil if it is down, or a client.
+    package func node(_ process: Int) -> NodeView? {
+        guard let node = processes[process] as? NodeProcess, node.isUp else { return nil }
+        if let machine = (node as? PrimaryProcess)?.machine {
+            return NodeView(
+                state: node.state.base, position: machine.log.position, committed: machine.committed.position,
+                tables: machine.log.sessions.digest, isLive: machine.phase == .admitting, isDrained: machine.isDrained)
+        }
+        guard let machine = (node as? ReplicaProcess)?.machine else { return nil }
+        return NodeView(
+            state: node.state.base, position: machine.log.position, committed: machine.log.position,
+            tables: machine.log.sessions.digest, isLive: machine.phase == .live, isDrained: true)
+    }
+
+    /// What the log gives, applied by nobody but the checkers.
+    package var checkedState: any ReplicatedState { oracle.state.base }
+    package var checkedPosition: Position { oracle.committed }
+
+    /// A place of the log that committed: the batch that ends there, the digest, and what the workload remembers.
+    package func checked(_ position: Position) -> (batch: SealedBatch, digest: Digest, remembered: any Sendable)? {
+        oracle.batches[position.hash].map { ($0.batch, $0.digest, $0.remembered) }
+    }
+
+    /// Compares the primary's state with that of the log, if nothing is under way.
+    package func checkPrimary() {
+        guard violation == nil, let view = node(0), view.isDrained, view.position == view.committed,
+            let known = checked(view.position)
+        else { return }
+        let own = view.state.digest + view.tables
+        if own != known.digest {
+            fail(.digest, "primary has digest \(own) at \(view.position.sequence), not \(known.digest)")
+        }
+    }
+
+    /// The checks over all that happened, of a cluster that is settled.
+    package func checkSettled() {
+        checkPrimary()
+        guard violation == nil, let log = node(0).map({ _ in primary.machine?.log }) else { return }
+        oracle.checkLearned()
+        if log != oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
+        for replica in replicas where replica.machine?.log != log {
+            fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
+        }
+    }
+}
+
+/// A node of a script's cluster, at one moment.
+package struct NodeView {
+    /// The state that it works with; on the primary it may be ahead of what has committed.
+    package var state: any ReplicatedState
+    /// Where that state stands.
+    package var position: Position
+    package var committed: Position
+    /// The digest of the session table that belongs to the state.
+    package var tables: Digest
+    package var isLive: Bool
+    package var isDrained: Bool
+}
