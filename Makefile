@@ -20,6 +20,11 @@ bench:
 	swift build -c release --product lockstep
 	$$(swift build -c release --show-bin-path)/lockstep bench
 
+# Every decoder for SECONDS seconds each, see docs/FUZZING.md.
+SECONDS = 60
+fuzz:
+	Fuzz/run all $(SECONDS)
+
 check: lint build test
 
-.PHONY: build test integration lint bench check
+.PHONY: build test integration lint bench fuzz check

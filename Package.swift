@@ -93,3 +93,35 @@ let package = Package(
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
 )
+
+// Fuzzing, see docs/FUZZING.md. What is done with an input is a library, so that the tests replay the inputs that once
+// failed; the program around it needs libFuzzer and a sanitizer, and is there for `Fuzz/run` only.
+package.targets += [
+    .target(
+        name: "LockstepFuzzing",
+        dependencies: [
+            "Counters", "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "ZeroMQ",
+        ], path: "Fuzz/Targets", swiftSettings: base),
+    .testTarget(
+        name: "FuzzRegressionTests",
+        dependencies: [
+            "Counters", "Lockstep", "LockstepFuzzing", "LockstepHarness", "LockstepSQLite", "LockstepNode",
+            "LockstepCore",
+        ], swiftSettings: base),
+]
+if Context.environment["LOCKSTEP_FUZZ"] != nil {
+    // Not in the packages below: each counter costs time in every execution, whether it counts or not.
+    let sanitized = ["-sanitize=fuzzer,address"]
+    let instrumented: Set = [
+        "Counters", "Lockstep", "LockstepFuzzing", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore",
+        "ZeroMQ",
+    ]
+    for target in package.targets where instrumented.contains(target.name) {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(sanitized)]
+    }
+    package.targets.append(
+        .executableTarget(
+            name: "LockstepFuzz", dependencies: ["LockstepFuzzing"], path: "Fuzz/Program",
+            swiftSettings: base + [.unsafeFlags(["-sanitize=address"])],
+            linkerSettings: [.unsafeFlags(sanitized + ["-use-ld=lld"])]))
+}

@@ -100,7 +100,8 @@ public struct TokenBucket: Codable, Hashable, Sendable, Digestible {
     }
 
     mutating func set(level: Int64, at time: LogTime) {
-        self.level = level
+        // No primary writes a level below 0; one from elsewhere must not reach the sums of `taking(_:at:)`.
+        self.level = max(0, level)
         updated = time
     }
 

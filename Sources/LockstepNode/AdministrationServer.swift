@@ -71,7 +71,8 @@ package final class AdministrationServer {
         }
     }
 
-    private static func answer(to request: [UInt8], _ answer: (Request) throws -> Data) -> Data {
+    /// The answer to the JSON of a request: what `answer` says, or an object with the key `error`.
+    package static func answer(to request: [UInt8], _ answer: (Request) throws -> Data) -> Data {
         do {
             let command = try JSONDecoder().decode(Command.self, from: Data(request))
             switch (command.command, command.store) {

@@ -188,7 +188,8 @@ package enum ClockRule {
         let days = last.advanced(by: .seconds(7 * 86_400))
         let hourBefore = last.advanced(by: .seconds(-3_600))
         guard wall > days || wall < hourBefore else { return }
-        let seconds = (wall.rawValue - last.rawValue) / 1_000_000
+        // In seconds first: the difference of two times need not fit.
+        let seconds = wall.rawValue / 1_000_000 - last.rawValue / 1_000_000
         throw LockstepError(
             .clockRefused,
             "this host's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") the journal's last entry: "

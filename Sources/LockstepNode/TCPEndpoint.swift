@@ -79,7 +79,7 @@ package struct TCPEndpoint: Hashable, Sendable, CustomStringConvertible {
                 .invalidConfiguration,
                 "a node listens on its port and the two behind it, so \(self) is too high: choose a port up to 65533")
         }
-        guard let range = Self.ephemeralPorts, port + Self.portsOfNode > range.lowerBound else { return }
+        guard let range = Self.ephemeralPorts, Int(port) + Int(Self.portsOfNode) > Int(range.lowerBound) else { return }
         throw LockstepError(
             .invalidConfiguration,
             "ports \(port) to \(port + 2) reach the range that the system gives to outgoing connections "

@@ -25,7 +25,7 @@ struct SnapshotRow: Hashable, Sendable {
         let sequence = row.sequence(0) ?? .zero
         guard sequence > .zero, let epoch = row.integer(1), let hash = row.number128(2), let size = row.integer(3),
             let firstChunk = row.integer(4), let count = row.integer(5), let sum = row.number128(6), size >= 0,
-            firstChunk > 0, (1...1 << 32).contains(count)
+            firstChunk > 0, (1...1 << 32).contains(count), firstChunk <= .max - count
         else { throw JournalFinding(.snapshot, sequence, "its row is malformed") }
         position = Position(
             epoch: Epoch(rawValue: UInt64(bitPattern: epoch)), sequence: sequence, hash: BatchHash(rawValue: hash))
@@ -66,8 +66,7 @@ struct SnapshotRow: Hashable, Sendable {
             guard let row = try rows.next(), let hash = row.number128(0) else {
                 throw finding("chunk \(index + 1) of \(chunkCount) is missing")
             }
-            let bytes = try row.bytes(1)
-            guard sha256Prefix(bytes) == hash else {
+            guard let bytes = row.bytes(1), sha256Prefix(bytes) == hash else {
                 throw finding("chunk \(index + 1) of \(chunkCount) does not match its hash")
             }
             return (bytes, hash)
@@ -118,7 +117,7 @@ struct ChainCheck: Sendable {
         if let expected, first != expected {
             throw JournalFinding(.batch, expected, "it is missing; the next batch begins at \(first)")
         }
-        let bytes = try row.bytes(4)
+        guard let bytes = row.bytes(4) else { throw JournalFinding(.batch, first, "its row holds no bytes") }
         let batch: SealedBatch
         do throws(WireError) { batch = try SealedBatch(bytes: bytes) } catch {
             throw JournalFinding(.batch, first, "its head cannot be decoded: \(error)")

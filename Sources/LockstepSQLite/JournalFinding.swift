@@ -101,7 +101,10 @@ extension Row {
     }
 
     /// One copy, from SQLite's page to the array.
-    func bytes(_ index: Int) throws -> [UInt8] { try withUnsafeData(atIndex: index) { [UInt8]($0 ?? Data()) } }
+    func bytes(_ index: Int) -> [UInt8]? {
+        // It throws for a number, which is an answer of this function.
+        try? withUnsafeData(atIndex: index) { $0.map { [UInt8]($0) } }
+    }
 }
 
 /// The 16 bytes of a hash, the highest first.

@@ -140,12 +140,15 @@ struct JournalMeta: Sendable {
     /// Reads and checks every fact.
     init(from db: Database) throws {
         let rows = try Row.fetchCursor(db, sql: "SELECT key, value, sum FROM meta ORDER BY key")
-        while let row = try rows.next() {
-            guard let key = row.text(0), let value = row.text(1), row.integer(2) == Self.sum(key, value) else {
-                throw JournalFinding(.meta, .zero, "a row of the table of facts does not match its checksum")
-            }
-            values[Key(name: key)] = value
+        while let row = try rows.next() { try add(row) }
+    }
+
+    /// Checks one fact and takes it over.
+    mutating func add(_ row: Row) throws {
+        guard let key = row.text(0), let value = row.text(1), row.integer(2) == Self.sum(key, value) else {
+            throw JournalFinding(.meta, .zero, "a row of the table of facts does not match its checksum")
         }
+        values[Key(name: key)] = value
     }
 
     func writeAll(to db: Database) throws {
@@ -163,7 +166,7 @@ struct JournalMeta: Sendable {
             arguments: [key.name, value, sum(key.name, value)])
     }
 
-    private static func sum(_ key: String, _ value: String) -> Int64 {
+    static func sum(_ key: String, _ value: String) -> Int64 {
         var writer = ByteWriter()
         writer.writeString(key)
         writer.writeString(value)

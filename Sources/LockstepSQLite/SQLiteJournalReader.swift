@@ -131,11 +131,11 @@ package final class SQLiteJournalReader: Sendable {
     package func quarantined() throws -> [QuarantinedBatch] {
         try read { db in
             let rows = try Row.fetchAll(db, sql: "SELECT moved, reason, bytes FROM quarantine ORDER BY id")
-            return try rows.map { row in
-                let bytes = try row.bytes(2)
-                return QuarantinedBatch(
+            return rows.map { row in
+                QuarantinedBatch(
                     movedAt: row.integer(0) ?? 0, reason: row.text(1) ?? "",
-                    batch: try? SealedBatch(bytes: bytes))  // A batch may be there because it is damaged.
+                    // A batch may be there because it is damaged.
+                    batch: row.bytes(2).flatMap { try? SealedBatch(bytes: $0) })
             }
         }
     }

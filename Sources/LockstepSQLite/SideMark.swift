@@ -21,7 +21,7 @@ package struct SideMark: Hashable, Sendable {
 final class SideMarkFile: Sendable {
     private static let magic: UInt32 = 0x4D53_4B4C
     private static let version: UInt32 = 1
-    private static let slotBytes = 76
+    static let slotBytes = 76
     private static let slotOffsets = [0, 512]
 
     private let descriptor: Int32
@@ -102,7 +102,7 @@ final class SideMarkFile: Sendable {
         }
     }
 
-    private static func encode(_ mark: SideMark, counter: UInt64) -> [UInt8] {
+    static func encode(_ mark: SideMark, counter: UInt64) -> [UInt8] {
         var writer = ByteWriter(capacity: slotBytes)
         writer.write(magic)
         writer.write(version)
@@ -116,7 +116,8 @@ final class SideMarkFile: Sendable {
         return writer.bytes
     }
 
-    private static func decode(_ bytes: [UInt8]) -> (mark: SideMark, counter: UInt64)? {
+    /// Reads a slot of whole length; nil if it is none.
+    static func decode(_ bytes: [UInt8]) -> (mark: SideMark, counter: UInt64)? {
         // A slot that cannot be read is an answer of this function, so the reader's reason is not needed.
         try? withBytes(of: bytes) { (span) throws(WireError) -> (SideMark, UInt64)? in
             var reader = ByteReader(span)
