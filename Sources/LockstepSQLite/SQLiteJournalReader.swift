@@ -114,8 +114,10 @@ package final class SQLiteJournalReader: Sendable {
         after start: SequenceNumber, through end: SequenceNumber? = nil, _ body: (SealedBatch) throws -> Void
     ) throws {
         try read { db in
+            // An operator may name any number.
+            let next = Int64(min(start.rawValue, UInt64(Int64.max) - 1)) + 1
             let first = try Row.fetchOne(
-                db, sql: "SELECT max(first) FROM batches WHERE first <= ?", arguments: [Int64(start.next.rawValue)])
+                db, sql: "SELECT max(first) FROM batches WHERE first <= ?", arguments: [next])
             let from = max(0, (first?.integer(0) ?? 1) - 1)
             var chain = ChainCheck(store: identity.store, position: nil)
             let rows = try Row.fetchCursor(db, sql: ChainCheck.query, arguments: [from])

@@ -1,4 +1,5 @@
 import Counters
+import Foundation
 import Lockstep
 import LockstepCore
 import LockstepHarness
@@ -105,6 +106,21 @@ import Testing
         let findings = try JournalTables().findings(rows, mark: nil, of: Self.store)
         #expect(findings.all.map(\.subject) == [.snapshot])
         #expect(findings.atStart?.subject == .snapshot)
+    }
+
+    /// Goal: an operator may ask for what is behind the last number; the command trapped.
+    @Test func nothingIsBehindTheLastNumber() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("found-\(UUID())").path
+        defer {
+            do { try FileManager.default.removeItem(atPath: folder) } catch { Issue.record("\(error)") }
+        }
+        let source = JournalSource.sqlite(at: folder, create: true)
+        try source.open(JournalRequest(cluster: Self.cluster, storeName: "counters", nodeName: "n")).close()
+        let reader = try SQLiteJournalReader(folder: folder, storeName: "counters")
+        for number in [0, UInt64(Int64.max), .max] {
+            try reader.batches(after: SequenceNumber(rawValue: number)) { Issue.record("\($0.head) is there") }
+        }
+        try reader.close()
     }
 
     private static func hash(of bytes: [UInt8]) -> [UInt8] {
