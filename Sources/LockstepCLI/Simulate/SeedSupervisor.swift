@@ -96,7 +96,7 @@ struct SeedSupervisor {
             try start(worker)
             workers.append(worker)
         }
-        var shown = Date.distantPast
+        var shown = began
         while !workers.isEmpty {
             Thread.sleep(forTimeInterval: 0.05)
             seconds = Date().timeIntervalSince(began)
@@ -109,9 +109,10 @@ struct SeedSupervisor {
             }
             workers.removeAll(where: \.isEnded)
             workers += next
-            guard Date().timeIntervalSince(shown) > 1 else { continue }
+            guard Date().timeIntervalSince(shown) > (Output.isTerminal ? 1 : 60) else { continue }
             shown = Date()
-            Output.progress(progress(totals))
+            // Elsewhere a line a minute shows that it lives.
+            if Output.isTerminal { Output.progress(progress(totals)) } else { Output.line(progress(totals)) }
         }
         Output.progress("")
         return totals

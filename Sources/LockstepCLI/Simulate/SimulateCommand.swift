@@ -36,6 +36,10 @@ struct SimulateCommand: ParsableCommand {
     var listFaults = false
     @Option(help: .hidden)
     var worker: Int?
+    #if LOCKSTEP_PLANTED_DEFECTS
+        @Flag(help: "Print the planted defects, of which LOCKSTEP_DEFECT switches one on, and end.")
+        var listDefects = false
+    #endif
 
     func validate() throws {
         guard (1...64).contains(jobs) else { throw ValidationError("--jobs is 1 to 64") }
@@ -50,6 +54,12 @@ struct SimulateCommand: ParsableCommand {
             }
             return
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if listDefects {
+                for defect in PlantedDefect.allCases { Output.line(defect.rawValue) }
+                return
+            }
+        #endif
         if let worker { return try Self.work(selection, number: worker, of: jobs) }
         let first = selection.firstSeed
         announce(first)

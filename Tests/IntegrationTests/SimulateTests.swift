@@ -1,0 +1,72 @@
+import Foundation
+import LockstepHarness
+import Testing
+
+/// `lockstep simulate` as its users run it, and the program with planted defects.
+@Suite(.timeLimit(.minutes(30))) struct SimulateTests {
+    private static let program = ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"]
+    private static let defective = ProcessInfo.processInfo.environment["LOCKSTEP_DEFECTIVE_PROGRAM"]
+
+    private func simulate(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+        try ChildProcess.run(try #require(Self.program), ["simulate"] + arguments)
+    }
+
+    @Test(.enabled(if: program != nil)) func twoProcessesHaveTheSameTraces() throws {
+        let folder = NSTemporaryDirectory() + "lockstep-simulate-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }  // Left behind, it harms nobody.
+        let files = ["a", "b"].map { "\(folder)/\($0)" }
+        for (jobs, file) in zip(["1", "2"], files) {
+            let run = try simulate("--first", "0x51", "--seeds", "40", "--jobs", jobs, "--hashes", file)
+            #expect(run.status == 0, "\(run.output)\(run.errors)")
+        }
+        let hashes = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }
+        #expect(hashes[0] == hashes[1])
+        #expect(hashes[0].split(separator: "\n").count == 40)
+    }
+
+    @Test(.enabled(if: program != nil)) func wrongUsageGetsOneLineAndItsStatus() throws {
+        for arguments in [
+            ["--fault", "fire=1"], ["--fault", "loss=2"], ["--seed", "x"], ["--for", "never"], ["--replicas", "0"],
+            ["--seed", "1", "--seeds", "2"], ["--volatile", "maybe"], ["--jobs", "0"],
+        ] {
+            let run = try ChildProcess.run(try #require(Self.program), ["simulate"] + arguments)
+            #expect(run.status == 64, "\(arguments): \(run.output)")
+        }
+    }
+
+    @Test(.enabled(if: program != nil)) func aReplaySaysWhatItRuns() throws {
+        let run = try simulate("--seed", "0x2a", "--operations", "200", "--commit", "abc")
+        #expect(run.status == 0)
+        #expect(run.output.contains("again with: lockstep simulate --seed 0x2a --operations 200"))
+        #expect(run.output.contains("faults: "))
+        #expect(run.output.contains("commit abc"))
+    }
+
+    /// The shipped program has none of the defects.
+    @Test(.enabled(if: program != nil && defective != nil)) func theShippedProgramHasNoDefects() throws {
+        let name = Data("publishBeforeCommit".utf8)
+        let shipped = try Data(contentsOf: URL(fileURLWithPath: try #require(Self.program)))
+        let planted = try Data(contentsOf: URL(fileURLWithPath: try #require(Self.defective)))
+        #expect(shipped.range(of: name) == nil)
+        #expect(planted.range(of: name) != nil)
+    }
+
+    static var defects: [String] {
+        guard let defective else { return [] }
+        let listed = try? ChildProcess.run(defective, ["simulate", "--list-defects"])  // No list: the count fails.
+        return listed?.output.split(separator: "\n").map(String.init) ?? []
+    }
+
+    @Test(.enabled(if: defective != nil)) func thereAreEnoughPlantedDefects() {
+        #expect(Self.defects.count >= 14)
+    }
+
+    /// Every planted defect is found within 2,000 seeds: a promise is broken, or a machine stops.
+    @Test(.enabled(if: defective != nil), arguments: defects) func aPlantedDefectIsFound(defect: String) throws {
+        let run = try ChildProcess.run(
+            "/usr/bin/env",
+            ["LOCKSTEP_DEFECT=\(defect)", try #require(Self.defective), "simulate", "--first", "1", "--seeds", "2000"])
+        #expect([70, 75, 76].contains(run.status), "\(defect): \(run.output.suffix(300))")
+    }
+}
