@@ -1,0 +1,42 @@
+import Lockstep
+import LockstepCore
+import LockstepSimulator
+
+/// What the simulator has to know of a user's reactor: how to make its state, and whether an answer is right.
+///
+/// It makes no calls of its own.
+final class ReactorWorkload<R: Reactor>: Workload {
+    private let makeReactor: () -> R
+
+    init(_ makeReactor: @escaping () -> R) { self.makeReactor = makeReactor }
+
+    func makeState() -> any ReplicatedState {
+        let reactor = makeReactor()
+        let snapshot = Snapshot(state: reactor.initialState, place: .start, time: .zero)
+        return ReactorState(reactor, published: PublishedState(snapshot))
+    }
+
+    func next(caller: Int, random: inout SplitMix64) -> Call? { nil }
+
+    func remember(_ state: any ReplicatedState) -> any Sendable {
+        guard let state = state as? ReactorState<R> else { preconditionFailure("another reactor's state") }
+        return state.workingState
+    }
+
+    /// Equal bytes, or equal values; an answer that cannot be compared, or is another each time, is not judged.
+    func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool {
+        guard let state = remembered as? R.State, let query = try? R.queryCoding.decoded(query),
+            let expected = try? R.answerCoding.encoded(R.answer(query, in: state)),
+            let again = try? R.answerCoding.encoded(R.answer(query, in: state))
+        else { return true }
+        if answer == expected || expected != again { return true }
+        guard let found = try? R.answerCoding.decoded(answer), let wanted = try? R.answerCoding.decoded(expected),
+            let found = found as? any Equatable
+        else { return true }
+        return Self.isEqual(found, wanted)
+    }
+
+    private static func isEqual<Value: Equatable>(_ left: Value, _ right: Any) -> Bool { left == right as? Value }
+
+    func findings(in history: [CallRecord], final: any Sendable) -> [Violation] { [] }
+}

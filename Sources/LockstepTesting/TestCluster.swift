@@ -1,0 +1,278 @@
+public import Lockstep
+import LockstepCore
+import LockstepSimulator
+
+/// A cluster of your own reactor in one thread: one primary, replicas and clients, with virtual time and the faults
+/// that you ask for.
+///
+/// Everything but the network, the disks and the clocks is the real thing: sessions, journal recovery, joins, repair.
+/// The same calls with the same seed give the same run, to the frame. Time passes in ``send(_:from:within:)``,
+/// ``run(for:)`` and their like only, and costs nothing: a minute of virtual time takes milliseconds.
+///
+/// ```swift
+/// @Test func aVoteSurvivesThePrimarysDeath() throws {
+///     let cluster = TestCluster(Votes(), replicas: 2)
+///     #expect(try cluster.send(.vote("Ada")) == 1)
+///     cluster.kill(.primary)
+///     cluster.restart(.primary)
+///     #expect(try cluster.send(.vote("Ada")) == 2)
+///     try cluster.settle()
+///     #expect(try cluster.state(of: .replica(2)).votes["Ada"] == 2)
+/// }
+/// ```
+///
+/// Beside what the test expects, every promise of Lockstep is checked at each step: agreement of the logs, exactly once,
+/// answers that stay, equal digests at equal places. A reducer that gives another state on a replica than on the primary
+/// is found at the entry where it does. The first ``failure`` ends the run, and the next call that can throw throws it.
+public final class TestCluster<R: Reactor> {
+    /// How many replicas there are.
+    public let replicas: Int
+    /// How many clients there are.
+    public let clients: Int
+    /// What the run is drawn from.
+    public let seed: UInt64
+    /// The first broken promise; `nil` as long as all hold.
+    public private(set) var failure: BrokenPromise?
+
+    let simulation: Simulation
+    private let faults: [ClusterFault: Double]
+
+    /// Makes a cluster and runs it until all its nodes are live.
+    ///
+    /// - Parameters:
+    ///   - reactor: Evaluated anew for each life of each node, as a process makes its own.
+    ///   - replicas: At least 1.
+    ///   - clients: At least 1.
+    ///   - seed: What the times of frames and writes, and all random faults, are drawn from.
+    ///   - replicasHaveJournals: Whether a replica that is killed starts again from its own disk, or from nothing.
+    ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 60 s as in a node.
+    ///   - faults: Faults that strike at random from the start on, with their strengths; none unless given.
+    public init(
+        _ reactor: @autoclosure @escaping () -> R, replicas: Int = 2, clients: Int = 1, seed: UInt64 = 1,
+        replicasHaveJournals: Bool = true, sessionTimeToLive: Duration = .seconds(60),
+        faults: [ClusterFault: Double] = [:]
+    ) {
+        precondition(replicas >= 1 && clients >= 1, "a test cluster has at least one replica and one client")
+        self.replicas = replicas
+        self.clients = clients
+        self.seed = seed
+        self.faults = faults
+        var options = SimulationOptions(seed: seed, replicas: replicas, clients: clients, operations: 0)
+        options.script = ScriptOptions(
+            replicasHaveJournals: replicasHaveJournals, timeToLive: sessionTimeToLive.wholeNanoseconds / 1_000)
+        simulation = Simulation(options, workload: ReactorWorkload(reactor))
+        simulation.startAll()
+        simulation.pass(10 * Span.second) { self.simulation.isSettled }
+        if !faults.isEmpty { simulation.inject(FaultPlan(faults)) }
+        look()
+    }
+
+    // MARK: - Actions
+
+    /// Sends an action and lets virtual time pass until it is answered.
+    ///
+    /// - Parameters:
+    ///   - action: What to do.
+    ///   - sender: Who sends it; a replica and the primary have a sender of their own.
+    ///   - limit: How much virtual time may pass.
+    /// - Returns: The reactor's reply.
+    /// - Throws: ``TestClusterError``.
+    @discardableResult
+    public func send(
+        _ action: R.Action, from sender: ClusterProcess = .client(1), within limit: Duration = .seconds(30)
+    ) throws(TestClusterError) -> R.Reply {
+        try reply(to: begin(action, from: sender), within: limit)
+    }
+
+    /// Sends an action without waiting; no virtual time passes.
+    ///
+    /// What becomes of it is asked with ``reply(to:within:)``, or ``outcome(of:)``.
+    public func begin(_ action: R.Action, from sender: ClusterProcess = .client(1)) -> PendingReply<R> {
+        let bytes: [UInt8]
+        do {
+            bytes = try R.actionCoding.encoded(action)
+        } catch {
+            return PendingReply(sender: sender, call: .unsent(.rejected("the action cannot be encoded: \(error)")))
+        }
+        return PendingReply(sender: sender, call: make(.action(bytes), on: sender))
+    }
+
+    /// Lets virtual time pass until a pending action is answered, and returns the reply.
+    ///
+    /// - Throws: ``TestClusterError``; if the time ran out, the action may still be answered later.
+    @discardableResult
+    public func reply(
+        to pending: PendingReply<R>, within limit: Duration = .seconds(30)
+    ) throws(TestClusterError) -> R.Reply {
+        try wait(for: pending.call, within: limit)
+        guard let outcome = outcome(of: pending) else {
+            throw .notAnswered("\(pending.sender) waited \(limit); \(simulation.whatIsOpen)")
+        }
+        return try outcome.get()
+    }
+
+    /// What became of a pending action, or `nil` while it is open; no virtual time passes.
+    public func outcome(of pending: PendingReply<R>) -> Result<R.Reply, TestClusterError>? {
+        let index: Int
+        switch pending.call {
+        case .unsent(let error): return .failure(error)
+        case .record(let record): index = record
+        }
+        let record = simulation.record(index)
+        switch record.outcome {
+        case .pending: return nil
+        case .answered(.committed, let bytes):
+            return Result { try R.replyCoding.decoded(bytes) }.mapError { .refused("the reply cannot be read: \($0)") }
+        case .answered(.rejected, let bytes): return .failure(.rejected(String(decoding: bytes, as: UTF8.self)))
+        case .answered, .read: return .failure(.withoutEffect("\(pending.sender) never got it to the primary"))
+        case .unknown:
+            let place = simulation.placeInLog(of: index).map { "\($0.epoch):\($0.sequence)" }
+            let log = place.map { "the log has the action at \($0)" } ?? "the log does not have the action so far"
+            return .failure(.outcomeUnknown("\(pending.sender) lost its session; \(log)"))
+        }
+    }
+
+    /// The entry that a committed or rejected action became, once its sender knows.
+    public func place(of pending: PendingReply<R>) -> Place? {
+        guard case .record(let index) = pending.call else { return nil }
+        let record = simulation.record(index)
+        return record.sequence > .zero ? Place(epoch: record.epoch, sequence: record.sequence) : nil
+    }
+
+    // MARK: - Questions
+
+    /// Asks a query and lets virtual time pass until it is answered.
+    ///
+    /// A node answers from its own state, as ``Store`` does; a client asks the primary.
+    ///
+    /// - Throws: ``TestClusterError``.
+    public func ask(
+        _ query: R.Query, _ consistency: ReadConsistency = .session, from reader: ClusterProcess = .client(1),
+        within limit: Duration = .seconds(30)
+    ) throws(TestClusterError) -> R.Answer {
+        let bytes: [UInt8]
+        do {
+            bytes = try R.queryCoding.encoded(query)
+        } catch {
+            throw .refused("the query cannot be encoded: \(error)")
+        }
+        let call = make(.read(bytes, consistency.level), on: reader)
+        try wait(for: call, within: limit)
+        guard case .record(let index) = call else { throw .notRunning(reader) }
+        switch simulation.record(index).outcome {
+        case .pending: throw .notAnswered("\(reader) waited \(limit); \(simulation.whatIsOpen)")
+        case .read(let bytes):
+            do {
+                return try R.answerCoding.decoded(bytes)
+            } catch {
+                throw .refused("the answer cannot be read: \(error)")
+            }
+        case .answered, .unknown: throw .refused("\(reader) got no answer to \(query)")
+        }
+    }
+
+    // MARK: - Time
+
+    /// Virtual time since the cluster was made.
+    public var now: Duration { .nanoseconds(simulation.virtualTime) }
+
+    /// Lets virtual time pass.
+    ///
+    /// - Throws: ``TestClusterError/broken(_:)`` if a promise is broken.
+    public func run(for time: Duration) throws(TestClusterError) {
+        simulation.pass(time.wholeNanoseconds)
+        try check()
+    }
+
+    /// Lets virtual time pass until `isDone`, which is asked before each event.
+    ///
+    /// - Throws: ``TestClusterError/notAnswered(_:)`` after `limit`, and ``TestClusterError/broken(_:)``.
+    public func run(until isDone: () -> Bool, within limit: Duration = .seconds(30)) throws(TestClusterError) {
+        let isOver = simulation.pass(limit.wholeNanoseconds, until: isDone)
+        try check()
+        if !isOver { throw .notAnswered("what was waited for did not happen within \(limit)") }
+    }
+
+    /// Heals all faults, starts what is down, and runs until nothing is open: all is answered, all nodes are equal.
+    ///
+    /// Then it checks all that happened once more.
+    ///
+    /// - Throws: ``TestClusterError/notSettled(_:)`` with what is open, or ``TestClusterError/broken(_:)``.
+    public func settle(within limit: Duration = .seconds(60)) throws(TestClusterError) {
+        heal()
+        for process in 0...(replicas + clients) where !simulation.isUp(process) { simulation.restart(process) }
+        let isSettled = simulation.pass(limit.wholeNanoseconds) { self.simulation.isSettled }
+        try check()
+        guard isSettled else { throw .notSettled("after \(limit): \(simulation.whatIsOpen)") }
+        simulation.checkSettled()
+        try check()
+    }
+
+    // MARK: - For the parts
+
+    func index(of process: ClusterProcess) -> Int {
+        switch process {
+        case .primary: return 0
+        case .replica(let number):
+            precondition((1...replicas).contains(number), "there is no \(process)")
+            return number
+        case .client(let number):
+            precondition((1...clients).contains(number), "there is no \(process)")
+            return replicas + number
+        }
+    }
+
+    private func make(_ call: Call, on process: ClusterProcess) -> PendingReply<R>.Call {
+        guard let record = simulation.call(call, on: index(of: process)) else { return .unsent(.notRunning(process)) }
+        return .record(record)
+    }
+
+    private func wait(for call: PendingReply<R>.Call, within limit: Duration) throws(TestClusterError) {
+        guard case .record(let index) = call else { return }
+        simulation.pass(limit.wholeNanoseconds) { self.simulation.record(index).outcome != .pending }
+        try check()
+    }
+
+    private func check() throws(TestClusterError) {
+        look()
+        if let failure { throw .broken(failure) }
+    }
+
+    /// Takes over what the checkers found, with what the states can tell of it while nothing moves.
+    private func look() {
+        guard failure == nil else { return }
+        simulation.checkPrimary()
+        guard let violation = simulation.violation else { return }
+        let (entry, differences) = explanation
+        let strengths = faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { ".\($0.key.rawValue): \($0.value)" }
+        let plan = strengths.isEmpty ? "" : ", faults: [\(strengths.joined(separator: ", "))]"
+        failure = BrokenPromise(
+            promise: violation.promise.rawValue, text: violation.text, entry: entry, differences: differences,
+            repetition: "the same calls on TestCluster(\(R.self)(), replicas: \(replicas), clients: \(clients), "
+                + "seed: \(seed)\(plan))")
+    }
+}
+
+/// An action that was sent with ``TestCluster/begin(_:from:)``.
+public struct PendingReply<R: Reactor>: Sendable {
+    /// Who sent it.
+    public let sender: ClusterProcess
+    let call: Call
+
+    enum Call: Sendable {
+        case record(Int)
+        case unsent(TestClusterError)
+    }
+}
+
+@available(*, unavailable)
+extension TestCluster: Sendable {}
+
+extension Duration {
+    /// In nanoseconds; what does not fit becomes the longest time that does.
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds < Int64.max / 4 / Span.second else { return .max / 4 }
+        return max(0, seconds * Span.second + attoseconds / 1_000_000_000)
+    }
+}
