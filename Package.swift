@@ -4,6 +4,8 @@ import PackageDescription
 // A checkout that somebody depends on must build with a newer compiler that warns of more, so warnings are errors
 // only where this variable is set: in `deploy/test`, `.ci/run` and the Makefile.
 let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
+// A program in which the simulator must find planted defects; see docs/SIMULATOR.md.
+let hasPlantedDefects = Context.environment["LOCKSTEP_PLANTED_DEFECTS"] != nil
 
 let base: [SwiftSetting] =
     [
@@ -13,10 +15,12 @@ let base: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
+    + (hasPlantedDefects ? [.define("LOCKSTEP_PLANTED_DEFECTS")] : [])
 let memorySafe = base + [.strictMemorySafety()]
 
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let trees = Target.Dependency.product(name: "HashTreeCollections", package: "swift-collections")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
@@ -31,6 +35,7 @@ let package = Package(
     products: [
         .library(name: "Lockstep", targets: ["Lockstep"]),
         .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
+        .library(name: "LockstepTesting", targets: ["LockstepTesting"]),
         .library(name: "Counters", targets: ["Counters"]),
         .library(name: "ZeroMQ", targets: ["ZeroMQ"]),
         .executable(name: "lockstep", targets: ["LockstepCLI"]),
@@ -56,6 +61,14 @@ let package = Package(
             name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", trees, deques, logging],
             swiftSettings: base),
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
+        .target(name: "LockstepChecking", swiftSettings: base),
+        .target(
+            name: "LockstepSimulator",
+            dependencies: ["LockstepCore", "LockstepChecking", "Lockstep", "Counters", deques, heaps],
+            swiftSettings: base),
+        .target(
+            name: "LockstepTesting", dependencies: ["LockstepSimulator", "Lockstep", "LockstepCore"],
+            swiftSettings: base),
         .target(
             name: "LockstepHarness",
             dependencies: ["Counters", "Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite", logging],
@@ -63,9 +76,8 @@ let package = Package(
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "ZeroMQ",
-                arguments, logging,
-                lifecycle, signals,
+                "Lockstep", "LockstepHarness", "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore",
+                "Counters", "ZeroMQ", arguments, logging, lifecycle, signals,
             ],
             swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
@@ -80,6 +92,14 @@ let package = Package(
             swiftSettings: base),
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),
+        .testTarget(name: "LockstepCheckingTests", dependencies: ["LockstepChecking"], swiftSettings: base),
+        .testTarget(
+            name: "LockstepSimulatorTests",
+            dependencies: ["LockstepSimulator", "LockstepChecking", "LockstepCore", "Lockstep", "Counters"],
+            swiftSettings: base),
+        .testTarget(
+            name: "LockstepTestingTests", dependencies: ["LockstepTesting", "Lockstep", "Counters"],
+            swiftSettings: base),
         .executableTarget(
             name: "TestPeer",
             dependencies: ["Counters", "Lockstep", "LockstepHarness", "LockstepNode", logging], path: "Tests/TestPeer",

@@ -162,6 +162,8 @@ final class Oracle {
         state = SimulatedState(simulation.workload.makeState())
         replies = [:]
         sessions = [:]
+        // An older copy may have given its epoch the number of one that it forgot.
+        behind = nil
         for batch in path { apply(batch) }
     }
 
