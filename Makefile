@@ -14,11 +14,19 @@ integration:
 		swift test --disable-xctest --filter IntegrationTests
 
 lint:
-	swift format lint --strict --recursive --parallel Sources Tests Package.swift
+	swift format lint --strict --recursive --parallel Sources Tests Fuzz Package.swift
 
 bench:
 	swift build -c release --product lockstep
 	$$(swift build -c release --show-bin-path)/lockstep bench
+
+SEEDS = 300
+simulate:
+	swift build -c release --product lockstep
+	$$(swift build -c release --show-bin-path)/lockstep simulate --seeds $(SEEDS) --jobs 2
+
+defects:
+	deploy/defects
 
 # Every decoder for SECONDS seconds each, see docs/FUZZING.md.
 SECONDS = 60
@@ -27,4 +35,4 @@ fuzz:
 
 check: lint build test
 
-.PHONY: build test integration lint bench fuzz check
+.PHONY: build test integration lint bench simulate defects fuzz check

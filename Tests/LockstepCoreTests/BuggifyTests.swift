@@ -112,7 +112,7 @@ import Testing
         let welcome = try #require(primary.sent.compactMap(\.welcome).first)
         #expect(welcome.creditActions == 1)
         let opened = try #require(primary.sent.compactMap(\.opened).first)
-        #expect(opened.windowNumbers == UInt32(Limits.submitActions))
+        #expect(opened.windowNumbers == 1)
         #expect(opened.windowBytes == Limits.smallestWindowBytes)
     }
 

@@ -97,9 +97,10 @@ struct ClientSessionTests {
         #expect(script.openNonce != nil)
     }
 
-    /// SESSION_MOVED on the bound connection may come from a late RESUME of an older one: the client resumes again, and
-    /// loses the session only when that goes on without an answer. Before it is bound here, the message is about an older
-    /// connection (PROTOCOL R-29).
+    /// SESSION_MOVED on the bound connection may come from a late RESUME of an older one.
+    ///
+    /// The client resumes again, and loses the session only when that goes on without an answer. Before it is bound here,
+    /// the message is about an older connection (PROTOCOL R-29).
     @Test func aMovedSessionIsResumedAndLostOnlyWhenItIsTakenAgainAndAgain() throws {
         var script = try ClientSubmissionTests.opened()
         script.receive(.resync)
