@@ -56,19 +56,22 @@ struct SeedSupervisor {
         var isEnded: Bool { !process.isRunning && lines.isEnded && errors.isEnded }
     }
 
-    /// Lines that came out of a pipe.
+    /// Lines that came out of a pipe, which a thread of its own reads to its end.
     private final class Lines: Sendable {
         private let bytes = Mutex(Data())
         private let end = Mutex(false)
 
         var isEnded: Bool { end.withLock { $0 } }
 
-        func read(_ handle: FileHandle) {
-            handle.readabilityHandler = { [self] handle in
-                let new = handle.availableData
-                bytes.withLock { $0.append(new) }
-                guard new.isEmpty else { return }
-                handle.readabilityHandler = nil
+        func read(_ pipe: Pipe) {
+            let handle = pipe.fileHandleForReading
+            Thread.detachNewThread { [self] in
+                while true {
+                    // Waits until there is something; nothing is the end.
+                    let new = handle.availableData
+                    guard !new.isEmpty else { break }
+                    bytes.withLock { $0.append(new) }
+                }
                 end.withLock { $0 = true }
             }
         }
@@ -140,9 +143,12 @@ struct SeedSupervisor {
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = errors
-        worker.lines.read(output.fileHandleForReading)
-        worker.errors.read(errors.fileHandleForReading)
         try process.run()
+        // Only the child writes; the pipe ends with it.
+        try output.fileHandleForWriting.close()
+        try errors.fileHandleForWriting.close()
+        worker.lines.read(output)
+        worker.errors.read(errors)
     }
 
     private mutating func take(from worker: Worker, into totals: inout SeedTotals) {
@@ -150,6 +156,9 @@ struct SeedSupervisor {
             // Whatever else a worker prints is no report.
             guard let report = try? JSONDecoder().decode(SeedReport.self, from: line) else { continue }
             totals.add(report)
+            if keepsGoing, let promise = report.promise {
+                Output.line("failed: seed 0x\(String(report.seed, radix: 16)), \(promise): \(report.text ?? "")")
+            }
             hashes[report.seed] = report.traceHash
             worker.next = report.seed &+ UInt64(jobs)
             worker.left = worker.left.map { $0 - 1 }
