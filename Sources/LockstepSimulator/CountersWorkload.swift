@@ -87,8 +87,8 @@ package final class CountersWorkload: Workload {
         let judged = history.compactMap(Self.operation)
         let linearizable = judged.filter { $0.level == nil || $0.level == .linearizable }.map(\.operation)
         var found: [Violation] = []
-        let checker = LinearizabilityChecker(CounterModel(), stepLimit: 2_000_000)
-        if case .notLinearizable(let evidence) = checker.check(linearizable, splitBy: \.key) {
+        let verdict = CounterChecks.linearizability(linearizable, stepLimit: 2_000_000)
+        if case .notLinearizable(let evidence) = verdict {
             found.append(Violation(.linearizability, "\(evidence)"))
         }
         // Beginnings are numbered, so they name the reads that ask for less.
@@ -97,7 +97,7 @@ package final class CountersWorkload: Workload {
             if call.level == .session { guarantees[call.operation.invoked] = .ownWrites }
             if call.level == .local { guarantees[call.operation.invoked] = .nothing }
         }
-        let order = PositionOrder(CounterModel()).check(judged.map(\.operation), splitBy: \.key) {
+        let order = CounterChecks.positions(judged.map(\.operation)) {
             guarantees[$0.invoked] ?? .everythingReturned
         }
         found += order.findings.map { Violation(.linearizability, "\($0)") }
