@@ -269,7 +269,12 @@ final class Caller {
         if sequence < minimum {
             simulation.fail(.monotonic, "\(process.name) asked for \(minimum) and read at \(sequence)")
         }
-        guard case .read(let query, _) = simulation.history[record].call else { return }
+        guard case .read(let query, let level) = simulation.history[record].call else { return }
+        if level != .linearizable, process is ClientProcess, simulation.coverage.fired[.divergentReducer] != nil {
+            // A replica may answer wrongly until the next mark shows that it does (PROTOCOL R-53).
+            simulation.history.forget(record)
+            return
+        }
         simulation.oracle.wasRead(answer, to: query, epoch: epoch, sequence, by: process)
         simulation.history.answer(record, .read(answer), epoch: epoch, sequence: sequence)
         seen = max(seen, sequence)
