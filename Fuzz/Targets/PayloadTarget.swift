@@ -26,19 +26,30 @@ enum PayloadTarget {
         case .state: try check(Coding<Counters.State>.wire, isCanonical: false, input.rest(), checks)
         case .containers: try check(Coding<[[String: Set<Int16>]?]>.wire, isCanonical: false, input.rest(), checks)
         case .numbers: try check(Coding<Numbers>.wire, input.rest(), checks)
-        case .jsonAction: try check(Coding<Counters.Action>.json, isCanonical: false, input.rest(), checks)
-        case .jsonMutation: try check(Coding<Counters.Mutation>.json, isCanonical: false, input.rest(), checks)
-        case .jsonReply: try check(Coding<Counters.Reply>.json, isCanonical: false, input.rest(), checks)
-        case .jsonQuery: try check(Coding<Counters.Query>.json, isCanonical: false, input.rest(), checks)
-        case .jsonAnswer: try check(Coding<Counters.Answer>.json, isCanonical: false, input.rest(), checks)
-        case .jsonState: try check(Coding<Counters.State>.json, isCanonical: false, input.rest(), checks)
+        case .jsonAction: try check(JSON.action, isCanonical: false, input.rest(), checks)
+        case .jsonMutation: try check(JSON.mutation, isCanonical: false, input.rest(), checks)
+        case .jsonReply: try check(JSON.reply, isCanonical: false, input.rest(), checks)
+        case .jsonQuery: try check(JSON.query, isCanonical: false, input.rest(), checks)
+        case .jsonAnswer: try check(JSON.answer, isCanonical: false, input.rest(), checks)
+        case .jsonState: try check(JSON.state, isCanonical: false, input.rest(), checks)
         case .request: try request(input.rest(), checks)
-        case .status: try check(Coding<NodeStatus>.json, isCanonical: false, input.rest(), checks)
+        case .status: try check(JSON.status, isCanonical: false, input.rest(), checks)
         case .identity: _ = try? JSONDecoder().decode(NodeFolder.Identity.self, from: Data(input.rest()))  // Refused.
         case .perform: try ReactorRuns.perform(&input, checks)
         case .apply: try ReactorRuns.apply(&input, checks)
         case .ask: try ReactorRuns.ask(&input, checks)
         }
+    }
+
+    /// Made once: a coding of JSON has a coder in each direction, which takes as long to make as a value to read.
+    private enum JSON {
+        static let action = Coding<Counters.Action>.json
+        static let mutation = Coding<Counters.Mutation>.json
+        static let reply = Coding<Counters.Reply>.json
+        static let query = Coding<Counters.Query>.json
+        static let answer = Coding<Counters.Answer>.json
+        static let state = Coding<Counters.State>.json
+        static let status = Coding<NodeStatus>.json
     }
 
     /// Every number, for the forms that the counters do not use.

@@ -96,6 +96,8 @@ enum LogWalk {
         } catch {
             throw FuzzFinding(description: "a log's own snapshot is refused: \(error)")
         }
+        try checks.holds(content.log.sessions == log.sessions, "a log's own snapshot has other sessions")
+        try checks.holds(content.log.mark == log.mark, "a log's own snapshot has another mark")
         try checks.holds(content.log == log, "a log's own snapshot is another log")
         try checks.holds(content.digest == content.log.sessions.digest, "the sessions' digest is another")
         try checks.same(content.encoded(), bytes, "a log's own snapshot that was encoded again")

@@ -78,6 +78,21 @@ import Testing
         #expect(try Self.applied(builder.sealed()).sessions.count == 1)
     }
 
+    /// Goal: a snapshot has no session that a later entry opens; the entry opened it once more, and two nodes differed
+    /// (PROTOCOL ).
+    @Test func aSnapshotWithASessionOfTheFutureIsRefused() throws {
+        var builder = BatchBuilder(store: Self.store, epoch: Self.epoch, after: .start(of: Self.store), time: .zero)
+        builder.append(.epochOpen(node: "n", incarnation: .none, boot: .none))
+        builder.append(.sessionOpen(Self.open))
+        let log = try Self.applied(builder.sealed())
+        var bytes = SnapshotContent(log: log, digest: .none, state: []).encoded()
+        _ = try SnapshotContent(bytes)
+        // The position's sequence number, 2, stands behind magic, version, store and epoch.
+        #expect(bytes[32] == 2)
+        bytes[32] = 1
+        #expect(throws: WireError.self) { try SnapshotContent(bytes) }
+    }
+
     static func applied(_ batch: SealedBatch) throws -> LogState {
         var log = LogState(store: store)
         let published = PublishedState(Snapshot(state: Counters().initialState, place: .start, time: .zero))

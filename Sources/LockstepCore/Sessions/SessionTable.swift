@@ -84,6 +84,13 @@ package struct SessionTable: Hashable, Sendable {
         return sessions.values[index].replies.lastNumber(through: sequence)
     }
 
+    /// Whether the entries that opened the sessions are all at or before a position.
+    ///
+    /// Cost: a walk.
+    func areOpened(through position: Position) -> Bool {
+        sessions.keys.allSatisfy { $0.epoch <= position.epoch && $0.sequence <= position.sequence }
+    }
+
     /// All sessions in the order of their opening.
     ///
     /// Cost: a sort.
