@@ -16,8 +16,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case snapshots
     /// What a replica waits for: beacons, batches, plans, chunks, repairs.
     case replica
-    /// Actions, mutations, replies, queries, answers, states and administration requests, in JSON and in the wire form.
+    /// Actions, mutations, replies, queries, answers and states in the wire form, and what they do to a reactor's state.
     case payloads
+    /// The same types in JSON, administration requests, and the program's own answers and files.
+    case json
     /// Endpoints, names, identifiers, positions, notes, folders: all that an operator writes.
     case configuration
     /// The text form of CURVE keys.
@@ -28,8 +30,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .frames: 4_096
         case .entries, .snapshots, .journal, .tables: 1_024
-        case .replica, .payloads: 768
-        case .configuration: 256
+        case .replica, .json: 768
+        case .payloads, .configuration: 256
         case .keys: 64
         }
     }
@@ -51,6 +53,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .snapshots: try SnapshotTarget.run(&bytes, checks)
         case .replica: try ReplicaTarget.run(&bytes, checks)
         case .payloads: try PayloadTarget.run(&bytes, checks)
+        case .json: try JSONTarget.run(&bytes, checks)
         case .configuration: try ConfigurationTarget.run(&bytes, checks)
         case .keys: try KeyTarget.run(&bytes, checks)
         }

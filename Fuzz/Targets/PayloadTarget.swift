@@ -1,17 +1,12 @@
 import Counters
-import Foundation
 import Lockstep
 import LockstepCore
-import LockstepHarness
-import LockstepNode
 
-/// What users' types, operators' requests and the program's own files are written as: refused, or values that come
-/// back; and actions and mutations that a hostile peer made, on a reactor's state.
+/// Users' types in the wire form: refused, or values that come back; and actions, mutations and queries that a hostile
+/// peer made, on a reactor's state.
 enum PayloadTarget {
     enum Mode: UInt8, CaseIterable {
         case action, mutation, reply, query, answer, state, containers, numbers
-        case jsonAction, jsonMutation, jsonReply, jsonQuery, jsonAnswer, jsonState
-        case request, status, identity
         case perform, apply, ask
     }
 
@@ -26,30 +21,10 @@ enum PayloadTarget {
         case .state: try check(Coding<Counters.State>.wire, isCanonical: false, input.rest(), checks)
         case .containers: try check(Coding<[[String: Set<Int16>]?]>.wire, isCanonical: false, input.rest(), checks)
         case .numbers: try check(Coding<Numbers>.wire, input.rest(), checks)
-        case .jsonAction: try check(JSON.action, isCanonical: false, input.rest(), checks)
-        case .jsonMutation: try check(JSON.mutation, isCanonical: false, input.rest(), checks)
-        case .jsonReply: try check(JSON.reply, isCanonical: false, input.rest(), checks)
-        case .jsonQuery: try check(JSON.query, isCanonical: false, input.rest(), checks)
-        case .jsonAnswer: try check(JSON.answer, isCanonical: false, input.rest(), checks)
-        case .jsonState: try check(JSON.state, isCanonical: false, input.rest(), checks)
-        case .request: try request(input.rest(), checks)
-        case .status: try check(JSON.status, isCanonical: false, input.rest(), checks)
-        case .identity: _ = try? JSONDecoder().decode(NodeFolder.Identity.self, from: Data(input.rest()))  // Refused.
         case .perform: try ReactorRuns.perform(&input, checks)
         case .apply: try ReactorRuns.apply(&input, checks)
         case .ask: try ReactorRuns.ask(&input, checks)
         }
-    }
-
-    /// Made once: a coding of JSON has a coder in each direction, which takes as long to make as a value to read.
-    private enum JSON {
-        static let action = Coding<Counters.Action>.json
-        static let mutation = Coding<Counters.Mutation>.json
-        static let reply = Coding<Counters.Reply>.json
-        static let query = Coding<Counters.Query>.json
-        static let answer = Coding<Counters.Answer>.json
-        static let state = Coding<Counters.State>.json
-        static let status = Coding<NodeStatus>.json
     }
 
     /// Every number, for the forms that the counters do not use.
@@ -83,7 +58,7 @@ enum PayloadTarget {
         }
     }
 
-    private static func check<Value: Equatable & Sendable>(
+    static func check<Value: Equatable & Sendable>(
         _ coding: Coding<Value>, isCanonical: Bool = true, _ bytes: [UInt8], _ checks: Checks
     ) throws(FuzzFinding) {
         guard let value = try? coding.decoded(bytes) else { return }  // Refused, which is an answer.
@@ -96,18 +71,5 @@ enum PayloadTarget {
         } catch {
             throw FuzzFinding(description: "\(Value.self) in \(coding.name) does not come back: \(error)")
         }
-    }
-
-    private static func request(_ bytes: [UInt8], _ checks: Checks) throws(FuzzFinding) {
-        var asked: AdministrationServer.Request?
-        let answer = AdministrationServer.answer(to: bytes) { request in
-            asked = request
-            return Data("{}".utf8)
-        }
-        // An answer without an error is the answer to a request.
-        try checks.same(answer == Data("{}".utf8), asked != nil, "an administration answer")
-        guard asked == nil else { return }
-        let problem = try? JSONDecoder().decode([String: String].self, from: answer)
-        try checks.holds(problem?["error"] != nil, "a refusal without the key error")
     }
 }

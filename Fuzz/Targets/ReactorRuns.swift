@@ -17,11 +17,11 @@ enum ReactorRuns {
         withBytes(of: actions) { span in
             var reader = ByteReader(span)
             builder.beginRun(session: session, first: 1, ackedThrough: 0)
-            while reader.remaining > 0, count < 64 {
+            while reader.remaining > 0, count < 16 {
                 let context = PerformContext(
                     session: session, firstNumber: UInt64(count) + 1, epoch: Golden.epoch,
                     firstSequence: before.advanced(by: count), time: builder.head.time)
-                count += primary.perform(span, &reader, count: 64 - count, context: context, into: &builder)
+                count += primary.perform(span, &reader, count: 16 - count, context: context, into: &builder)
             }
             if count == 0 {
                 count = 1

@@ -30,6 +30,7 @@ package enum Seeds {
             case .snapshots: snapshots(vectors)
             case .replica: replica(vectors)
             case .payloads: TextSeeds.payloads
+            case .json: TextSeeds.json
             case .configuration: TextSeeds.configuration
             case .keys: TextSeeds.keys
             }

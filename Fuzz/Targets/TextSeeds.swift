@@ -10,10 +10,6 @@ enum TextSeeds {
 
     static let payloads: [Seeds.Seed] = {
         typealias Mode = PayloadTarget.Mode
-        let status =
-            #"{"boot":"00","node":"a","process":1,"role":"primary","stores":[{"alarms":[],"commit":1,"counters":{"x":1},"#
-            + #""digest":null,"epoch":1,"hash":"00","isVolatile":false,"lag":0,"name":"c","peers":[],"phase":"live","#
-            + #""sequence":1,"sessionCount":0,"sessions":[],"time":0,"unanswered":0}],"uptimeSeconds":0.5}"#
         let a: [UInt8] = [1, 0x61]
         let actions: [[UInt8]] = [
             [1] + a + [2], [2] + a + [3], [3] + a, [4] + a + [1, 4], [5] + a, [6] + a + [20, 2, 0x80, 0x89, 0x7A],
@@ -45,19 +41,27 @@ enum TextSeeds {
             + seeds("state", Mode.state.rawValue, bytes: [state])
             + seeds("containers", Mode.containers.rawValue, bytes: [[1, 1, 1] + a + [2, 2, 4]])
             + seeds("numbers", Mode.numbers.rawValue, bytes: [[1, 2, 5] + [UInt8](repeating: 1, count: 31)])
-            + seeds("jsonAction", Mode.jsonAction.rawValue, [#"{"add":{"_0":"a","by":1}}"#, #"{"reset":{"_0":"a"}}"#])
-            + seeds("jsonMutation", Mode.jsonMutation.rawValue, [#"{"set":{"_0":"a","_1":-5}}"#])
-            + seeds("jsonReply", Mode.jsonReply.rawValue, [#"{"value":{"_0":1}}"#, #"{"done":{}}"#])
-            + seeds("jsonQuery", Mode.jsonQuery.rawValue, [#"{"list":{"limit":1,"prefix":"a"}}"#])
-            + seeds("jsonAnswer", Mode.jsonAnswer.rawValue, [#"{"list":{"_0":[{"name":"a","value":1}]}}"#])
-            + seeds("jsonState", Mode.jsonState.rawValue, [#"{"bounds":{},"buckets":{},"values":{"a":1,"\u00e9":2}}"#])
-            + seeds("request", Mode.request.rawValue, [#"{"command":"status"}"#, #"{"command":"dump","store":"c"}"#])
-            + seeds("status", Mode.status.rawValue, [status])
-            + seeds("identity", Mode.identity.rawValue, [#"{"node":"a","cluster":"00","stores":["counters"]}"#])
             + [
                 Seeds.Seed(name: "perform", bytes: performed.bytes), Seeds.Seed(name: "apply", bytes: applied.bytes),
                 Seeds.Seed(name: "ask", bytes: asked.bytes),
             ]
+    }()
+
+    static let json: [Seeds.Seed] = {
+        typealias Mode = JSONTarget.Mode
+        let status =
+            #"{"boot":"00","node":"a","process":1,"role":"primary","stores":[{"alarms":[],"commit":1,"counters":{"x":1},"#
+            + #""digest":null,"epoch":1,"hash":"00","isVolatile":false,"lag":0,"name":"c","peers":[],"phase":"live","#
+            + #""sequence":1,"sessionCount":0,"sessions":[],"time":0,"unanswered":0}],"uptimeSeconds":0.5}"#
+        return seeds("action", Mode.action.rawValue, [#"{"add":{"_0":"a","by":1}}"#, #"{"reset":{"_0":"a"}}"#])
+            + seeds("mutation", Mode.mutation.rawValue, [#"{"set":{"_0":"a","_1":-5}}"#])
+            + seeds("reply", Mode.reply.rawValue, [#"{"value":{"_0":1}}"#, #"{"done":{}}"#])
+            + seeds("query", Mode.query.rawValue, [#"{"list":{"limit":1,"prefix":"a"}}"#])
+            + seeds("answer", Mode.answer.rawValue, [#"{"list":{"_0":[{"name":"a","value":1}]}}"#])
+            + seeds("state", Mode.state.rawValue, [#"{"bounds":{},"buckets":{},"values":{"a":1,"\u00e9":2}}"#])
+            + seeds("request", Mode.request.rawValue, [#"{"command":"status"}"#, #"{"command":"dump","store":"c"}"#])
+            + seeds("status", Mode.status.rawValue, [status])
+            + seeds("identity", Mode.identity.rawValue, [#"{"node":"a","cluster":"00","stores":["counters"]}"#])
     }()
 
     static let configuration: [Seeds.Seed] = {
