@@ -30,9 +30,10 @@ import Testing
     @Test func aClusterThatIsNotAtRestIsFound() {
         var options = SimulationOptions(seed: 3, operations: 150, faultTime: 15_000_000_000, healTime: 1)
         for fault in [FaultClass.cut, .pause, .primaryCrash, .replicaCrash] { options.plan[fault] = 1 }
-        let promises = (1...5).map { seed in
-            options.seed = seed
-            return SimulationResult.run(options).violation?.promise
+        var promises: [Violation.Promise?] = []
+        for seed in 1...5 {
+            options.seed = UInt64(seed)
+            promises.append(SimulationResult.run(options).violation?.promise)
         }
         #expect(promises.contains(.convergence))
     }

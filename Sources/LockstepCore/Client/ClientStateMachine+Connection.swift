@@ -58,7 +58,6 @@ extension ClientStateMachine {
         welcome = nil
         binding = .none
         sessionAt = .never
-        unknownEnds = .never
         busyUntil = .never
         connectAt = .never
     }

@@ -148,6 +148,7 @@ extension ClientStateMachine {
     /// The primary may be one that does not have the session yet; only time tells.
     private mutating func unknownReceived(now: Tick, into directives: inout [ClientDirective]) {
         if closeEnds != .never { return finishClosing(into: &directives) }
+        guard now < unknownEnds else { return lose(now: now, into: &directives) }
         binding = .resuming
         sessionAt = now.advanced(byMilliseconds: ClientTiming.request)
         if unknownEnds == .never { unknownEnds = now.advanced(byMilliseconds: ClientTiming.unknown) }

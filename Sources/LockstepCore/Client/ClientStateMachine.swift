@@ -58,6 +58,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var openNonce: UInt64 = 0
     /// When OPEN, RESUME or CLOSE is to be repeated.
     var sessionAt = Tick.never
+    /// When SESSION_UNKNOWN is believed; it outlives connections, or one that breaks again and again would never end
+    /// the session.
     var unknownEnds = Tick.never
     var closeEnds = Tick.never
     /// How often the session went to another connection since the last answer.
@@ -143,7 +145,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .greeting: min(helloAt, attemptEnds, closeEnds)
         case .welcomed:
             min(
-                min(helloAt, silenceEnds, closeEnds, sessionAt), min(unknownEnds, busyUntil, progressEnds),
+                min(helloAt, silenceEnds, closeEnds, sessionAt), min(busyUntil, progressEnds),
                 min(acknowledgeAt, keepAliveAt, requests.nextDeadline))
         }
     }
@@ -175,7 +177,6 @@ package struct ClientStateMachine: Hashable, Sendable {
                 return reconnectLater(now: now, into: &directives)
             }
             if now >= helloAt { sendHello(now: now, into: &directives) }
-            if now >= unknownEnds { lose(now: now, into: &directives) }
             if now >= sessionAt { repeatSessionRequest(now: now, into: &directives) }
             if now >= busyUntil { busyUntil = .never }
             if now >= progressEnds { submitAgain(now: now) }

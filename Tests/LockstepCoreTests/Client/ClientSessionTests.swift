@@ -93,8 +93,25 @@ struct ClientSessionTests {
             script.receive(.sessionUnknown(ClientScript.session))
         }
         script.wait(600)
+        script.receive(.sessionUnknown(ClientScript.session))
         #expect(script.lost == [1...2])
         #expect(script.openNonce != nil)
+    }
+
+    /// The ten seconds go on over new connections and RESYNC; otherwise a peer that comes and goes would hold the session
+    /// open for ever (PROTOCOL R-27).
+    @Test func anUnknownSessionIsLostAlthoughTheConnectionBreaksAgainAndAgain() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.submit(2)
+        for _ in 0..<21 {
+            #expect(script.lost.isEmpty)
+            script.receive(.sessionUnknown(ClientScript.session))
+            script.receive(.resync)
+            try script.welcome()
+            script.wait(500)
+        }
+        script.receive(.sessionUnknown(ClientScript.session))
+        #expect(script.lost == [1...2])
     }
 
     /// SESSION_MOVED on the bound connection may come from a late RESUME of an older one.
