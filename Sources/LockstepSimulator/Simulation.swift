@@ -340,5 +340,6 @@ extension Simulation {
             }
             if let caller = (process as? ClientProcess)?.caller { coverage.noteFired(caller.machine.buggify.fired) }
         }
+        if coverage.buggifySites != 0 { coverage.fire(.buggify) }
     }
 }

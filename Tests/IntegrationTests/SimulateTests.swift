@@ -3,7 +3,7 @@ import LockstepHarness
 import Testing
 
 /// `lockstep simulate` as its users run it, and the program with planted defects.
-@Suite(.timeLimit(.minutes(30))) struct SimulateTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct SimulateTests {
     private static let program = ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"]
     private static let defective = ProcessInfo.processInfo.environment["LOCKSTEP_DEFECTIVE_PROGRAM"]
 

@@ -105,7 +105,10 @@ struct SeedSupervisor {
             seconds = Date().timeIntervalSince(began)
             for worker in workers { take(from: worker, into: &totals) }
             let isOver = (selection.duration.map { seconds >= $0 } ?? false) || isFailed(totals)
-            for worker in workers where isOver && worker.process.isRunning { worker.process.terminate() }
+            // Not SIGTERM: a worker may have inherited a mask that blocks it.
+            for worker in workers where isOver && worker.process.isRunning {
+                kill(worker.process.processIdentifier, SIGKILL)
+            }
             var next: [Worker] = []
             for worker in workers where worker.isEnded && !isOver {
                 if let again = try ended(worker, into: &totals) { next.append(again) }
