@@ -19,8 +19,8 @@ enum Event {
     case start(SimulatedProcess, boot: Int)
     /// The operator looks at what the nodes report.
     case operatorLooks
-    /// The end of what a script asked to wait for.
-    case pauseOfScript
+    /// Processes are due to stop, whatever they do then.
+    case stopsAreDue
 }
 
 /// Events in the order of their time; of equal times the one that was added first comes first.

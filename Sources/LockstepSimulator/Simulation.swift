@@ -185,7 +185,7 @@ package final class Simulation {
         case .fault(let event): injector.happens(event)
         case .start(let process, let boot): start(process, boot)
         case .operatorLooks: operatorDesk.look()
-        case .pauseOfScript: stopDue()
+        case .stopsAreDue: stopDue()
         }
     }
 
@@ -206,7 +206,7 @@ package final class Simulation {
     /// Stops a process a moment from now, whatever it does then.
     private func stop(_ process: SimulatedProcess, after delay: Int64) {
         stops.append((now + delay, process, process.boot))
-        add(.pauseOfScript, after: delay)
+        add(.stopsAreDue, after: delay)
     }
 
     private func stopDue() {

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LockstepHarness
 import LockstepNode
@@ -13,6 +14,8 @@ struct SeedSupervisor {
     private(set) var seconds = 0.0
     private(set) var crashes: [Crash] = []
     private var hashes: [UInt64: UInt64] = [:]
+    /// Rung by the threads that read what workers say.
+    private let news = DispatchSemaphore(value: 0)
 
     /// A seed whose process ended by a signal.
     struct Crash {
@@ -63,7 +66,7 @@ struct SeedSupervisor {
 
         var isEnded: Bool { end.withLock { $0 } }
 
-        func read(_ pipe: Pipe) {
+        func read(_ pipe: Pipe, news: DispatchSemaphore) {
             let handle = pipe.fileHandleForReading
             Thread.detachNewThread { [self] in
                 while true {
@@ -71,8 +74,10 @@ struct SeedSupervisor {
                     let new = handle.availableData
                     guard !new.isEmpty else { break }
                     bytes.withLock { $0.append(new) }
+                    news.signal()
                 }
                 end.withLock { $0 = true }
+                news.signal()
             }
         }
 
@@ -101,7 +106,8 @@ struct SeedSupervisor {
         }
         var shown = began
         while !workers.isEmpty {
-            Thread.sleep(forTimeInterval: 0.05)
+            // Whatever a worker says or its end comes at once; the clock is looked at four times a second.
+            _ = news.wait(timeout: .now() + 0.25)
             seconds = Date().timeIntervalSince(began)
             for worker in workers { take(from: worker, into: &totals) }
             let isOver = (selection.duration.map { seconds >= $0 } ?? false) || isFailed(totals)
@@ -150,8 +156,8 @@ struct SeedSupervisor {
         // Only the child writes; the pipe ends with it.
         try output.fileHandleForWriting.close()
         try errors.fileHandleForWriting.close()
-        worker.lines.read(output)
-        worker.errors.read(errors)
+        worker.lines.read(output, news: news)
+        worker.errors.read(errors, news: news)
     }
 
     private mutating func take(from worker: Worker, into totals: inout SeedTotals) {

@@ -7,7 +7,6 @@ package struct Coverage: Sendable {
     /// One bit for each site of ``Buggify``.
     package internal(set) var buggifySites: UInt64 = 0
     package internal(set) var phases: Set<UInt64> = []
-    package internal(set) var lostWhileOpen = 0
     package internal(set) var operatorActs = 0
     private var diverged: Set<Int> = []
 
@@ -26,7 +25,6 @@ package struct Coverage: Sendable {
         counters.merge(other.counters) { $0 + $1 }
         buggifySites |= other.buggifySites
         phases.formUnion(other.phases)
-        lostWhileOpen += other.lostWhileOpen
         operatorActs += other.operatorActs
     }
 }

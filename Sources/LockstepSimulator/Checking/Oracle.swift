@@ -343,12 +343,6 @@ final class Oracle {
         return ends[sequence]?.first.flatMap { batches[$0] }
     }
 
-    func sessionLost(_ session: SessionID, by process: SimulatedProcess) {
-        guard let standing = sessions[session], !standing.isOver, !hasForked else { return }
-        // A client that is told "unknown" for 10 s, or whose session was taken over, loses it as well.
-        simulation.coverage.lostWhileOpen += 1
-    }
-
     /// At the end: everything that anybody learned is in the log, unless an operator gave it up.
     func checkLearned() {
         for answer in learned where replies[answer.key]?.batch != answer.batch {

@@ -146,11 +146,6 @@ final class Caller {
         run(frame)
     }
 
-    func connectionFailed() {
-        machine.connectionFailed(now: process.now, into: &directives)
-        run()
-    }
-
     func setKnown(_ known: KnownPosition) { if machine.known != known { machine.setKnown(known) } }
 
     func finishTurn() {
@@ -181,7 +176,7 @@ final class Caller {
             host.welcomed(welcome, for: self)
         case .opened: submitStaged()
         case .answered(let answers): answered(answers, frame)
-        case .lost(let session, let numbers): lost(session, numbers)
+        case .lost(let session, _): lost(session)
         case .readAnswered(let result): readAnswered(result, frame)
         case .queried(let result):
             if let record = askedAgain.removeValue(forKey: Query(session: result.session, number: result.number)) {
@@ -224,8 +219,7 @@ final class Caller {
         }
     }
 
-    private func lost(_ session: SessionID, _ numbers: ClosedRange<RequestNumber>?) {
-        if numbers != nil { simulation.oracle.sessionLost(session, by: process) }
+    private func lost(_ session: SessionID) {
         for (number, record) in outstanding {
             simulation.trace(process.id, .outcomeUnknown, UInt64(record), 0)
             // Half of the callers ask what became of their actions.
