@@ -88,7 +88,7 @@ let package = Package(
             name: "LockstepSQLiteTests", dependencies: ["LockstepSQLite", "LockstepNode", "LockstepCore", sqlite],
             swiftSettings: base),
         .testTarget(
-            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore"],
+            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting"],
             swiftSettings: base),
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),

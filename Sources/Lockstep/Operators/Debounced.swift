@@ -1,0 +1,46 @@
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// Delivers a value when no other has come for `duration`.
+    ///
+    /// The value that waits is delivered at once when the source ends, and dropped when it fails (O9). While a value
+    /// waits for the consumer the source waits.
+    /// - Parameters:
+    ///   - duration: the silence behind a value.
+    ///   - clock: what measures it.
+    public func debounced(
+        for duration: Duration, clock: any Clock<Duration> = ContinuousClock()
+    ) -> some AsyncSequence<Element, Failure> & Sendable {
+        operated(clock: clock) { DebounceMachine<Element, Failure>(duration: duration) }
+    }
+}
+
+/// Holds the newest value until it has been the newest for long enough.
+struct DebounceMachine<Element: Sendable, Failure: Error>: OperatorMachine {
+    let duration: Duration
+    var outbox = Outbox<Element, Failure>()
+    private var pending: Element?
+    private(set) var deadline: Duration?
+
+    init(duration: Duration) { self.duration = duration }
+
+    mutating func handle(_ event: OperatorEvent<Element, Failure>, at now: Duration) {
+        switch event {
+        case .value(let value):
+            pending = value
+            deadline = now + duration
+        case .timePassed:
+            flush()
+        case .ended:
+            flush()
+            outbox.ending = .ended
+        case .failed(let failure):
+            outbox.ending = .failed(failure)
+        case .demanded, .sideFired, .sideEnded:
+            break
+        }
+    }
+
+    private mutating func flush() {
+        deadline = nil
+        if let pending = pending.take() { outbox.value = pending }
+    }
+}

@@ -1,0 +1,44 @@
+import Lockstep
+import LockstepTesting
+import Testing
+
+/// The edges of `throttled` (SEMANTICS, operators behind O57), in virtual time.
+@Suite(.timeLimit(.minutes(1))) struct ThrottledTests {
+    let clock = VirtualClock()
+
+    /// The first value passes at once; the newest of a window passes at its end and begins the next window.
+    @Test func theFirstAndTheNewestOfAWindowPass() async {
+        let lines = await clock.run { [clock] in
+            await Script(clock, values: [(1, 1), (2, 2), (3, 3), (7, 4), (30, 5)], endAt: 50)
+                .throttled(for: .seconds(5), clock: clock).record(clock)
+        }
+        #expect(lines == ["1:1", "6:3", "11:4", "30:5", "50:end"])
+    }
+
+    /// Without the trailing edge the values within a window are dropped.
+    @Test func withoutTrailingTheWindowDropsItsValues() async {
+        let lines = await clock.run { [clock] in
+            await Script(clock, values: [(1, 1), (2, 2), (3, 3), (7, 4), (8, 5)], endAt: 9)
+                .throttled(for: .seconds(5), trailing: false, clock: clock).record(clock)
+        }
+        #expect(lines == ["1:1", "7:4", "9:end"])
+    }
+
+    /// The end waits for the value that waits.
+    @Test func theEndWaitsForTheValueThatWaits() async {
+        let lines = await clock.run { [clock] in
+            await Script(clock, values: [(1, 1), (2, 2)], endAt: 3)
+                .throttled(for: .seconds(5), clock: clock).record(clock)
+        }
+        #expect(lines == ["1:1", "6:2", "6:end"])
+    }
+
+    /// A failure does not wait, and drops the value that waits.
+    @Test func aFailureDropsTheValueThatWaits() async {
+        let lines = await clock.run { [clock] in
+            await Script(clock, [(1, .value(1)), (2, .value(2)), (3, .fail(Planned(number: 4)))])
+                .throttled(for: .seconds(5), clock: clock).record(clock)
+        }
+        #expect(lines == ["1:1", "3:failed 4"])
+    }
+}
