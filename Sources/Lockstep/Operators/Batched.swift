@@ -7,6 +7,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - count: the most values in a batch; at least 1.
     ///   - duration: how long the first value of a batch waits for others.
     ///   - clock: what measures it.
+    /// - Returns: the batches.
     public func batched(
         count: Int, within duration: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<[Element], Failure> & Sendable {

@@ -28,6 +28,7 @@ public final class Broadcast<Value: Sendable>: Sendable {
     ///
     /// A subscription is for one consumer; it ends with its last copy or iterator.
     /// - Parameter bufferLimit: how many values may wait for the consumer; at least 1, 256 by default.
+    /// - Returns: what is sent from now on.
     public func subscribe(bufferLimit: Int = 256) -> Subscription {
         precondition(bufferLimit >= 1, "a buffer has room for a value")
         return Subscription(Subscriber(hub: hub, limit: bufferLimit))

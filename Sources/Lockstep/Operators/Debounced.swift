@@ -6,6 +6,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// - Parameters:
     ///   - duration: the silence behind a value.
     ///   - clock: what measures it.
+    /// - Returns: the values that silence followed.
     public func debounced(
         for duration: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<Element, Failure> & Sendable {

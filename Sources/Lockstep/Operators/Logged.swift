@@ -9,6 +9,7 @@ extension AsyncSequence where Self: Sendable {
     ///   - describe: the text of a value, given the value before it, so that it can say what is different; by default
     ///     the value as text.
     ///   - sink: where the lines go; it is called on the consumer's task.
+    /// - Returns: this sequence, with its lines.
     public func logged(
         _ label: String,
         describe: @escaping @Sendable (_ previous: Element?, _ value: Element) -> String = { String(describing: $1) },
@@ -24,6 +25,7 @@ extension AsyncSequence where Self: Sendable {
     ///   - label: goes into the metadata, under `lockstep.label`.
     ///   - logger: what writes the lines.
     ///   - level: their level; `debug` by default.
+    /// - Returns: this sequence, with its lines.
     public func logged(_ label: String, to logger: Logger, level: Logger.Level = .debug) -> LoggedSequence<Self> {
         LoggedSequence(base: self, describe: { String(describing: $1) }) { line in
             logger.log(level: level, "sequence event", metadata: ["lockstep.label": "\(label)", "event": "\(line)"])

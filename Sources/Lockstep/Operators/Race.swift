@@ -4,6 +4,7 @@
 /// several have an event at the moment of the decision, the earliest argument wins: a source that has one ready when it
 /// is asked beats all later arguments. The losers are cancelled, and have ended before the first event is delivered.
 /// - Parameter sources: who takes part; with none, the result ends at once.
+/// - Returns: the sequence of the winner.
 public func race<Element: Sendable, Failure: Error>(
     _ sources: any AsyncSequence<Element, Failure> & Sendable...
 ) -> Race<Element, Failure> {

@@ -46,6 +46,7 @@ public struct RetryPolicy: Hashable, Sendable, Codable {
     /// - Parameters:
     ///   - attempt: the attempt's number, counted from 1.
     ///   - generator: where chance comes from; a seeded one gives the same delays again.
+    /// - Returns: the delay, or `nil`.
     public func delay(beforeAttempt attempt: Int, using generator: inout some RandomNumberGenerator) -> Duration? {
         precondition(attempt >= 1, "attempts are counted from 1")
         guard attempt <= attempts else { return nil }

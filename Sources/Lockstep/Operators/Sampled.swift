@@ -6,6 +6,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// tick, and ends the sequence. Between two ticks the source is read without pause and only the newest value is
     /// held.
     /// - Parameter sampler: what says when; for a fixed rate, ``ticks(every:clock:)``.
+    /// - Returns: the newest value at each tick.
     public func sampled<Sampler: AsyncSequence & Sendable>(
         by sampler: Sampler
     ) -> some AsyncSequence<Element, Failure> & Sendable where Sampler.Failure == Never {

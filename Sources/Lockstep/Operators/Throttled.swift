@@ -8,6 +8,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - duration: the length of a window, which begins with a delivered value.
     ///   - trailing: whether the newest value of a window is kept; by default it is.
     ///   - clock: what measures it.
+    /// - Returns: the values that pass.
     public func throttled(
         for duration: Duration, trailing: Bool = true, clock: any Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<Element, Failure> & Sendable {

@@ -2,6 +2,7 @@
 /// - Parameters:
 ///   - period: the time between two ticks; more than zero.
 ///   - clock: what measures it.
+/// - Returns: the ticks.
 public func ticks(every period: Duration, clock: any Clock<Duration> = ContinuousClock()) -> Ticks {
     precondition(period > .zero, "a period has a length")
     return Ticks(period: period, clock: clock)

@@ -8,6 +8,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Neve
     /// - Parameters:
     ///   - gap: the longest silence.
     ///   - clock: what measures it.
+    /// - Returns: the values, until a silence.
     public func timeout(
         _ gap: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<Element, LockstepError> & Sendable {
@@ -25,6 +26,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// - Parameters:
     ///   - gap: the longest silence.
     ///   - clock: what measures it.
+    /// - Returns: the values, until a silence.
     public func timeout(
         _ gap: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<Element, any Error> & Sendable {
@@ -41,6 +43,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - gap: the longest silence.
     ///   - clock: what measures it.
     ///   - other: what follows a silence.
+    /// - Returns: the values of this sequence, and those of the other behind a silence.
     public func timeout<Other: AsyncSequence & Sendable>(
         _ gap: Duration, clock: any Clock<Duration> = ContinuousClock(), switchingTo other: Other
     ) -> some AsyncSequence<Element, Failure> & Sendable where Other.Element == Element, Other.Failure == Failure {
