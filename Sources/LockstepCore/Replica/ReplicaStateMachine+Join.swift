@@ -27,6 +27,9 @@ extension ReplicaStateMachine {
         highestEpoch = max(highestEpoch, new.epoch)
         let isSame = previous == new
         guard !isSame || (stage == .idle && phase != .ahead) else { return }
+        // What an earlier boot has sent need not be of this history: an operator may have put an older copy back. A
+        // batch from behind that copy's end would show a hole that nobody can fill. What is of this history is repaired.
+        if previous?.boot != new.boot || previous?.epoch != new.epoch { buffer.removeAll() }
         pending = nil
         target = .zero
         syncAttempts = 0

@@ -26,6 +26,7 @@
 /// - the window ends at the log's position, or is empty;
 /// - at most one repair and one SYNC are unanswered; a repair only while following;
 /// - `mustInstall` and following exclude each other: what is to be replaced is not continued;
+/// - the buffer holds batches of the publisher's boot only: those of an earlier one may be of another history;
 /// - chunks are held while joining only, the decoding of a snapshot is awaited in `preparing` only.
 ///
 /// Implements PROTOCOL, and the serving side of
@@ -184,7 +185,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         precondition(newlyApplied.isEmpty, "what was applied is handed over within its event")
         precondition(highestEpoch >= log.position.epoch, "the log's epoch is known")
         precondition(repairsBegun.count <= ReplicaTiming.repairsBeforePulling + 1, "repairs are remembered in bounds")
-        buffer.checkInvariants()
+        buffer.checkInvariants(epoch: publisher?.epoch)
         fetch?.checkInvariants()
         joins.checkInvariants()
     }

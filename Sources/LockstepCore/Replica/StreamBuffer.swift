@@ -71,10 +71,12 @@ struct StreamBuffer: Hashable, Sendable {
         byteCount = 0
     }
 
-    func checkInvariants() {
+    /// Checks order and sizes, and that every batch is of `epoch`, the publisher's.
+    func checkInvariants(epoch: Epoch?) {
         var sum = 0
         var last = SequenceNumber.zero
         for part in parts {
+            precondition(part.head.epoch == epoch, "buffered batches are the publisher's")
             precondition(part.head.first > last, "buffered batches are in order and do not overlap")
             last = part.head.last
             sum += part.cost

@@ -130,6 +130,49 @@ struct ReplicaDivergenceTests {
         #expect(harness.publisher.reports == [known])
     }
 
+    /// What an earlier boot has sent is forgotten at the WELCOME of another one: it may be of a history that was given
+    /// up, and behind the end of the new one nothing would ever take its place (PROTOCOL R-31).
+    @Test func framesOfAHistoryThatWasGivenUpAreNotWaitedFor() {
+        let harness = ReplicaHarness()
+        harness.join()
+        let copy = harness.publisher
+        let sum = copy.state.sum
+        for value in 1...5 as ClosedRange<UInt8> { harness.publisher.write([value]) }
+        harness.broadcast(harness.publisher.write([6]))
+        #expect(harness.machine.status.bufferedBytes > 0)
+        // An older copy is put back, and ends before the frame; this replica has nothing that the copy lacks.
+        harness.publisher = copy
+        harness.publisher.state.sum = sum
+        harness.publisher.restart(epoch: 2_000)
+        harness.join()
+        #expect(harness.machine.status.bufferedBytes == 0)
+        #expect(harness.trace.alarms.isEmpty)
+        #expect(harness.publisher.reports.isEmpty)
+    }
+
+    /// The same boot's WELCOME from another address keeps what its stream has brought (PROTOCOL R-31).
+    @Test func framesOfTheSameBootAreKept() {
+        let harness = ReplicaHarness()
+        harness.join()
+        harness.publisher.write([1])
+        harness.broadcast(harness.publisher.write([2]))
+        let buffered = harness.machine.status.bufferedBytes
+        var welcome = harness.publisher.welcome
+        welcome.publishEndpoint = "tcp://other:2"
+        let directives = harness.event { machine, directives in
+            machine.welcomed(
+                welcome, endpoint: "tcp://other:1", now: harness.now, state: harness.state, into: &directives)
+        }
+        #expect(directives.subscriptions == 1)
+        #expect(buffered > 0)
+        #expect(harness.machine.status.bufferedBytes == buffered)
+        harness.beacon()
+        harness.settle()
+        harness.pass(1_000)
+        #expect(harness.machine.phase == .live)
+        harness.expectSame()
+    }
+
     /// When a volatile primary comes back with another incarnation, everything is discarded and joined anew
     /// (PROTOCOL R-43).
     @Test func anotherIncarnationOfAVolatilePrimaryDiscards() throws {
