@@ -69,7 +69,7 @@ extension Digest {
     @usableFromInline static var setMark: Digest { Digest(rawValue: 0x0073_6574) }
     @usableFromInline static var mapMark: Digest { Digest(rawValue: 0x006D_6170) }
     static var objectMark: Digest { Digest(rawValue: 0x6F62_6A65_6374) }
-    static var rootMark: Digest { Digest(rawValue: 0x726F_6F74) }
+    @usableFromInline static var rootMark: Digest { Digest(rawValue: 0x726F_6F74) }
     static var errorMark: Digest { Digest(rawValue: 0x6572_726F_72) }
 }
 

@@ -32,7 +32,7 @@ extension StateDigest {
 }
 
 /// Where a walk is.
-private struct PartPlace {
+struct PartPlace {
     var text: String
     /// Nil inside a value whose digest was added as one.
     var digest: Digest?
@@ -51,9 +51,9 @@ private struct PartPlace {
     }
 
     func value(ofKey key: some Encodable) -> PartPlace {
-        let name = partLiteral(key) ?? String(describing: StateDigest.digest(of: key))
-        return PartPlace(
-            text: "\(text)[\(name)]", digest: digest.map { .pair($0, StateDigest.digest(of: key)) }, depth: depth + 1)
+        PartPlace(
+            text: "\(text)[\(partName(of: key))]", digest: digest.map { .pair($0, StateDigest.digest(of: key)) },
+            depth: depth + 1)
     }
 
     var inside: PartPlace { PartPlace(text: text, digest: nil, depth: depth + 1) }
@@ -71,10 +71,29 @@ private func partLiteral(_ value: Any) -> String? {
     }
 }
 
-private final class PartList {
+/// How a key is written: as what it encodes, if that is one number or text.
+private func partName(of key: some Encodable) -> String {
+    if let literal = partLiteral(key) { return literal }
+    let list = PartList()
+    list.add(key, at: PartPlace(text: "", digest: nil))
+    let oneValue = list.parts.allSatisfy { $0.path.isEmpty } ? list.parts.last?.value : nil
+    return oneValue ?? String(describing: StateDigest.digest(of: key))
+}
+
+/// The parts that a walk has seen.
+final class PartList {
     // A value that encodes itself into itself would never end.
     private static let greatestDepth = 200
     private(set) var parts: [StatePart] = []
+    /// Values that are ``Digestible`` as a whole and were not walked, and the indices of their parts.
+    private(set) var wholes: [(index: Int, place: PartPlace, value: any Encodable)] = []
+    private let isLazy: Bool
+
+    /// A lazy list does not look into values that are ``Digestible`` as a whole.
+    init(isLazy: Bool = false) { self.isLazy = isLazy }
+
+    /// Walks into a value that a lazy list left out.
+    func addInside(of whole: any Encodable, at place: PartPlace) { walk(whole, at: place.inside) }
 
     func add(_ content: Digest, _ value: String?, at place: PartPlace) {
         parts.append(
@@ -88,7 +107,12 @@ private final class PartList {
         if let digestible = value as? any Digestible {
             let literal = partLiteral(value)
             add(digestible.contentDigest, literal, at: place)
-            if literal == nil { walk(value, at: place.inside) }
+            guard literal == nil else { return }
+            if isLazy {
+                wholes.append((parts.count - 1, place, value))
+            } else {
+                walk(value, at: place.inside)
+            }
         } else {
             walk(value, at: place)
         }
@@ -108,31 +132,32 @@ private final class PartList {
 }
 
 /// A container whose values are known by their keys, and whose order is another in every process or has no meaning.
-private protocol UnorderedParts {
+protocol UnorderedParts {
     func addParts(to list: PartList, at place: PartPlace)
 }
 
 extension Set: UnorderedParts where Element: Encodable {
-    fileprivate func addParts(to list: PartList, at place: PartPlace) {
+    func addParts(to list: PartList, at place: PartPlace) {
         list.add(.setMark, nil, at: place)
-        for element in self {
-            let digest = StateDigest.digest(of: element)
-            var at = place.value(ofKey: element)
+        let elements = map { (place: place.value(ofKey: $0), digest: StateDigest.digest(of: $0)) }
+        for element in elements.sorted(by: { $0.place.text < $1.place.text }) {
+            var at = element.place
             at.digest = place.digest
-            list.add(digest, "there", at: at)
+            list.add(element.digest, "there", at: at)
         }
     }
 }
 
 extension Dictionary: UnorderedParts where Key: Encodable, Value: Encodable {
-    fileprivate func addParts(to list: PartList, at place: PartPlace) {
+    func addParts(to list: PartList, at place: PartPlace) {
         list.add(.mapMark, nil, at: place)
-        for (key, value) in self { list.add(value, at: place.value(ofKey: key)) }
+        let pairs = map { (place: place.value(ofKey: $0), value: $1) }
+        for pair in pairs.sorted(by: { $0.place.text < $1.place.text }) { list.add(pair.value, at: pair.place) }
     }
 }
 
 extension ReplicatedMap: UnorderedParts where Key: Encodable, Value: Encodable {
-    fileprivate func addParts(to list: PartList, at place: PartPlace) {
+    func addParts(to list: PartList, at place: PartPlace) {
         forEachSorted { key, value in list.add(value, at: place.value(ofKey: key)) }
     }
 }

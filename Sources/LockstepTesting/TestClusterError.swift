@@ -1,3 +1,5 @@
+public import Lockstep
+
 /// Why a call of a ``TestCluster`` gave no reply.
 ///
 /// Compare with the case that a test expects:
