@@ -24,7 +24,7 @@ public struct States<State: Sendable>: AsyncSequence, Sendable {
         init(published: PublishedState<State>) { self.published = published }
 
         /// The newest state as soon as it is another than the last one; `nil` at the end.
-        public mutating func next() async -> Snapshot<State>? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Snapshot<State>? {
             guard let next = await published.next(after: version) else { return nil }
             version = next.version
             return next.snapshot
@@ -65,8 +65,8 @@ public struct DistinctValues<State: Sendable, Value: Equatable & Sendable>: Asyn
         }
 
         /// The next value that differs from the last one; `nil` at the end.
-        public mutating func next() async -> Value? {
-            while let snapshot = await states.next() {
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
+            while let snapshot = await states.next(isolation: #isolation) {
                 let next = value(snapshot.state)
                 if let last, last == next { continue }
                 last = next

@@ -1,7 +1,8 @@
 /// Waits for the first value that any of the sources gives, and ends the others (C8).
 ///
 /// A source that ends without a value leaves the others in the race; a failure ends it. The sources are asked in the
-/// order of the arguments, and when several have a value at the moment of the decision, the earliest argument wins.
+/// order of the arguments, and when several have a value at the moment of the decision, the earliest argument wins;
+/// ``race(_:)`` says when that is.
 /// Exactly one result is returned, and all sources have ended by then.
 /// - Parameter sources: where the result may come from.
 /// - Returns: the first value.
@@ -62,7 +63,7 @@ struct ConditionResults<Base: AsyncSequence & Sendable, Value: Sendable>: AsyncS
         let kind: ConditionKind
         let condition: @Sendable (Base.Element) -> Value?
 
-        mutating func next() async throws(Base.Failure) -> Value? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(Base.Failure) -> Value? {
             while let element = try await base.next(isolation: #isolation) {
                 let result = condition(element)
                 let counts = isArmed

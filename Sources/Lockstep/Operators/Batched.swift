@@ -2,7 +2,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Groups values: a batch is ready when it has `count` values, or `duration` after its first one.
     ///
     /// A batch is never empty. What has been gathered is delivered when the source ends, and also when it fails, before
-    /// the failure (O2). While a batch waits for the consumer the source waits, so at most one batch is held.
+    /// the failure (O2). While a batch waits for the consumer the source waits.
     /// - Parameters:
     ///   - count: the most values in a batch; at least 1.
     ///   - duration: how long the first value of a batch waits for others.
@@ -22,17 +22,19 @@ struct BatchMachine<Element: Sendable, Failure: Error>: OperatorMachine {
     let duration: Duration
     var outbox = Outbox<[Element], Failure>()
     private var gathered: [Element] = []
-    private(set) var deadline: Duration?
+    private var due: Duration?
 
     init(count: Int, duration: Duration) {
         self.count = count
         self.duration = duration
     }
 
+    var deadline: Duration? { outbox.isEmpty ? due : nil }
+
     mutating func handle(_ event: OperatorEvent<Element, Failure>, at now: Duration) {
         switch event {
         case .value(let value):
-            if gathered.isEmpty { deadline = now + duration }
+            if gathered.isEmpty { due = now + duration }
             gathered.append(value)
             if gathered.count == count { flush() }
         case .timePassed:
@@ -49,9 +51,9 @@ struct BatchMachine<Element: Sendable, Failure: Error>: OperatorMachine {
     }
 
     private mutating func flush() {
-        deadline = nil
+        due = nil
         guard !gathered.isEmpty else { return }
-        outbox.value = gathered
+        outbox.append(gathered)
         gathered = []
     }
 }

@@ -67,7 +67,9 @@ public final class Broadcast<Value: Sendable>: Sendable {
             fileprivate let subscriber: Subscriber
 
             /// The next event; `nil` when the broadcast is finished, or the task is cancelled.
-            public mutating func next() async -> Event? { await subscriber.next() }
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Event? {
+                await subscriber.next()
+            }
         }
     }
 
@@ -91,8 +93,9 @@ public final class Broadcast<Value: Sendable>: Sendable {
             fileprivate var events: Subscription.Iterator
 
             /// The next value; `nil` when the broadcast is finished, or the task is cancelled.
-            public mutating func next() async throws(BroadcastOverflow) -> Value? {
-                switch await events.next() {
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(BroadcastOverflow) -> Value?
+            {
+                switch await events.next(isolation: #isolation) {
                 case nil: nil
                 case .value(let value): value
                 case .missed(let count): throw BroadcastOverflow(missed: count)
@@ -145,10 +148,11 @@ extension Broadcast {
 
         func send(_ value: Value) -> Bool {
             // Under the lock, so that all subscribers see concurrent values in one order; the mailboxes only store.
-            let (isFinished, consumers) = contents.withLock { contents in
-                (contents.isFinished, contents.subscribers.compactMap { $0.mailbox.store(value) })
+            let (isFinished, results) = contents.withLock { contents in
+                (contents.isFinished, contents.subscribers.map { $0.mailbox.store(value) })
             }
-            for consumer in consumers { consumer.resume() }
+            // Here the lost values are let go, too: the end of a value's life may run user code.
+            for result in results { result.consumer?.resume() }
             return !isFinished
         }
 
@@ -194,10 +198,9 @@ extension Broadcast {
 
         init(limit: Int) { self.limit = limit }
 
-        /// Keeps a value, and returns the consumer if it waits.
-        func store(_ value: Value) -> CheckedContinuation<Void, Never>? {
-            // The lost value is let go outside of the lock.
-            let (lost, consumer) = contents.withLock { contents in
+        /// Keeps a value, and returns the one that was lost for it, and the consumer if it waits.
+        func store(_ value: Value) -> (lost: Value?, consumer: CheckedContinuation<Void, Never>?) {
+            contents.withLock { contents in
                 var lost: Value?
                 if contents.values.count == limit {
                     lost = contents.values.popFirst()
@@ -206,8 +209,6 @@ extension Broadcast {
                 contents.values.append(value)
                 return (lost, contents.consumer.take())
             }
-            withExtendedLifetime(lost) {}
-            return consumer
         }
 
         func finish() {

@@ -69,12 +69,15 @@ public final class CurrentValue<Value: Sendable>: Sendable {
         return nil
     }
 
-    private func wait(for version: UInt64) async {
+    /// Stays where the caller is isolated, so that consumers on one actor are told in the order in which they wait.
+    private func wait(for version: UInt64, isolation: isolated (any Actor)? = #isolation) async {
         let id = contents.withLock { contents in
             contents.lastWaiter += 1
             return contents.lastWaiter
         }
         await withTaskCancellationHandler {
+            // Only a closure that captures the isolation has it.
+            _ = isolation
             await withCheckedContinuation { continuation in
                 // A cancellation before this sees no waiter, and is seen here; one behind it finds the waiter.
                 let isOver = contents.withLock { contents in
@@ -116,7 +119,7 @@ public final class CurrentValue<Value: Sendable>: Sendable {
             fileprivate init(source: CurrentValue) { self.source = source }
 
             /// The newest value as soon as there was a change since the last one; `nil` when the task is cancelled.
-            public mutating func next() async -> Value? {
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
                 guard let (value, version) = await source.next(after: version) else { return nil }
                 self.version = version
                 return value

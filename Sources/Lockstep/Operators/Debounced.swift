@@ -19,15 +19,19 @@ struct DebounceMachine<Element: Sendable, Failure: Error>: OperatorMachine {
     let duration: Duration
     var outbox = Outbox<Element, Failure>()
     private var pending: Element?
-    private(set) var deadline: Duration?
+    private var due: Duration?
 
     init(duration: Duration) { self.duration = duration }
+
+    var deadline: Duration? { outbox.isEmpty ? due : nil }
 
     mutating func handle(_ event: OperatorEvent<Element, Failure>, at now: Duration) {
         switch event {
         case .value(let value):
+            // A slow consumer delays the delivery of a value that the silence has followed; it is not replaced.
+            if let due, due <= now { flush() }
             pending = value
-            deadline = now + duration
+            due = now + duration
         case .timePassed:
             flush()
         case .ended:
@@ -41,7 +45,7 @@ struct DebounceMachine<Element: Sendable, Failure: Error>: OperatorMachine {
     }
 
     private mutating func flush() {
-        deadline = nil
-        if let pending = pending.take() { outbox.value = pending }
+        due = nil
+        if let pending = pending.take() { outbox.append(pending) }
     }
 }

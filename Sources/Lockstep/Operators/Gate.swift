@@ -42,7 +42,7 @@ struct GateMachine<Element: Sendable, Failure: Error>: OperatorMachine {
     mutating func handle(_ event: OperatorEvent<Element, Failure>, at now: Duration) {
         switch event {
         case .value(let value):
-            if isOpen { outbox.value = value }
+            if isOpen { outbox.append(value) }
         case .sideFired:
             isOpen = true
         case .ended:

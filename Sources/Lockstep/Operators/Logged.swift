@@ -82,7 +82,7 @@ public struct LoggedSequence<Base: AsyncSequence & Sendable>: AsyncSequence, Sen
         }
 
         /// What the base gives.
-        public mutating func next() async throws(Base.Failure) -> Base.Element? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(Base.Failure) -> Base.Element? {
             do throws(Base.Failure) {
                 guard let value = try await base.next(isolation: #isolation) else {
                     lifetime.end(Task.isCancelled ? "cancelled" : "ended")

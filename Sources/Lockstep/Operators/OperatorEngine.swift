@@ -3,7 +3,8 @@ import Synchronization
 /// Runs an operator's machine: one reader for each source and one sleeper beside the consumer.
 ///
 /// All of them wait in slots, and whoever changes the machine wakes those who may go on. The lock is held for the
-/// machine's few assignments; nobody is resumed under it.
+/// machine's few assignments; nobody is resumed under it. A value that a machine drops is let go under it, so the end of
+/// a value's life must not use the operator.
 final class OperatorEngine<Machine: OperatorMachine>: Sendable {
     typealias Event = OperatorEvent<Machine.Element, Machine.Failure>
     typealias Delivery = Outbox<Machine.Output, Machine.Failure>.Delivery
@@ -188,7 +189,7 @@ struct OperatorSequence<Machine: OperatorMachine>: AsyncSequence, Sendable {
             self.readers = readers
         }
 
-        mutating func next() async throws(Machine.Failure) -> Machine.Output? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(Machine.Failure) -> Machine.Output? {
             if let readers = readers.take() { lifetime.engine.start(readers) }
             switch await lifetime.engine.next() {
             case .value(let value): return value

@@ -16,7 +16,9 @@ enum OperatorEvent<Element: Sendable, Failure: Error>: Sendable {
     case timePassed
 }
 
-/// What an operator has ready for its consumer: at most one value, and how it ends after that.
+/// What an operator has ready for its consumer: values, and how it ends after them.
+///
+/// There are two values at most: one that waits, and one that came of what the source had been asked for before.
 struct Outbox<Output: Sendable, Failure: Error>: Sendable {
     enum Delivery: Sendable {
         case value(Output)
@@ -29,13 +31,15 @@ struct Outbox<Output: Sendable, Failure: Error>: Sendable {
         case failed(Failure)
     }
 
-    var value: Output?
+    private(set) var values: [Output] = []
     var ending: Ending?
 
-    var isEmpty: Bool { value == nil && ending == nil }
+    var isEmpty: Bool { values.isEmpty && ending == nil }
+
+    mutating func append(_ value: Output) { values.append(value) }
 
     mutating func take() -> Delivery? {
-        if let value = value.take() { return .value(value) }
+        if !values.isEmpty { return .value(values.removeFirst()) }
         switch ending {
         case nil: return nil
         case .ended: return .ended
@@ -58,7 +62,7 @@ protocol OperatorMachine: Sendable {
     var wantsValue: Bool { get }
     /// The same for the other source.
     var wantsSide: Bool { get }
-    /// When `timePassed` is due.
+    /// When `timePassed` is due; none while a value waits, so that the one behind it does not come too early.
     var deadline: Duration? { get }
 
     /// Takes an event at `now`; behind `timePassed` the deadline is gone or lies behind `now`.

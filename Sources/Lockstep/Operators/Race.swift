@@ -3,6 +3,10 @@
 /// A value, an end and a failure are all events (O1). The sources are asked in the order of the arguments, and when
 /// several have an event at the moment of the decision, the earliest argument wins: a source that has one ready when it
 /// is asked beats all later arguments. The losers are cancelled, and have ended before the first event is delivered.
+///
+/// Sources that wait, and are woken by one and the same change, answer in the order in which the system runs their
+/// tasks. Where that order matters, let one sequence decide: several conditions on one state belong into one closure
+/// of ``Swift/AsyncSequence/results(_:_:)``.
 /// - Parameter sources: who takes part; with none, the result ends at once.
 /// - Returns: the sequence of the winner.
 public func race<Element: Sendable, Failure: Error>(
@@ -26,7 +30,7 @@ public struct Race<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
         init(referee: Referee<Element, Failure>) { self.referee = referee }
 
         /// The next value of the winner; the first call decides who that is.
-        public mutating func next() async throws(Failure) -> Element? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Element? {
             let event = isDecided ? await referee.nextOfWinner() : await referee.decide()
             isDecided = true
             return try event.get()

@@ -35,7 +35,7 @@ struct SampleMachine<Element: Sendable, Failure: Error>: OperatorMachine {
         case .value(let value):
             newest = value
         case .sideFired, .sideEnded:
-            if let value = newest.take() { outbox.value = value }
+            if let value = newest.take() { outbox.append(value) }
             if case .sideEnded = event { hasEnded = true }
             if hasEnded { outbox.ending = .ended }
         case .ended:

@@ -31,11 +31,13 @@ struct ThrottleMachine<Element: Sendable, Failure: Error>: OperatorMachine {
         self.keepsNewest = keepsNewest
     }
 
-    var deadline: Duration? { pending == nil ? nil : windowEnd }
+    var deadline: Duration? { pending != nil && outbox.isEmpty ? windowEnd : nil }
 
     mutating func handle(_ event: OperatorEvent<Element, Failure>, at now: Duration) {
         switch event {
         case .value(let value):
+            // A slow consumer delays the end of a window; what was kept for it is not replaced.
+            if let kept = pending, let windowEnd, windowEnd <= now { deliver(kept, at: now) }
             if let windowEnd, now < windowEnd {
                 if keepsNewest { pending = value }
             } else {
@@ -55,7 +57,7 @@ struct ThrottleMachine<Element: Sendable, Failure: Error>: OperatorMachine {
     }
 
     private mutating func deliver(_ value: Element, at now: Duration) {
-        outbox.value = value
+        outbox.append(value)
         pending = nil
         windowEnd = now + duration
     }

@@ -42,7 +42,7 @@ public struct Ticks: AsyncSequence, Sendable {
         }
 
         /// The number of the next tick, when it is due; `nil` when the task is cancelled.
-        public mutating func next() async -> Int? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
             guard !hasEnded else { return nil }
             // The quotient is rounded, so a due time that has just come may be taken for one ahead; never the reverse,
             // beyond what the comparison behind it mends.

@@ -78,7 +78,7 @@ struct TimeoutMachine<Element: Sendable, Failure: Error>: OperatorMachine {
             if outbox.isEmpty { deadline = now + gap }
         case .value(let value):
             deadline = nil
-            outbox.value = value
+            outbox.append(value)
         case .timePassed:
             deadline = nil
             outbox.ending = onSilence()
@@ -121,9 +121,9 @@ where Other.Element == Element {
             self.other = other
         }
 
-        mutating func next() async throws(Failure) -> Element? {
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Element? {
             do throws(SilenceOr<Failure>) {
-                if let value = try await first?.next() { return value }
+                if let value = try await first?.next(isolation: #isolation) { return value }
             } catch {
                 switch error {
                 case .silence: second = other.makeAsyncIterator()

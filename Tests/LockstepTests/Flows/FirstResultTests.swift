@@ -53,6 +53,8 @@ import Testing
     }
 
     /// SEMANTICS C8: two sources that have a result in the same turn tie by the order of the arguments.
+    ///
+    /// The turns are those of the virtual clock: on the system's threads one change may wake the sources in any order.
     @Test func twoSourcesInTheSameTurnTieByArgumentOrder() async throws {
         for _ in 0..<50 {
             let state = CurrentValue(0)

@@ -88,7 +88,7 @@ import Testing
 
     /// For any two stacks, doing what the difference says shows the new one.
     @Test(arguments: 0..<200) func theDifferenceLeadsToTheNewStack(seed: UInt64) {
-        var generator = Seeded(state: seed)
+        var generator = Numbers(state: seed)
         func anyStack() -> Stack {
             var stack = Stack()
             for _ in 0..<Int.random(in: 0...6, using: &generator) {
@@ -108,14 +108,5 @@ import Testing
         }
         shown += presented
         #expect(shown == new.routes)
-    }
-}
-
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state >> 32) ^ (state << 32)
     }
 }

@@ -51,7 +51,34 @@ import Testing
         #expect(lines == ["2:[1]", "2:failed 7"])
     }
 
-    /// A slow consumer holds the source back: one batch is held and no more.
+    /// SEMANTICS O2: whatever the times of the source and the pace of the consumer, every value comes once and in order,
+    /// in batches that are neither empty nor too large.
+    @Test(arguments: 1...100) func everyValueComesOnceAndInOrder(seed: UInt64) async {
+        var numbers = Numbers(state: seed)
+        var time = 0
+        let values = (1...20).map { value in
+            time += Int.random(in: 0...4, using: &numbers)
+            return (time, value)
+        }
+        let (count, within) = (Int.random(in: 1...4, using: &numbers), Int.random(in: 0...6, using: &numbers))
+        let pauses = (0..<20).map { _ in Int.random(in: 0...9, using: &numbers) }
+        let ending: Step<Int> = Bool.random(using: &numbers) ? .end : .fail(Planned())
+        let batches = await clock.run { [clock, time] in
+            var batches: [[Int]] = []
+            let script = Script(clock, values.map { ($0.0, .value($0.1)) } + [(time + 1, ending)])
+            var iterator = script.batched(count: count, within: .seconds(within), clock: clock).makeAsyncIterator()
+            while let batch = try? await iterator.next() {
+                batches.append(batch)
+                try? await clock.sleep(for: .seconds(pauses[batches.count % pauses.count]))
+            }
+            return batches
+        }
+        #expect(batches.flatMap(\.self) == values.map(\.1))
+        #expect(batches.allSatisfy { !$0.isEmpty && $0.count <= count })
+        #expect(clock.sleepers == 0)
+    }
+
+    /// A slow consumer holds the source back.
     @Test func aSlowConsumerHoldsTheSourceBack() async {
         let script = Script(clock, values: [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)], endAt: 6)
         await clock.run { [clock] in

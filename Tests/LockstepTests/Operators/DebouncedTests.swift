@@ -33,6 +33,20 @@ import Testing
         #expect(lines == ["3:failed 0"])
     }
 
+    /// SEMANTICS O9: a slow consumer gets each value that silence followed, the one it made wait too.
+    @Test func aSlowConsumerLosesNothingThatSilenceFollowed() async {
+        await clock.run { [clock] in
+            var iterator = Script(clock, values: [(1, 1), (10, 2), (20, 3), (30, 4)], endAt: 100)
+                .debounced(for: .seconds(2), clock: clock).makeAsyncIterator()
+            var seen: [Int] = []
+            while let value = try? await iterator.next() {
+                seen.append(value)
+                try? await clock.sleep(for: .seconds(50))
+            }
+            #expect(seen == [1, 2, 3, 4])
+        }
+    }
+
     /// SEMANTICS O9: a failure that comes while nobody asks is kept for who asks next.
     @Test func aFailureWithoutDemandIsKept() async {
         await clock.run { [clock] in

@@ -70,6 +70,27 @@ import Testing
         }
     }
 
+    /// SEMANTICS O1: on the threads of the system, where waiting sources may overtake each other, one wins and none is
+    /// left waiting.
+    @Test func oneWinsOnRealThreads() async {
+        for _ in 0..<200 {
+            let value = CurrentValue(0)
+            let winner = await withTaskGroup(of: String?.self) { group in
+                group.addTask { @concurrent in
+                    let named = ["a", "b", "c"].map { name in value.values.results { $0 > 0 ? name : nil } }
+                    var iterator = race(named[0], named[1], named[2]).makeAsyncIterator()
+                    return await iterator.next()
+                }
+                // A condition that comes true by itself: all three wait for the change.
+                while value.waitingConsumers < 3 { await Task.yield() }
+                value.accept(1)
+                return await group.next() ?? nil
+            }
+            #expect(["a", "b", "c"].contains(winner))
+            #expect(value.waitingConsumers == 0)
+        }
+    }
+
     /// A race without sources ends at once.
     @Test func aRaceOfNobodyEnds() async {
         let nobody: Race<Int, Never> = race()

@@ -121,3 +121,13 @@ extension VirtualClock {
     /// Where it stands, in whole seconds.
     var seconds: Int64 { elapsed.components.seconds }
 }
+
+/// Numbers from a seed.
+struct Numbers: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return (state >> 32) ^ (state << 32)
+    }
+}

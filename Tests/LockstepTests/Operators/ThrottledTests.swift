@@ -33,6 +33,20 @@ import Testing
         #expect(lines == ["1:1", "6:2", "6:end"])
     }
 
+    /// A slow consumer gets what its windows had kept for it, and then the newest.
+    @Test func aSlowConsumerGetsWhatWasKept() async {
+        await clock.run { [clock] in
+            var iterator = Script(clock, values: [(1, 1), (2, 2), (8, 3), (9, 4)], endAt: 100)
+                .throttled(for: .seconds(5), clock: clock).makeAsyncIterator()
+            var seen: [Int] = []
+            while let value = try? await iterator.next() {
+                seen.append(value)
+                try? await clock.sleep(for: .seconds(50))
+            }
+            #expect(seen == [1, 2, 3, 4])
+        }
+    }
+
     /// A failure does not wait, and drops the value that waits.
     @Test func aFailureDropsTheValueThatWaits() async {
         let lines = await clock.run { [clock] in

@@ -90,6 +90,20 @@ import Testing
         #expect(clock.elapsed == .seconds(12))
     }
 
+    /// What is still under way when the closure returns goes on elsewhere, and ends.
+    @Test func whatIsLeftGoesOnElsewhere() async {
+        let stubborn = Stubborn()
+        await clock.run { [clock] in
+            var iterator = stubborn.batched(count: 1, within: .seconds(1), clock: clock).makeAsyncIterator()
+            let first = await iterator.next(isolation: #isolation)
+            #expect(first == [1])
+            await clock.settle()
+        }
+        #expect(!stubborn.hasEnded.value)
+        stubborn.waiting.value?.resume()
+        for await hasEnded in stubborn.hasEnded.values where hasEnded { break }
+    }
+
     /// What the closure throws comes out with its type.
     @Test func failuresPass() async {
         await #expect(throws: Planned(number: 1)) {
@@ -114,5 +128,32 @@ import Testing
             return await sum.sum
         }
         #expect(total == 12)
+    }
+}
+
+/// A source that does not heed cancellation.
+private struct Stubborn: AsyncSequence, Sendable {
+    typealias Failure = Never
+
+    let waiting = CurrentValue<CheckedContinuation<Void, Never>?>(nil)
+    let hasEnded = CurrentValue(false)
+
+    func makeAsyncIterator() -> Iterator { Iterator(source: self) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        typealias Failure = Never
+
+        let source: Stubborn
+        var isFirst = true
+
+        mutating func next() async -> Int? {
+            if isFirst {
+                isFirst = false
+                return 1
+            }
+            await withCheckedContinuation { source.waiting.accept($0) }
+            source.hasEnded.accept(true)
+            return nil
+        }
     }
 }
