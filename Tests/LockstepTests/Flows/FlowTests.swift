@@ -88,6 +88,18 @@ import Testing
         #expect(!tree.dismiss(FlowID("it")))
     }
 
+    /// SEMANTICS C9: a dismissal that was accepted counts, also if the flow returns before it is cancelled.
+    @Test func anAcceptedDismissalCounts() async throws {
+        let outcome = try await clock.run { [tree] in
+            try await tree.run(
+                TestFlow<Choice>("own", resultOfDismissal: .cancel) { scope in
+                    #expect(scope.tree.dismiss(scope.id))
+                    return .reload
+                })
+        }
+        #expect(outcome == .cancel)
+    }
+
     /// SEMANTICS C9: a flow that has come back cannot be dismissed any more, although it is still in the tree while its
     /// launched children end.
     @Test func aFlowThatHasReturnedIsNotDismissed() async throws {

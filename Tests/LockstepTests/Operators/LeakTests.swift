@@ -75,6 +75,27 @@ import Testing
         #expect(first != nil)
     }
 
+    /// SEMANTICS T16: a cancelled consumer is told of the end only when its source has ended.
+    @Test func theEndWaitsForTheSource() async {
+        let stubborn = Stubborn()
+        let isOver = CurrentValue(false)
+        await clock.run { [clock] in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for await _ in stubborn.batched(count: 1, within: .seconds(1), clock: clock) {}
+                    isOver.accept(true)
+                }
+                await clock.settle()
+                group.cancelAll()
+                await clock.settle()
+                #expect(!isOver.value)
+                stubborn.waiting.value?.resume()
+                await clock.settle()
+                #expect(isOver.value)
+            }
+        }
+    }
+
     /// Nothing is started before somebody asks.
     @Test func nothingStartsBeforeTheFirstDemand() async {
         let script = Script(clock, values: [(1, 1)], endAt: 2)

@@ -131,3 +131,30 @@ struct Numbers: RandomNumberGenerator {
         return (state >> 32) ^ (state << 32)
     }
 }
+
+/// A source that does not heed cancellation.
+struct Stubborn: AsyncSequence, Sendable {
+    typealias Failure = Never
+
+    let waiting = CurrentValue<CheckedContinuation<Void, Never>?>(nil)
+    let hasEnded = CurrentValue(false)
+
+    func makeAsyncIterator() -> Iterator { Iterator(source: self) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        typealias Failure = Never
+
+        let source: Stubborn
+        var isFirst = true
+
+        mutating func next() async -> Int? {
+            if isFirst {
+                isFirst = false
+                return 1
+            }
+            await withCheckedContinuation { source.waiting.accept($0) }
+            source.hasEnded.accept(true)
+            return nil
+        }
+    }
+}

@@ -130,30 +130,3 @@ import Testing
         #expect(total == 12)
     }
 }
-
-/// A source that does not heed cancellation.
-private struct Stubborn: AsyncSequence, Sendable {
-    typealias Failure = Never
-
-    let waiting = CurrentValue<CheckedContinuation<Void, Never>?>(nil)
-    let hasEnded = CurrentValue(false)
-
-    func makeAsyncIterator() -> Iterator { Iterator(source: self) }
-
-    struct Iterator: AsyncIteratorProtocol {
-        typealias Failure = Never
-
-        let source: Stubborn
-        var isFirst = true
-
-        mutating func next() async -> Int? {
-            if isFirst {
-                isFirst = false
-                return 1
-            }
-            await withCheckedContinuation { source.waiting.accept($0) }
-            source.hasEnded.accept(true)
-            return nil
-        }
-    }
-}
