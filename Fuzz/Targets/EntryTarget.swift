@@ -124,7 +124,7 @@ enum EntryTarget {
             mark = try log.apply(batch, to: state)
         } catch {
             switch error {
-            case .malformed(let sequence, _), .unsupported(let sequence):
+            case .malformed(let sequence, _):
                 // A batch's last number is below 2^63 - 1, so the one behind it exists.
                 try checks.holds(
                     sequence >= batch.head.first && sequence <= batch.head.last.next, "an error outside the batch")

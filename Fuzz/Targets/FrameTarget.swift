@@ -54,6 +54,13 @@ enum FrameTarget {
                 guard let item = try? ReplyItem(from: frame, &reader) else { break }  // Refused where it is taken.
                 try checks.holds(run.items.contains(item.reply), "a reply lies outside its message")
             }
+        case .runEnded(let ended):
+            var reader = ByteReader(offset: ended.item.lowerBound, end: ended.item.upperBound)
+            guard let item = try? ReplyItem(from: frame, &reader) else { return }  // Refused where it is taken.
+            try checks.holds(ended.item.contains(item.reply), "an end's reply lies outside its message")
+        case .runRequest(let request):
+            let numbers = request.wishes.map(\.number)
+            try checks.holds(zip(numbers, numbers.dropFirst()).allSatisfy(<), "wishes are not in order")
         case .syncPlan(let plan):
             guard case .snapshot(let info) = plan.decision else { return }
             let last = info.chunkRange(info.chunkCount - 1)
@@ -64,7 +71,7 @@ enum FrameTarget {
         case .repair(let repair): for range in repair.batches { try walk(batch: range, frame, checks) }
         case .batch, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .busy, .outOfOrder,
             .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query, .queryResult,
-            .resync, .chunkRequest, .chunk, .repairRequest, .adminRequest, .adminResponse:
+            .resync, .runGone, .chunkRequest, .chunk, .repairRequest, .adminRequest, .adminResponse:
             break
         }
     }

@@ -212,7 +212,7 @@ private struct FuzzedReplica {
         for case .installed(let log, let digest, _) in directives {
             try checks.same(offered?.info.position, log.position, "the place of a snapshot that was put in place")
             try checks.holds(
-                offered?.info.digest == digest && state.digest + log.sessions.digest == digest,
+                offered?.info.digest == digest && state.digest + log.digest == digest,
                 "a snapshot was put in place with another digest")
         }
     }

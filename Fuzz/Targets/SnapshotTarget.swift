@@ -13,7 +13,12 @@ enum SnapshotTarget {
             try checks.holds((0...bytes.count).contains(error.offset), "an error outside the snapshot: \(error)")
             return
         }
-        try checks.same(content.encoded(), bytes, "a snapshot that was encoded again")
+        // The form without runs is read, and written in the newer one.
+        if bytes[4] == 1 {
+            try checks.holds(content.log.runs.count == 0, "the older form has no runs")
+        } else {
+            try checks.same(content.encoded(), bytes, "a snapshot that was encoded again")
+        }
         try LogWalk.walk(content.log, checks)
         let info = SnapshotInfo(id: 1, log: content.log, digest: content.digest, encoded: bytes)
         try checks.holds(info.byteCount == UInt64(bytes.count) && info.chunkCount == 1, "\(info) is not one chunk")
@@ -89,7 +94,7 @@ enum LogWalk {
 
     /// Another node that fetches the log as a snapshot has the same (PROTOCOL, R-50).
     private static func comesBack(_ log: LogState, _ checks: Checks) throws(FuzzFinding) {
-        let bytes = SnapshotContent(log: log, digest: log.sessions.digest, state: [1, 2, 3]).encoded()
+        let bytes = SnapshotContent(log: log, digest: log.digest, state: [1, 2, 3]).encoded()
         let content: SnapshotContent
         do throws(WireError) {
             content = try SnapshotContent(bytes)
@@ -99,7 +104,7 @@ enum LogWalk {
         try checks.holds(content.log.sessions == log.sessions, "a log's own snapshot has other sessions")
         try checks.holds(content.log.mark == log.mark, "a log's own snapshot has another mark")
         try checks.holds(content.log == log, "a log's own snapshot is another log")
-        try checks.holds(content.digest == content.log.sessions.digest, "the sessions' digest is another")
+        try checks.holds(content.digest == content.log.digest, "the sessions' digest is another")
         try checks.same(content.encoded(), bytes, "a log's own snapshot that was encoded again")
     }
 }

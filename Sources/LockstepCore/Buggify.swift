@@ -104,6 +104,18 @@ extension Buggify {
         case refusesRead
         /// A read that could be answered at once waits for the next view.
         case queuesRead
+        /// An emission is answered busy, although there is room; its executor brings it again.
+        case busyEmission
+        /// The end of an effect is answered busy, although there is room; its executor brings it again.
+        case busyRunEnd
+        /// A run that may begin waits for the next tick or commit.
+        case lateRun
+        /// RUN_ENDED is not pushed; the sender asks for it.
+        case keepsEnd
+        /// The ends that senders have are left out of one sweep.
+        case skipsEndAcknowledgement
+        /// A session may have one run; an action that would be the next gets BUSY.
+        case fewRuns
 
         // Serving joins, on primaries and replicas.
 
@@ -169,6 +181,10 @@ extension Buggify {
         case holdsBehindOne
         /// BUSY is obeyed 50 ms longer than asked for.
         case waitsLonger
+        /// The end of an accepted action is asked for at once, instead of after 1 s.
+        case asksForEndAtOnce
+        /// An end is acknowledged at once, instead of after 500 ms.
+        case acknowledgesEndAtOnce
 
         /// The site's bit in ``Buggify/fired``.
         package var bit: UInt64 { 1 << UInt64(rawValue) }

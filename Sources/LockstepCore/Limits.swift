@@ -40,6 +40,18 @@ package enum Limits {
     package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.
     package static let connections = 65_536
+    /// Accepted actions of a session, and of a store, that have not ended or whose end is not acknowledged; a further one
+    /// gets BUSY.
+    package static let runsOfSession = 1_024
+    package static let runs = 100_000
+    /// What the actions and the ends of a store's runs may have of memory before a further action gets BUSY.
+    package static let runBytes = 256 << 20
+    /// Wishes in one RUN_REQUEST.
+    package static let runWishes = 1_024
+    /// So many acknowledged ends are logged at once; fewer wait for the second to end.
+    package static let waitingRunAcks = 256
+    /// Mutations that log time brings in one entry.
+    package static let dueMutations = 1_000
     package static let nameBytes = 64
     package static let textBytes = 1_024
     /// Epochs that a store can live through; each boot of a primary is one.

@@ -65,6 +65,45 @@
         }
     }
 
+    extension PrimaryStateMachine {
+        /// Begins what is only sequenced.
+        mutating func beginUncommitted(into directives: inout [PrimaryDirective]) {
+            for id in scheduler.committed(through: SequenceNumber(rawValue: .max)) {
+                guard let run = log.runs[id] else { continue }
+                directives.append(.beginRun(RunStart(id: id, attempt: run.attempts, emissions: run.emissions)))
+            }
+        }
+
+        /// Whether a cause may emit, where a defect decides that; an end has no ticket.
+        func plantedLife(of cause: EffectCause, ticket: UInt64) -> Bool? {
+            switch cause {
+            case .action(let session, let number):
+                let id = RunID(session: session, number: number)
+                return PlantedDefect.isActive(.emitsBehindEnd) && ticket > 0 && log.runs[id]?.end != nil ? true : nil
+            case .feedback: return PlantedDefect.isActive(.feedbackOutlivesRequest) ? true : nil
+            case .source, .time: return nil
+            }
+        }
+
+        /// Logs the ends that a former primary left once more.
+        mutating func endAgain(now: Tick, wall: LogTime, state: any ReplicatedState) {
+            guard PlantedDefect.isActive(.endsAgainAfterRestart) else { return }
+            for run in log.runs.sorted where run.end != nil {
+                var item = ByteWriter()
+                item.writeItem(.void, reply: "")
+                withBytes(of: item.bytes) { bytes in
+                    let entry = Entry.finished(
+                        session: run.id.session, number: run.id.number, item: 0..<bytes.byteCount)
+                    let isFull = withOpenBatch(now: now, wall: wall) { batch in
+                        batch.append(entry, source: bytes)
+                        return batch.isFull
+                    }
+                    if isFull { seal(now: now, wall: wall, state: state) }
+                }
+            }
+        }
+    }
+
     extension ReplicaStateMachine {
         /// Applies the first run of a duplicate to the state alone.
         func applyAgain(_ part: StreamBuffer.Part, to state: any ReplicatedState) {

@@ -54,6 +54,30 @@
         case answerHoleIgnored
         /// A client submits what was unanswered again under its new session (against R-27).
         case resubmitsAfterLoss
+        /// A restarted primary logs the ends that it finds once more (against R-61).
+        case endsAgainAfterRestart
+        /// A restarted primary does not run what it finds (against R-62).
+        case acceptedForgotten
+        /// What a cancelled or superseded run still emits is logged (against R-62).
+        case emitsBehindEnd
+        /// An effect begins when its action is sequenced (against R-62).
+        case effectBeforeCommit
+        /// An encoded snapshot lacks the runs (against R-61).
+        case runsMissingFromSnapshot
+        /// Timers follow the wall clock instead of log time (against R-65).
+        case timersByWallClock
+        /// An end counts as acknowledged when it is sent (against R-64).
+        case endAcknowledgedWhenSent
+        /// An end is pushed once and never told again (against R-64).
+        case endToldOnce
+        /// A restarted primary forgets the policies of what it runs again (against R-63).
+        case policyForgottenAtRestart
+        /// A further action is accepted, although another of its group is under way (against R-63).
+        case policyFirstIgnored
+        /// The attempts of a run are not counted (against R-62).
+        case attemptsNotCounted
+        /// A feedback may emit when the state does not ask for it any more (against R-65).
+        case feedbackOutlivesRequest
 
         /// The defect that is active in this process; set once, before any machine runs.
         nonisolated(unsafe) package static var active: PlantedDefect?

@@ -37,12 +37,44 @@ package protocol ReplicatedState: AnyObject {
     /// Runs `mutate` and `reduce` for up to `count` actions, each a length and its bytes from `reader` on, and writes
     /// an item for each with ``BatchBuilder/beginItem(mutationCount:)`` or ``BatchBuilder/appendItem(_:reason:)``.
     ///
-    /// It stops behind the item with which the batch becomes full and returns how many actions it performed, at least
-    /// one. It never throws: what cannot be decoded, and what the reactor refuses, becomes a rejected item.
+    /// It stops behind the item with which the batch becomes full, behind an action with a request, and before one that
+    /// is to be accepted (see ``takeRequest()``), and returns how many actions it performed, at least one but for the
+    /// last reason; the reader stands behind an action that is to be accepted. It never throws: what cannot be decoded,
+    /// and what the reactor refuses, becomes a rejected item.
     func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
         into batch: inout BatchBuilder
     ) -> Int
+
+    /// What the last action asks for besides its item; asked behind each ``perform(_:_:count:context:into:)``.
+    ///
+    /// A state stops performing behind an action with such a request, or before one that is to be accepted. Of that one
+    /// ``runAccepted(_:)`` follows at once, or nothing: then it was rejected, or is performed anew later, and what the
+    /// state keeps of it can be forgotten.
+    func takeRequest() -> RunRequest?
+
+    /// The action of the last request was accepted: its effect is kept until the run begins or ends.
+    func runAccepted(_ id: RunID)
+
+    /// Runs `mutate` again for an accepted action that has not ended, after a restart of the primary.
+    ///
+    /// An item of at most ``Limits/actionBytes`` is written to `item` if it ended at once; its mutations are reduced.
+    func resume(_ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter)
+        -> RunResumption
+
+    /// The run will not emit or end any more: its effect can be forgotten.
+    func runEnded(_ id: RunID)
+
+    /// The log time at which the state waits for something; nil: for nothing.
+    var nextDue: LogTime? { get }
+
+    /// Writes a count and the mutations that `time` brings, and reduces them; returns how many.
+    ///
+    /// All that is due, but at most ``Limits/dueMutations`` and ``Limits/actionBytes``; the rest follows by itself.
+    func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int
+
+    /// Whether what emits may still do so; for causes that are not actions.
+    func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool
 
     /// Reduces the mutations of `item`, which lie in `bytes`, each behind its length.
     ///
@@ -84,6 +116,41 @@ package protocol ReplicatedState: AnyObject {
 
 extension ReplicatedState {
     package var digestCost: Int64 { 0 }
+
+    // A state without effects, timers and sources.
+    package func takeRequest() -> RunRequest? { nil }
+    package func runAccepted(_ id: RunID) {}
+    package func resume(
+        _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
+    ) -> RunResumption {
+        item.writeItem(.rejected, reply: "this version of the reactor has no effects")
+        return .ended
+    }
+    package func runEnded(_ id: RunID) {}
+    package var nextDue: LogTime? { nil }
+    package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int { 0 }
+    package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool { true }
+}
+
+/// Where an entry that is no action will stand.
+package struct ReduceStamp: Hashable, Sendable {
+    package var epoch: Epoch
+    package var sequence: SequenceNumber
+    package var time: LogTime
+
+    package init(epoch: Epoch, sequence: SequenceNumber, time: LogTime) {
+        self.epoch = epoch
+        self.sequence = sequence
+        self.time = time
+    }
+}
+
+extension ByteWriter {
+    /// Writes an ``Item`` without mutations.
+    package mutating func writeItem(_ status: ActionStatus, reply: String) {
+        writeVarint(UInt64(status.rawValue))
+        _ = writeMeasured { $0.writeRaw(reply.utf8.prefix(Limits.textBytes)) }
+    }
 }
 
 /// Why a query got no answer.

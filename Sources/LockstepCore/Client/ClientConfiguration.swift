@@ -70,6 +70,10 @@ enum ClientTiming {
     static let acknowledgement: Int64 = 500
     /// Of a client that is slow on purpose.
     static let lateAcknowledgement: Int64 = 2_000
+    /// RUN_REQUEST is repeated this often while an end is awaited or not acknowledged for certain.
+    static let runAsk: Int64 = 1_000
+    /// So many ends are acknowledged at once.
+    static let waitingRunEnds = 256
     /// How long a primary may say that it does not know the session before the session counts as lost.
     static let unknown: Int64 = 10_000
     /// So often SESSION_MOVED is followed by RESUME before an answer comes; then the session is another's.

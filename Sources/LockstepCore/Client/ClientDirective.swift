@@ -14,6 +14,10 @@ package enum ClientDirective: Hashable, Sendable {
     case answered(Answers)
     /// The session ended with these numbers unanswered: their outcome is unknown, for ever (PROTOCOL, R-27).
     case lost(session: SessionID, numbers: ClosedRange<RequestNumber>?)
+    /// The end of an accepted action, its second answer; the item lies in the frame that is being received.
+    case ended(RunEnded)
+    /// The end of an accepted action will not be learnt: its session is over, or somebody else acknowledged it.
+    case endLost(RunID)
     /// A read was answered; the bytes lie in the frame that is being received.
     case readAnswered(ReadResult)
     /// A number that was asked about and has no answer now.

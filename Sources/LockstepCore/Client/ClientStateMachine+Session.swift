@@ -65,8 +65,11 @@ extension ClientStateMachine {
             finishClosing(into: &directives)
         case .readResult(let result): readResultReceived(result, into: &directives)
         case .queryResult(let result): queryResultReceived(result, into: &directives)
+        case .runEnded(let ended): runEndedReceived(ended, frame, now: now, into: &directives)
+        case .runGone(let id): runGoneReceived(id, into: &directives)
         case .hello, .welcome, .refused, .open, .resume, .submit, .keepAlive, .close, .read, .query, .resync, .sync,
-            .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest,
+            .adminResponse, .runRequest:
             directives.append(.count(.framesRefused))
         }
     }
@@ -114,6 +117,7 @@ extension ClientStateMachine {
         holeAt = 0
         lastProgress = now
         spokeForSession(now: now)
+        runsAreDue(now: now)
         if closeEnds != .never { repeatSessionRequest(now: now, into: &directives) }
     }
 
@@ -165,6 +169,7 @@ extension ClientStateMachine {
         #endif
         directives.append(.count(.sessionsExpired))
         directives.append(.lost(session: session.id, numbers: pending.unanswered))
+        loseRuns(of: session.id, into: &directives)
         forgetSession()
         if phase == .welcomed { bind(now: now, into: &directives) }
     }
@@ -173,6 +178,7 @@ extension ClientStateMachine {
         session = nil
         binding = .none
         pending = PendingActions()
+        runs = PendingRuns()
         acknowledged = 0
         moves = 0
         (sessionAt, unknownEnds, busyUntil) = (.never, .never, .never)
@@ -193,6 +199,7 @@ extension ClientStateMachine {
         if let session, let numbers = pending.unanswered {
             directives.append(.lost(session: session.id, numbers: numbers))
         }
+        if let session { loseRuns(of: session.id, into: &directives) }
         forgetSession()
         phase = .stopped
         welcome = nil

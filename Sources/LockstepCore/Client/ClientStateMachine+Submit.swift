@@ -101,14 +101,15 @@ extension ClientStateMachine {
         let wait = min(max(Int64(busy.retryAfter), 1_000), ClientTiming.longestBusy * 1_000)
         busyUntil = now.advanced(byMicroseconds: wait)
         if buggify(.waitsLonger) { busyUntil = busyUntil.advanced(byMilliseconds: ClientTiming.addedBusy) }
-        lastProgress = now
+        // What is below is in the log: if its answer was lost, only asking again brings it, however busy the primary is.
+        if busy.expected <= pending.answered + 1 { lastProgress = now }
         pending.goBack(to: max(busy.expected, pending.answered + 1))
     }
 
     mutating func resultReceived(
         _ run: ResultRun, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
-        guard areWhole(run, frame) else { return directives.append(.count(.framesRefused)) }
+        guard let hasAccepted = walk(run, frame) else { return directives.append(.count(.framesRefused)) }
         answerQueries(run, frame, into: &directives)
         let last = run.first + UInt64(run.count) - 1
         guard isBound(run.session), last > pending.answered, last < pending.next else {
@@ -130,6 +131,7 @@ extension ClientStateMachine {
         }
         let known = Int(wanted - run.first)
         let answers = part(of: run, frame, known..<run.count)
+        if hasAccepted || runs.hasEarlyCancels { noteAccepted(answers, frame, now: now) }
         pending.answer(through: last)
         lastProgress = now
         moves = 0
@@ -144,16 +146,20 @@ extension ClientStateMachine {
         return buggify(.keepAliveLate) ? ClientTiming.lateAcknowledgement : ClientTiming.acknowledgement
     }
 
-    /// Whether the items are as many as the run says and fill the frame; what a driver gets can be read.
-    private func areWhole(_ run: ResultRun, _ frame: RawSpan) -> Bool {
-        guard run.firstSequence.rawValue <= UInt64(Int64.max) else { return false }
+    /// Walks the items, so that what a driver gets can be read; nil if they are not as many as the run says, or do not
+    /// fill the frame, else whether any says "accepted".
+    private func walk(_ run: ResultRun, _ frame: RawSpan) -> Bool? {
+        guard run.firstSequence.rawValue <= UInt64(Int64.max) else { return nil }
+        var hasAccepted = false
         var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         do throws(WireError) {
-            for _ in 0..<run.count { _ = try ReplyItem(from: frame, &reader) }
+            for _ in 0..<run.count {
+                hasAccepted = try ReplyItem(from: frame, &reader).status == .accepted || hasAccepted
+            }
             try reader.finish()
-            return true
+            return hasAccepted
         } catch {
-            return false
+            return nil
         }
     }
 
@@ -175,7 +181,7 @@ extension ClientStateMachine {
             firstSequence: run.firstSequence.advanced(by: places.lowerBound), items: start..<end)
     }
 
-    private mutating func noteAnswered(epoch: Epoch, sequence: SequenceNumber) {
+    mutating func noteAnswered(epoch: Epoch, sequence: SequenceNumber) {
         let before = answeredPosition.position
         guard (epoch, sequence) > (before.epoch, before.sequence) else { return }
         answeredPosition.position = Position(epoch: epoch, sequence: sequence, hash: .none)

@@ -21,7 +21,7 @@
 /// - SUBMIT is sent only while bound, by ``turnEnded(now:into:)`` alone, always from the first unsent number on.
 /// - What is sent has a deadline: every state in which the peer owes a frame has a time at which it is asked again.
 ///
-/// Implements PROTOCOL for the side of the client.
+/// Implements PROTOCOL for the side of the client.
 package struct ClientStateMachine: Hashable, Sendable {
     package let configuration: ClientConfiguration
     package internal(set) var phase: Phase = .created
@@ -32,6 +32,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     package internal(set) var session: OpenSession?
     var binding: Binding = .none
     var pending = PendingActions()
+    /// Accepted actions whose end is awaited.
+    var runs = PendingRuns()
     var generator: SplitMix64
     /// Switched off where a test wants rest.
     package var buggify: Buggify
@@ -146,7 +148,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .welcomed:
             min(
                 min(helloAt, silenceEnds, closeEnds, sessionAt), min(busyUntil, progressEnds),
-                min(acknowledgeAt, keepAliveAt, requests.nextDeadline))
+                min(acknowledgeAt, keepAliveAt, requests.nextDeadline, isBound ? runs.nextAsk : .never))
         }
     }
 
@@ -182,6 +184,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             if now >= progressEnds { submitAgain(now: now) }
             if now >= min(acknowledgeAt, keepAliveAt) { sendKeepAlive(now: now, into: &directives) }
             if now >= requests.nextDeadline { repeatRequests(now: now, into: &directives) }
+            if isBound, now >= runs.nextAsk { askForRuns(now: now, into: &directives) }
         }
     }
 
@@ -202,6 +205,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         precondition(session != nil || pending.isEmpty, "numbers belong to a session")
         precondition((phase == .welcomed) == (welcome != nil), "a welcomed connection has its WELCOME")
         precondition(acknowledged <= pending.answered, "only answered numbers are acknowledged")
+        checkRunInvariants()
         let owesNothing = phase == .created || phase == .stopped
         precondition(owesNothing || nextDeadline != .never, "a client that runs has a deadline; it is \(phase)")
     }

@@ -13,6 +13,7 @@ package struct BatchBuilder: Hashable, Sendable {
     private let fullBytes: Int
 
     private struct OpenRun: Hashable, Sendable {
+        var start: Int
         var countOffset: Int
         var count: Int
     }
@@ -37,8 +38,14 @@ package struct BatchBuilder: Hashable, Sendable {
     /// Writes a record that is not a run; it takes the next sequence number, which is returned.
     @discardableResult
     package mutating func append(_ entry: Entry) -> SequenceNumber {
+        withBytes(of: []) { append(entry, source: $0) }
+    }
+
+    /// Writes a record whose ranges point into `source`.
+    @discardableResult
+    package mutating func append(_ entry: Entry, source: RawSpan) -> SequenceNumber {
         precondition(openRun == nil, "a run is open")
-        withBytes(of: []) { entry.write(to: &writer, source: $0) }
+        entry.write(to: &writer, source: source)
         head.last = head.last.next
         return head.last
     }
@@ -46,20 +53,25 @@ package struct BatchBuilder: Hashable, Sendable {
     /// Begins a run of a session's actions; items follow, then ``endRun()``.
     package mutating func beginRun(session: SessionID, first: RequestNumber, ackedThrough: RequestNumber) {
         precondition(openRun == nil, "a run is open")
+        let start = writer.count
         writer.write(EntryKind.actions.rawValue)
         writer.writeSession(session)
         writer.writeVarint(first)
         writer.writeVarint(ackedThrough)
-        openRun = OpenRun(countOffset: writer.count, count: 0)
+        openRun = OpenRun(start: start, countOffset: writer.count, count: 0)
         writer.write(UInt32(0))
         writer.write(UInt32(0))
         replies.removeAll()
     }
 
-    /// Ends the run and returns how many items it has.
+    /// Ends the run and returns how many items it has; one without items leaves no trace.
     package mutating func endRun() -> Int {
         guard let run = openRun else { preconditionFailure("no run is open") }
-        precondition(run.count > 0, "a run has at least one item")
+        guard run.count > 0 else {
+            writer.truncate(to: run.start)
+            openRun = nil
+            return 0
+        }
         writer.overwrite(UInt32(run.count), at: run.countOffset)
         writer.overwrite(UInt32(writer.count - run.countOffset - 8), at: run.countOffset + 4)
         openRun = nil

@@ -6,7 +6,7 @@ package enum ActionStatus: UInt8, Hashable, Sendable {
     case rejected = 1
     /// Its number was given up before it reached the log; it is certainly without effect.
     case void = 2
-    /// It began an effect; the end follows (PROTOCOL, R-60).
+    /// It began an effect; the end is a second answer, which follows (PROTOCOL, R-60).
     case accepted = 3
 }
 
@@ -25,6 +25,7 @@ package enum EntryKind: UInt8, Hashable, Sendable {
     case accepted = 9
     case emitted = 10
     case finished = 11
+    case runAck = 12
 }
 
 /// Entries of one session with consecutive numbers, which share one header (PROTOCOL, R-14).
@@ -71,10 +72,15 @@ package enum Entry: Hashable, Sendable {
     case clockJump(LogTime)
     /// An action whose effect goes on: session, number, and the action's bytes.
     case accepted(session: SessionID, number: RequestNumber, ackedThrough: RequestNumber, action: Range<Int>)
-    /// What a running effect, or an external source, wrote: the entry that began it, or a source's name.
+    /// Mutations that no action of this entry brought: their cause, and a count and the mutations, each behind its
+    /// length.
     case emitted(cause: EffectCause, mutations: Range<Int>)
     /// The end of an accepted action: its last mutations and its reply, as an item.
+    ///
+    /// Rejected means here that the effect failed, void that it was cancelled.
     case finished(session: SessionID, number: RequestNumber, item: Range<Int>)
+    /// The senders of these actions have their ends.
+    case runAck([RunID])
 
     var opensEpoch: Bool {
         if case .epochOpen = self { true } else { false }
@@ -90,7 +96,12 @@ package enum Entry: Hashable, Sendable {
 /// What an emission belongs to.
 package enum EffectCause: Hashable, Sendable {
     case action(SessionID, RequestNumber)
+    /// An external source, by name.
     case source(String)
+    /// Log time reached what the state waits for.
+    case time
+    /// An effect that the state asks for, by the name of its feedback.
+    case feedback(String)
 }
 
 extension Entry {
@@ -153,6 +164,11 @@ extension Entry {
             self = .finished(
                 session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes),
                 item: try reader.readRange(from: bytes))
+        case .runAck:
+            self = .runAck(
+                try reader.readList(from: bytes, smallestItem: 3) { (reader) throws(WireError) in
+                    RunID(session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes))
+                })
         }
     }
 
@@ -204,6 +220,13 @@ extension Entry {
             writer.writeSession(session)
             writer.writeVarint(number)
             writer.writeRange(source, item)
+        case .runAck(let runs):
+            writer.write(EntryKind.runAck.rawValue)
+            writer.writeVarint(UInt64(runs.count))
+            for run in runs {
+                writer.writeSession(run.session)
+                writer.writeVarint(run.number)
+            }
         }
     }
 }
@@ -214,6 +237,8 @@ extension EffectCause {
         switch try reader.read(UInt8.self, from: bytes) {
         case 1: self = .action(try reader.readSession(from: bytes), try reader.readVarint(from: bytes))
         case 2: self = .source(try reader.readName(from: bytes))
+        case 3: self = .time
+        case 4: self = .feedback(try reader.readName(from: bytes))
         default: throw WireError(.unknownKind, at: start)
         }
     }
@@ -226,6 +251,10 @@ extension EffectCause {
             writer.writeVarint(number)
         case .source(let name):
             writer.write(UInt8(2))
+            writer.writeString(name)
+        case .time: writer.write(UInt8(3))
+        case .feedback(let name):
+            writer.write(UInt8(4))
             writer.writeString(name)
         }
     }

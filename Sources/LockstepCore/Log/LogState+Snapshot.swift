@@ -6,7 +6,8 @@ package struct SnapshotContent: Sendable {
     package var state: [UInt8]
 
     private static let magic: UInt32 = 0x4B4C_534E
-    private static let version: UInt32 = 1
+    /// Version 1 has no runs.
+    private static let version: UInt32 = 2
 
     package init(log: LogState, digest: Digest, state: [UInt8]) {
         self.log = log
@@ -27,6 +28,7 @@ package struct SnapshotContent: Sendable {
         writer.write128(log.mark?.digest.rawValue ?? 0)
         writer.writeEpochEnds(log.epochEnds)
         log.sessions.write(to: &writer)
+        log.runs.write(to: &writer)
         writer.writeBytes(state)
         return writer.bytes
     }
@@ -35,9 +37,8 @@ package struct SnapshotContent: Sendable {
         self = try withBytes(of: bytes) { (span) throws(WireError) in
             var reader = ByteReader(span)
             guard try reader.read(UInt32.self, from: span) == Self.magic else { throw WireError(.wrongMagic, at: 0) }
-            guard try reader.read(UInt32.self, from: span) == Self.version else {
-                throw WireError(.wrongVersion, at: 4)
-            }
+            let version = try reader.read(UInt32.self, from: span)
+            guard (1...Self.version).contains(version) else { throw WireError(.wrongVersion, at: 4) }
             var log = LogState(store: StoreID(rawValue: try reader.read128(from: span)))
             log.position = try reader.readPosition(from: span)
             log.boot = BootID(rawValue: try reader.read128(from: span))
@@ -53,6 +54,10 @@ package struct SnapshotContent: Sendable {
             log.sessions = try SessionTable(from: span, &reader)
             // A session behind the position would be opened once more by the entry that stands there.
             guard log.sessions.areOpened(through: log.position) else {
+                throw WireError(.outOfRange, at: reader.offset)
+            }
+            if version > 1 { log.runs = try RunTable(from: span, &reader) }
+            guard log.runs.isPossible(with: log.sessions, at: log.position) else {
                 throw WireError(.outOfRange, at: reader.offset)
             }
             let state = try reader.readBytes(from: span)

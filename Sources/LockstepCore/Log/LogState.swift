@@ -9,6 +9,8 @@ package struct LogState: Hashable, Sendable {
     /// Who opened the epoch of ``position``; none before the first.
     package internal(set) var boot: BootID = .none
     package internal(set) var sessions = SessionTable()
+    /// Accepted actions that have not ended, or whose end may still be asked for.
+    package internal(set) var runs = RunTable()
     /// The last batch of every epoch before the present one, oldest first; never shortened.
     package internal(set) var epochEnds: [EpochEnd] = []
     /// The newest digest mark.
@@ -39,12 +41,10 @@ package struct LogState: Hashable, Sendable {
         case lowerEpoch(Epoch)
         /// Bytes that no correct primary writes, or a mutation that cannot be decoded, in the entry at this number.
         case malformed(at: SequenceNumber, WireError)
-        /// The entry needs a newer version of this program (PROTOCOL, R-60).
-        case unsupported(at: SequenceNumber)
     }
 
     /// Applies a whole batch to this value and to the user's state, or throws before either is changed, except for
-    /// `malformed` and `unsupported`, after which the node must not go on.
+    /// `malformed`, after which the node must not go on.
     ///
     /// Returns the digest that the batch's mark demands, if it has one; the caller compares.
     package mutating func apply(_ batch: SealedBatch, to state: any ReplicatedState) throws(ApplyError) -> Mark? {
@@ -79,18 +79,12 @@ package struct LogState: Hashable, Sendable {
                 guard sequence == head.last.next else { throw WireError(.truncated, at: reader.offset) }
             }
         } catch {
-            if error.problem == .unknownKind, error.offset == Self.unsupportedOffset {
-                throw .unsupported(at: sequence)
-            }
             throw .malformed(at: sequence, error)
         }
         finish(head: head, hash: batch.hash)
         if let found { mark = found }
         return found
     }
-
-    /// An offset that no batch has: says that an entry is known, but not served by this version.
-    private static let unsupportedOffset = -1
 
     /// Moves the position to the end of a batch whose entries are applied.
     mutating func finish(head: BatchHead, hash: BatchHash) {
@@ -121,15 +115,85 @@ package struct LogState: Hashable, Sendable {
                 throw WireError(.outOfRange, at: BatchHead.byteCount)
             }
             sessions.open(SessionID(epoch: head.epoch, sequence: sequence), open)
-        case .sessionClose(let session): _ = sessions.remove(session)
-        case .sessionExpire(let expired): for session in expired { _ = sessions.remove(session) }
+        case .sessionClose(let session): sessionEnded(session)
+        case .sessionExpire(let expired): for session in expired { sessionEnded(session) }
         case .sessionAck(let acknowledgements):
             for acknowledgement in acknowledgements {
                 _ = sessions.acknowledge(acknowledgement.session, through: acknowledgement.through)
             }
         case .digestMark, .clockJump: break
-        case .accepted, .emitted, .finished: throw WireError(.unknownKind, at: Self.unsupportedOffset)
+        case .accepted(let session, let number, let ackedThrough, let action):
+            let id = RunID(session: session, number: number)
+            guard number > 0, number < UInt64(Int64.max),
+                accepted(
+                    id, ackedThrough: ackedThrough, action: copyBytes(of: bytes, action), epoch: head.epoch,
+                    at: sequence)
+            else { throw WireError(.outOfRange, at: action.lowerBound) }
+        case .emitted(let cause, let mutations):
+            guard emitted(cause) else { throw WireError(.outOfRange, at: mutations.lowerBound) }
+            try Self.reduce(bytes, mutations, at: (head.epoch, sequence), time: head.time, into: state)
+        case .finished(let session, let number, let range):
+            let id = RunID(session: session, number: number)
+            var reader = ByteReader(offset: range.lowerBound, end: range.upperBound)
+            let item = try Item(from: bytes, &reader)
+            try reader.finish()
+            var reply = ByteWriter(capacity: item.reply.count + 4)
+            ReplyItem.write(item.status, bytes, item.reply, to: &reply)
+            guard finished(id, Run.End(epoch: head.epoch, sequence: sequence, item: reply.bytes)) else {
+                throw WireError(.outOfRange, at: range.lowerBound)
+            }
+            guard item.mutationCount > 0 else { return }
+            try state.apply(
+                bytes, mutations: item.mutations, count: item.mutationCount, at: (head.epoch, sequence),
+                time: head.time)
+        case .runAck(let acknowledged): for id in acknowledged { runs.acknowledge(id) }
         }
+    }
+
+    // MARK: - What the entries of effects do to the tables; the primary does the same as it sequences them
+
+    /// An action was accepted: its number is answered, and it runs.
+    mutating func accepted(
+        _ id: RunID, ackedThrough: RequestNumber, action: [UInt8], epoch: Epoch, at sequence: SequenceNumber
+    ) -> Bool {
+        var reply = ByteWriter()
+        withBytes(of: []) { ReplyItem.write(.accepted, $0, 0..<0, to: &reply) }
+        let kept = ReplyRing.Run(
+            first: id.number, count: 1, epoch: epoch, firstSequence: sequence, byteCount: reply.count)
+        let isNext = withBytes(of: reply.bytes) {
+            sessions.append(kept, to: id.session, ackedThrough: ackedThrough, items: $0, 0..<reply.count)
+        }
+        return isNext && runs.insert(Run(id: id, sequence: sequence, action: action))
+    }
+
+    mutating func emitted(_ cause: EffectCause) -> Bool {
+        guard case .action(let session, let number) = cause else { return true }
+        return runs.emitted(RunID(session: session, number: number))
+    }
+
+    mutating func finished(_ id: RunID, _ end: Run.End) -> Bool {
+        runs.finish(id, end, keepingAnswer: sessions.standing(of: id.session) != nil)
+    }
+
+    mutating func sessionEnded(_ session: SessionID) {
+        _ = sessions.remove(session)
+        runs.sessionEnded(session)
+    }
+
+    /// Reduces the mutations of an emission: a count, then each behind its length.
+    static func reduce(
+        _ bytes: RawSpan, _ mutations: Range<Int>, at position: (Epoch, SequenceNumber), time: LogTime,
+        into state: any ReplicatedState
+    ) throws(WireError) {
+        var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
+        let count = try reader.readVarint(from: bytes)
+        guard count <= UInt64(reader.remaining) else { throw WireError(.outOfRange, at: mutations.lowerBound) }
+        let start = reader.offset
+        for _ in 0..<count { _ = try reader.readRange(from: bytes) }
+        try reader.finish()
+        guard count > 0 else { return }
+        try state.apply(
+            bytes, mutations: start..<mutations.upperBound, count: Int(count), at: position, time: time)
     }
 
     /// Closes the epoch before and begins this one.
@@ -139,7 +203,11 @@ package struct LogState: Hashable, Sendable {
                 EpochEnd(epoch: position.epoch, boot: self.boot, sequence: position.sequence, hash: position.hash))
         }
         self.boot = boot
+        runs.epochOpened()
     }
+
+    /// The digest of what the log determines besides the user's state.
+    package var digest: Digest { sessions.digest + runs.digest }
 
     private mutating func apply(
         _ run: ActionRun, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any ReplicatedState

@@ -13,6 +13,8 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     package var seed: UInt64
     /// An operator accepted the loss of everything up to here that this log does not have.
     package var lossAccepted: KnownPosition?
+    /// Accepted actions of a former boot wait for an operator.
+    package var holdsEffects = false
     /// Off but in the simulator.
     package var buggify: Buggify
 

@@ -34,12 +34,29 @@ package enum PrimaryDirective: Hashable, Sendable {
     case saveSnapshot(SnapshotNumber)
     /// No joiner needs this snapshot any more; a save that is still under way has its own reference to the bytes.
     case dropSnapshot(SnapshotNumber)
+    /// Run the effect of an accepted action.
+    case beginRun(RunStart)
+    /// Stop an effect that runs; what it still brings is dropped.
+    case stopRun(RunID)
+    /// What became of an emission, by its ticket.
+    case emission(UInt64, EmissionOutcome)
+    /// What became of a run's end.
+    case runEnd(RunID, EmissionOutcome)
     /// Something that an operator must see, at most once for each cause.
     case alarm(Alarm)
     /// The node must stop at once; what is in flight has an unknown outcome.
     case halt(HaltReason)
     /// Count an event for the metrics.
     case count(ProtocolCounter)
+}
+
+/// What became of an emission or an end that an executor brought.
+package enum EmissionOutcome: Hashable, Sendable {
+    case committed(Epoch, SequenceNumber)
+    /// Its run was cancelled, was superseded, or has ended: it is certainly not in the log.
+    case dropped
+    /// The primary has no room now: it is not in the log, and may be brought again.
+    case busy
 }
 
 /// What an operator must see.
@@ -85,4 +102,5 @@ package enum ProtocolCounter: String, Hashable, Sendable, CaseIterable {
     case sessionsExpired = "sessions_expired"
     case reconnects = "reconnects"
     case joinBufferDrops = "join_buffer_drops"
+    case emissionsDropped = "emissions_dropped"
 }

@@ -112,7 +112,7 @@ extension PrimaryStateMachine {
         let isViewBehind = view.sequence < committed.position.sequence && head == committed.position.sequence
         return min(
             min(isViewBehind ? views.due : .never, isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist),
-            min(joins.nextDeadline, reads.nextDeadline, handOverHeld == .zero ? .never : handOverHeld))
+            min(nextDue, joins.nextDeadline, reads.nextDeadline, handOverHeld == .zero ? .never : handOverHeld))
     }
 
     /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.
@@ -134,6 +134,8 @@ extension PrimaryStateMachine {
             nextSweep = now.advanced(byMilliseconds: 1_000)
             if !buggify(.skipsSweep) { sweep(now: now, wall: wall, state: state, into: &directives) }
         }
+        if areRunsHeld { beginRuns(into: &directives) }
+        if now >= nextDue { emitDue(now: now, wall: wall, state: state) }
         refreshView(now: now, state: state)
         answerReads(state: state, into: &directives)
         for read in reads.expire(now: now) {
@@ -186,6 +188,7 @@ extension PrimaryStateMachine {
                 for item in acknowledged { _ = machine.log.sessions.acknowledge(item.session, through: item.through) }
             }
         }
+        acknowledgeEnds(now: now, wall: wall, state: state)
         // The last writes before a rest get their mark too, or nobody would compare them.
         if isUnmarked, isMarkDue(now), inFlight.isEmpty {
             seal(now: now, wall: wall, forcingMark: true, state: state)
@@ -223,6 +226,8 @@ extension PrimaryStateMachine {
             precondition(answer.sequence >= waited, "answers are in order")
             waited = answer.sequence
         }
+        log.runs.checkInvariants()
+        scheduler.checkInvariants(log.runs)
         joins.checkInvariants()
     }
 }

@@ -38,12 +38,18 @@ extension PrimaryStateMachine {
         committed = KnownPosition(position: last.position, boot: configuration.boot)
         committedTime = last.head.time
         committedMark = inFlightMark
-        if phase == .opening { phase = .admitting }
+        let isOpening = phase == .opening
+        if isOpening { phase = .admitting }
         state.publish(through: committed.position.sequence)
         if captured.sequence <= committed.position.sequence { view = captured }
         releaseAnswers(into: &directives)
         answerReads(state: state, into: &directives)
         directives.append(.committed(batches))
+        if isOpening {
+            resumeRuns(now: now, wall: wall, state: state, into: &directives)
+        } else {
+            beginRuns(into: &directives)
+        }
         if case .captured(let number, let sequence) = snapshot, sequence <= committed.position.sequence {
             snapshot = .encoding(number)
             directives.append(.encodeSnapshot(number))
@@ -129,6 +135,8 @@ extension PrimaryStateMachine {
                 waitingMessages -= 1
                 if buggify(.losesAnswer) { continue }
                 directives.append(.send(stamp.frame(message), to: connection))
+            case .emission(let ticket, let sequence): directives.append(.emission(ticket, .committed(epoch, sequence)))
+            case .end(let id): endCommitted(id, at: first.sequence, into: &directives)
             case .results(let session, let numbers):
                 guard let connection = bindings[session]?.connection, !buggify(.losesAnswer) else { continue }
                 sendReplies(of: session, numbers, to: connection, into: &directives)

@@ -48,8 +48,12 @@ extension PrimaryStateMachine {
             closeReceived(session, from: connection, now: now, wall: wall, state: state, into: &directives)
         case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
         case .query(let query): queryReceived(query, from: connection, into: &directives)
+        case .runRequest(let request):
+            runRequestReceived(
+                request, from: connection, now: now, wall: wall, state: state, into: &directives)
         case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
-            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .sync, .syncPlan,
+            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
+            .syncPlan,
             .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
             directives.append(.count(.framesRefused))
         }
@@ -248,7 +252,7 @@ extension PrimaryStateMachine {
     }
 
     mutating func forget(_ session: SessionID) {
-        log.sessions.remove(session)
+        log.sessionEnded(session)
         bindings[session] = nil
         acknowledgements[session] = nil
     }
@@ -321,6 +325,7 @@ extension Message {
         case .keepAlive(let keepAlive): keepAlive.session
         case .resume(let resume): resume.session
         case .query(let query): query.session
+        case .runRequest(let request): request.session
         case .close(let session): session
         default: nil
         }

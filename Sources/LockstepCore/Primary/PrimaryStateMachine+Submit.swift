@@ -60,7 +60,7 @@ extension PrimaryStateMachine {
             if PlantedDefect.isActive(.noDeduplication), last < expected, submit.first > standing.ackedThrough {
                 var again = submit
                 again.first = expected
-                _ = sequence(again, frame, now: now, wall: wall, state: state)
+                _ = sequence(again, frame, now: now, wall: wall, state: state, into: &directives)
             }
         #endif
         guard last >= expected else { return }
@@ -83,7 +83,7 @@ extension PrimaryStateMachine {
                 rest.count = submit.count
             }
         #endif
-        let taken = sequence(rest, frame, now: now, wall: wall, state: state)
+        let taken = sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
         if let reason = taken.stopped {
             sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
         }
@@ -157,13 +157,15 @@ extension PrimaryStateMachine {
     /// A reactor may write far more than it was sent, so the bounds are looked at again behind each full batch. Returns
     /// the number to go on with, and why it stopped there if actions are left.
     private mutating func sequence(
-        _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState
+        _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
     ) -> (next: RequestNumber, stopped: BusyReason?) {
         var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
         var number = submit.first
         var left = submit.count
         while left > 0 {
             let context = (session: submit.session, number: number, epoch: epoch)
+            let sealedBefore = sealed.count
             let (done, isFull) = withOpenBatch(now: now, wall: wall) { batch in
                 let sequence = batch.nextSequence
                 batch.beginRun(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
@@ -176,16 +178,33 @@ extension PrimaryStateMachine {
                             session: context.session, firstNumber: context.number, epoch: context.epoch,
                             firstSequence: sequence, time: batch.head.time),
                         into: &batch)
-                    precondition(performed > 0 && performed <= left, "a reactor performs what it was asked for")
+                    precondition(performed >= 0 && performed <= left, "a reactor performs what it was asked for")
                 }
                 return (batch.endRun(), batch.isFull)
             }
-            keep(submit, number: number, count: done)
-            answerLater(submit.session, numbers: number...number + UInt64(done) - 1)
-            number += UInt64(done)
-            left -= done
-            guard isFull else { continue }
-            seal(now: now, wall: wall, state: state)
+            if done > 0 {
+                keep(submit, number: number, count: done)
+                answerLater(submit.session, numbers: number...number + UInt64(done) - 1)
+                number += UInt64(done)
+                left -= done
+            }
+            // Before anything else is appended: the entry that fills a batch is its last.
+            if isFull { seal(now: now, wall: wall, state: state) }
+            let request = submit.isVoid ? nil : state.takeRequest()
+            precondition(done > 0 || request?.plan != nil, "a reactor performs at least one action, or asks for a run")
+            precondition(left > 0 || request?.plan == nil, "an action that is to be accepted is one of the frame's")
+            if let request {
+                if let reason = follow(
+                    request, submit, frame, number, now: now, wall: wall, state: state, into: &directives)
+                {
+                    return (number, reason)
+                }
+                if request.plan != nil {
+                    number += 1
+                    left -= 1
+                }
+            }
+            guard sealed.count > sealedBefore else { continue }
             if left > 0, let standing = log.sessions.standing(of: submit.session),
                 let reason = busyReason(submit, standing, last: number)
             {
@@ -193,6 +212,36 @@ extension PrimaryStateMachine {
             }
         }
         return (number, nil)
+    }
+
+    /// Does what the last action asked for besides its item; returns why it could not, and then nothing happened.
+    private mutating func follow(
+        _ request: RunRequest, _ submit: Submit, _ frame: RawSpan, _ number: RequestNumber, now: Tick,
+        wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) -> BusyReason? {
+        guard let plan = request.plan else {
+            for id in cancelled(by: request) { cancelRun(id, now: now, wall: wall, state: state, into: &directives) }
+            return nil
+        }
+        let id = RunID(session: submit.session, number: number)
+        switch accept(
+            id, plan, request, in: frame, ackedThrough: submit.ackedThrough, now: now, wall: wall, state: state,
+            into: &directives)
+        {
+        case .busy: return .tooManyRuns
+        case .accepted: noteAcknowledged(submit)
+        case .rejected(let reason):
+            let isFull = withOpenBatch(now: now, wall: wall) { batch in
+                batch.beginRun(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
+                batch.appendItem(.rejected, reason: reason)
+                _ = batch.endRun()
+                return batch.isFull
+            }
+            keep(submit, number: number, count: 1)
+            answerLater(submit.session, numbers: number...number)
+            if isFull { seal(now: now, wall: wall, state: state) }
+        }
+        return nil
     }
 
     /// Keeps the replies of the run that was just written.
@@ -206,6 +255,10 @@ extension PrimaryStateMachine {
                 run, to: submit.session, ackedThrough: submit.ackedThrough, items: bytes, 0..<bytes.byteCount)
         }
         precondition(isNext, "the numbers were checked")
+        noteAcknowledged(submit)
+    }
+
+    private mutating func noteAcknowledged(_ submit: Submit) {
         if let noted = acknowledgements[submit.session], noted <= submit.ackedThrough {
             acknowledgements[submit.session] = nil
         }
@@ -218,6 +271,7 @@ extension BusyReason {
         switch self {
         case .overloaded: 2_000
         case .windowFull: 5_000
+        case .tooManyRuns: 50_000
         case .diskFull: 250_000
         case .notAdmitting: 500_000
         }

@@ -19,7 +19,7 @@ import DequeModule
 /// - the window ends at `committed`;
 /// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
 ///
-/// Implements PROTOCOL; are ``JoinServer``'s.
+/// Implements PROTOCOL; are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration
     package internal(set) var phase: Phase = .created
@@ -59,6 +59,18 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var peers: [Connection: Peer] = [:]
     var bindings: [SessionID: Binding] = [:]
     var acknowledgements: [SessionID: RequestNumber] = [:]
+    /// Who runs, and who waits for its turn.
+    var scheduler = RunScheduler()
+    /// What may begin waits on purpose, until the next tick or commit.
+    var areRunsHeld = false
+    /// Ends that their senders have, for the next `runAck`.
+    var endAcknowledgements: Set<RunID> = []
+    /// When the state's next time may have come.
+    var nextDue: Tick = .never
+    /// Until when nothing that is due is emitted.
+    var dueHeld: Tick = .zero
+    /// The hash of the mutations that time brought last, if they were as many as an entry may have.
+    var fullDue: UInt128?
     var joins: JoinServer
     var reads = ReadQueue()
     /// What readers see.
@@ -118,6 +130,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         enum Content: Hashable, Sendable {
             case results(SessionID, ClosedRange<RequestNumber>)
             case message(Message, Connection)
+            case emission(UInt64, SequenceNumber)
+            case end(RunID)
         }
     }
 
@@ -181,6 +195,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         guard phase != .created, phase != .halted else { return }
+        emitDue(now: now, wall: wall, state: state)
         if !isHandOverHeld(now: now) {
             if snapshot == .none, isUnmarked || open?.isEmpty == false, buggify(.earlySnapshot) {
                 isSnapshotWanted = true
@@ -290,7 +305,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     }
 
     private mutating func markDigest(_ state: any ReplicatedState) -> Digest {
-        let digest = state.digest + log.sessions.digest
+        let digest = state.digest + log.digest
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.digestOfWrongPosition) {
                 defer { plantedDigest = digest }

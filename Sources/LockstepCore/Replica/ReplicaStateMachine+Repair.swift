@@ -27,7 +27,8 @@ extension ReplicaStateMachine {
                 if stage == .fetching { sync(now: now, into: &directives) }
             case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
                 .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-                .queryResult, .sync, .chunkRequest, .repairRequest, .batch, .beacon, .adminRequest, .adminResponse:
+                .queryResult, .runRequest, .runEnded, .runGone, .sync, .chunkRequest, .repairRequest, .batch, .beacon,
+                .adminRequest, .adminResponse:
                 throw WireError(.unknownKind, at: 5)
             }
         } catch {

@@ -34,12 +34,13 @@ extension ReplicaStateMachine {
         case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
         case .open(let open): refuseAsReplica(nonce: open.nonce, connection, into: &directives)
         case .resume(let resume): refuseAsReplica(nonce: resume.connectionNonce, connection, into: &directives)
-        case .submit, .close, .query: refuseAsReplica(nonce: 0, connection, into: &directives)
+        case .submit, .close, .query, .runRequest: refuseAsReplica(nonce: 0, connection, into: &directives)
         case .keepAlive:
             // A client that only reads here has no session, but it may hold one with the primary: nothing to say.
             break
         case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
-            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .sync, .syncPlan,
+            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
+            .syncPlan,
             .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
             directives.append(.count(.framesRefused))
         }

@@ -83,7 +83,7 @@ extension ReplicaStateMachine {
     ) {
         guard stage == .preparing, ticket == self.ticket, let pending else { return }
         directives.append(.count(.digestChecks))
-        guard prepared.digest + pending.log.sessions.digest == pending.digest else {
+        guard prepared.digest + pending.log.digest == pending.digest else {
             snapshotRefused(ticket, now: now, into: &directives)
             return
         }
@@ -129,7 +129,7 @@ extension ReplicaStateMachine {
         handOver(into: &directives)
         encoding = nextSnapshot
         snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
-        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: state.digest + log.sessions.digest))
+        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: state.digest + log.digest))
         directives.append(.encodeSnapshot(nextSnapshot))
         nextSnapshot += 1
     }

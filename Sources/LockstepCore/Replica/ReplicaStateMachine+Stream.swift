@@ -35,7 +35,8 @@ extension ReplicaStateMachine {
                 beaconReceived(beacon, now: now, state: state, into: &directives)
             case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
                 .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-                .queryResult, .resync, .sync, .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .adminRequest,
+                .queryResult, .resync, .runRequest, .runEnded, .runGone, .sync, .syncPlan, .chunkRequest, .chunk,
+                .repairRequest, .repair, .adminRequest,
                 .adminResponse:
                 throw WireError(.unknownKind, at: 5)
             }
@@ -166,7 +167,7 @@ extension ReplicaStateMachine {
         highestEpoch = max(highestEpoch, batch.head.epoch)
         guard let mark else { return }
         directives.append(.count(.digestChecks))
-        let own = state.digest + log.sessions.digest
+        let own = state.digest + log.digest
         guard own == mark.digest else {
             diverged(at: mark, own: own, primary: mark.digest, now: now, into: &directives)
             return

@@ -114,7 +114,8 @@ package struct JoinServer: Hashable, Sendable {
             requested(request, from: connection, log: log, bounds: bounds, into: &actions)
         case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
             .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-            .queryResult, .resync, .syncPlan, .chunk, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            .queryResult, .resync, .runRequest, .runEnded, .runGone, .syncPlan, .chunk, .repair, .batch, .beacon,
+            .adminRequest, .adminResponse:
             actions.append(.count(.framesRefused))
         }
     }

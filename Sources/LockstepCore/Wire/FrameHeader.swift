@@ -134,6 +134,9 @@ package enum MessageKind: UInt8, Hashable, Sendable, CaseIterable {
     case query = 20
     case queryResult = 21
     case resync = 22
+    case runRequest = 23
+    case runEnded = 24
+    case runGone = 25
     // L3, bulk
     case sync = 32
     case syncPlan = 33

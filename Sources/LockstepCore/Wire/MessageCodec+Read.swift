@@ -62,6 +62,11 @@ extension Message {
                     session: try reader.readSession(from: frame), number: try reader.readVarint(from: frame),
                     status: try reader.readCase(QueryStatus.self, from: frame)))
         case .resync: self = .resync
+        case .runRequest: self = .runRequest(try RunMessage(from: frame, &reader))
+        case .runEnded: self = .runEnded(try RunEnded(from: frame, &reader))
+        case .runGone:
+            self = .runGone(
+                RunID(session: try reader.readSession(from: frame), number: try reader.readVarint(from: frame)))
         case .sync: self = .sync(try Sync(from: frame, &reader))
         case .syncPlan: self = .syncPlan(try SyncPlan(from: frame, &reader))
         case .chunkRequest:

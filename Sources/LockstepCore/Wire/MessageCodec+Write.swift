@@ -75,6 +75,11 @@ extension Message {
             writer.writeVarint(result.number)
             writer.write(result.status.rawValue)
         case .resync: break
+        case .runRequest(let request): request.write(to: &writer)
+        case .runEnded(let ended): ended.write(to: &writer, source: source)
+        case .runGone(let id):
+            writer.writeSession(id.session)
+            writer.writeVarint(id.number)
         case .sync(let sync): sync.write(to: &writer)
         case .syncPlan(let plan): plan.write(to: &writer)
         case .chunkRequest(let request):

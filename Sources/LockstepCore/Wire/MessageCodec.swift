@@ -80,6 +80,9 @@ extension Message {
         case .query: .query
         case .queryResult: .queryResult
         case .resync: .resync
+        case .runRequest: .runRequest
+        case .runEnded: .runEnded
+        case .runGone: .runGone
         case .sync: .sync
         case .syncPlan: .syncPlan
         case .chunkRequest: .chunkRequest
@@ -100,6 +103,8 @@ extension Message {
         case .result(let run): run.items.count + 64
         case .read(let read): read.query.count + 64
         case .readResult(let result): result.answer.count + 64
+        case .runRequest(let request): request.wishes.count * 11 + 64
+        case .runEnded(let ended): ended.item.count + 64
         case .chunk(let chunk): chunk.content.count + 64
         case .repair(let repair): repair.batches.reduce(64) { $0 + $1.count + 10 }
         case .batch(let range, _): range.count

@@ -229,6 +229,8 @@ package enum BusyReason: UInt8, Hashable, Sendable {
     case notAdmitting = 3
     /// The session's window is full: answers were not acknowledged.
     case windowFull = 4
+    /// The session, or the store, has its most accepted actions that have not ended.
+    case tooManyRuns = 5
 }
 
 package struct Busy: Hashable, Sendable {
@@ -370,6 +372,10 @@ package enum Message: Hashable, Sendable {
     case query(Query)
     case queryResult(QueryResult)
     case resync
+    case runRequest(RunMessage)
+    case runEnded(RunEnded)
+    /// The primary keeps no such run: it was never accepted, or it is acknowledged, or its session is over.
+    case runGone(RunID)
     case sync(Sync)
     case syncPlan(SyncPlan)
     case chunkRequest(ChunkRequest)

@@ -74,7 +74,8 @@ struct ClientPropertyTests {
                     givenUp = []
                     session = nil
                 case .welcomed, .count: break
-                case .readAnswered, .queried, .queryAnswered, .refused, .closed: Issue.record("\(directive)")
+                case .readAnswered, .queried, .queryAnswered, .refused, .closed, .ended, .endLost:
+                    Issue.record("\(directive)")
                 }
             }
         }

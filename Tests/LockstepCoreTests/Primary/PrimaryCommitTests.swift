@@ -113,7 +113,7 @@ import Testing
         for batch in primary.durable {
             if let mark = try log.apply(batch, to: state) {
                 #expect(mark.sequence == batch.head.last)
-                #expect(mark.digest == state.digest + log.sessions.digest)
+                #expect(mark.digest == state.digest + log.digest)
                 marks.append(mark)
             }
         }
@@ -210,7 +210,7 @@ import Testing
         for batch in primary.durable + primary.atJournal { _ = try shadow.apply(batch, to: state) }
         #expect(try state.image().encoded() == image.state)
         #expect(shadow == image.log)
-        #expect(state.digest + shadow.sessions.digest == image.digest)
+        #expect(state.digest + shadow.digest == image.digest)
         #expect(shadow.mark?.digest == image.digest)
         primary.persist()
         #expect(primary.encoding == [number])

@@ -80,6 +80,8 @@ extension PrimaryHarness {
 
 extension PrimaryHarness.Sent {
     var opened: Opened? { if case .opened(let opened) = message { opened } else { nil } }
+    var runEnded: RunEnded? { if case .runEnded(let ended) = message { ended } else { nil } }
+    var runGone: RunID? { if case .runGone(let id) = message { id } else { nil } }
     var busy: Busy? { if case .busy(let busy) = message { busy } else { nil } }
     var resumed: Resumed? { if case .resumed(let resumed) = message { resumed } else { nil } }
     var refused: Refused? { if case .refused(let refused) = message { refused } else { nil } }

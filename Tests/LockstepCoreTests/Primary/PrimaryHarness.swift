@@ -48,40 +48,50 @@ final class PrimaryHarness {
     var saved: [SnapshotNumber] = []
     var dropped: [SnapshotNumber] = []
     var chunks: [(snapshot: SnapshotNumber, indices: Range<Int>)] = []
+    /// What executors were told, in order.
+    var begun: [RunStart] = []
+    var stopped: [RunID] = []
+    var emissions: [UInt64: EmissionOutcome] = [:]
+    var ends: [RunID: [EmissionOutcome]] = [:]
     /// Everything that was done, by name, in the order of the directives.
     var order: [String] = []
     /// Whether the invariants are looked at behind each frame; a flood would take too long.
     var checksFrames = true
+    /// Whether they are looked at behind each other event.
+    var checksEvents = true
 
     init(
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
         now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off,
-        isVolatile: Bool = false
+        isVolatile: Bool = false, hasEffects: Bool = false, holdsEffects: Bool = false
     ) {
         self.durable = durable
         self.now = now
         self.wall = wall
         state = CountingState()
+        state.hasEffects = hasEffects
         var log = LogState(store: Self.store)
         var window = ResendWindow()
         for batch in durable {
             do { _ = try log.apply(batch, to: state) } catch { preconditionFailure("recovery failed: \(error)") }
             window.append(batch)
         }
+        var configuration = PrimaryConfiguration(
+            cluster: Self.cluster, node: "p1", incarnation: Incarnation(rawValue: 11),
+            boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: isVolatile,
+            publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
+            lossAccepted: lossAccepted, buggify: buggify)
+        configuration.holdsEffects = holdsEffects
         machine = PrimaryStateMachine(
-            configuration: PrimaryConfiguration(
-                cluster: Self.cluster, node: "p1", incarnation: Incarnation(rawValue: 11),
-                boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: isVolatile,
-                publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
-                lossAccepted: lossAccepted, buggify: buggify),
+            configuration: configuration,
             recovered: log, window: window, highestEpoch: log.position.epoch, wall: wall, now: now)
     }
 
     /// A primary whose `epochOpen` is durable.
     static func open(
-        durable: [SealedBatch] = [], boot: UInt128 = 1, buggify: Buggify = .off
+        durable: [SealedBatch] = [], boot: UInt128 = 1, buggify: Buggify = .off, hasEffects: Bool = false
     ) -> PrimaryHarness {
-        let harness = PrimaryHarness(durable: durable, boot: boot, buggify: buggify)
+        let harness = PrimaryHarness(durable: durable, boot: boot, buggify: buggify, hasEffects: hasEffects)
         harness.start()
         harness.persist()
         harness.forget()
@@ -94,7 +104,7 @@ final class PrimaryHarness {
         var directives: [PrimaryDirective] = []
         body(&machine, &directives)
         for directive in directives { execute(directive) }
-        machine.checkInvariants()
+        if checksEvents { machine.checkInvariants() }
     }
 
     func start() { run { $0.start(now: now, wall: wall, state: state, into: &$1) } }
@@ -206,6 +216,16 @@ final class PrimaryHarness {
         case .encodeSnapshot(let number): encoding.append(number)
         case .saveSnapshot(let number): saved.append(number)
         case .dropSnapshot(let number): dropped.append(number)
+        case .beginRun(let start):
+            begun.append(start)
+            order.append("begin \(start.id.number)")
+        case .stopRun(let id):
+            stopped.append(id)
+            order.append("stop \(id.number)")
+        case .emission(let ticket, let outcome):
+            precondition(emissions[ticket] == nil || emissions[ticket] == .busy, "an emission is answered once")
+            emissions[ticket] = outcome
+        case .runEnd(let id, let outcome): ends[id, default: []].append(outcome)
         case .alarm(let alarm): alarms.append(alarm)
         case .halt(let reason): halts.append(reason)
         case .count(let counter): counts[counter, default: 0] += 1
@@ -215,5 +235,6 @@ final class PrimaryHarness {
     /// Forgets what was sent and done so far.
     func forget() {
         (sent, bulk, published, committed, alarms, order, counts) = ([], [], [], [], [], [], [:])
+        (begun, stopped, emissions, ends) = ([], [], [:], [:])
     }
 }

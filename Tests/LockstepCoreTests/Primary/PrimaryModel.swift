@@ -39,7 +39,7 @@ struct PrimaryModel {
         for batch in durable[count...] {
             try read(batch)
             let mark = try log.apply(batch, to: state)
-            if let mark, mark.digest != state.digest + log.sessions.digest {
+            if let mark, mark.digest != state.digest + log.digest {
                 throw Failure(description: "the mark at \(mark.sequence) has another digest")
             }
             guard state.sum == sum else { throw Failure(description: "the sum is \(state.sum), not \(sum)") }

@@ -132,7 +132,7 @@ struct PrimaryHistory {
                 if case .resync = sent.message { sent.connection } else { nil }
             })
         for (_, image) in primary.images where image.log.position == model.log.position {
-            guard image.log == model.log, image.digest == model.state.digest + model.log.sessions.digest else {
+            guard image.log == model.log, image.digest == model.state.digest + model.log.digest else {
                 throw PrimaryModel.Failure(description: "a snapshot of another state at \(image.log.position)")
             }
         }

@@ -188,7 +188,7 @@ struct ReplicaSnapshotTests {
         #expect(captured.count == 1)
         let (log, digest) = try #require(captured.first)
         #expect(log.position == last.position)
-        #expect(digest == harness.state.digest + log.sessions.digest)
+        #expect(digest == harness.state.digest + log.digest)
     }
 }
 

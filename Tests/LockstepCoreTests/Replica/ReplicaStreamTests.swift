@@ -207,7 +207,7 @@ struct ReplicaStreamTests {
         harness.expectSame()
     }
 
-    /// A batch that no correct primary writes ends the replica before it is shown (PROTOCOL R-60, section 8).
+    /// A batch that no correct primary writes ends the replica before it is shown (PROTOCOL R-61, section 8).
     @Test func aBrokenBatchHalts() {
         let harness = ReplicaHarness()
         harness.join()
@@ -215,10 +215,14 @@ struct ReplicaStreamTests {
         var batch = BatchBuilder(
             store: harness.publisher.log.store, epoch: harness.publisher.epoch, after: position,
             time: LogTime(rawValue: 2_000_000))
-        batch.append(.emitted(cause: .source("s"), mutations: 0..<0))
+        batch.append(.emitted(cause: .action(.none, 1), mutations: 0..<0))
         let directives = harness.broadcast(batch.sealed())
         #expect(directives.phases == [.halted])
-        #expect(directives.contains(.halt(.logBroken(.unsupported(at: position.sequence.next)))))
+        let isHalted = directives.contains {
+            guard case .halt(.logBroken(.malformed(at: position.sequence.next, _))) = $0 else { return false }
+            return true
+        }
+        #expect(isHalted)
         #expect(harness.beacon().isEmpty)
         #expect(harness.machine.nextDeadline == .never)
     }

@@ -34,7 +34,7 @@ struct TestPublisher {
 
     var stamp: FrameStamp { FrameStamp(channel: channel, clusterHash: cluster.hash, epoch: epoch) }
 
-    var digest: Digest { state.digest + log.sessions.digest }
+    var digest: Digest { state.digest + log.digest }
 
     /// Begins an epoch, and a session for its writes.
     mutating func open() {
@@ -123,7 +123,7 @@ struct TestPublisher {
         let copy = CountingState()
         copy.sum = state.sum
         apply(batch.sealed(), to: &trial, copy)
-        return copy.digest + trial.sessions.digest
+        return copy.digest + trial.digest
     }
 
     private mutating func commit(_ batch: SealedBatch) {

@@ -63,6 +63,18 @@ enum GoldenVectors {
         .query(Query(session: session, number: 129)),
         .queryResult(QueryResult(session: session, number: 129, status: .acknowledged)),
         .resync,
+        .runRequest(
+            RunMessage(
+                session: session,
+                wishes: [
+                    .init(number: 127, kind: .acknowledge), .init(number: 128, kind: .cancel),
+                    .init(number: 129, kind: .await),
+                ])),
+        .runEnded(
+            RunEnded(
+                id: RunID(session: session, number: 129), epoch: epoch, sequence: SequenceNumber(rawValue: 70_003),
+                item: 6..<8)),
+        .runGone(RunID(session: session, number: 127)),
         .sync(
             Sync(
                 nonce: 4, store: store, node: "node-b", have: KnownPosition(position: position, boot: boot),
@@ -121,6 +133,19 @@ enum GoldenVectors {
                 name: "message.batch.headOnly",
                 bytes: withBytes(of: batch.bytes) { stamp.frame(.batch(0..<64, isHeadOnly: true), source: $0) }),
             Vector(name: "message.repair.batches", bytes: stamp.repairFrame(nonce: 6, batches: [batch])),
+            Vector(
+                name: "message.result.accepted",
+                bytes: withBytes(of: [3]) {
+                    stamp.frame(
+                        .result(
+                            ResultRun(
+                                session: session, first: 129, count: 1, epoch: epoch,
+                                firstSequence: SequenceNumber(rawValue: 70_001), items: 0..<1)), source: $0)
+                }),
+            Vector(
+                name: "message.busy.tooManyRuns",
+                bytes: stamp.frame(
+                    .busy(Busy(session: session, expected: 129, retryAfter: 50_000, reason: .tooManyRuns)))),
         ]
 
     static let entries: [Entry] = [
@@ -135,11 +160,19 @@ enum GoldenVectors {
         .accepted(session: session, number: 129, ackedThrough: 128, action: 0..<2),
         .emitted(cause: .action(session, 129), mutations: 2..<6),
         .finished(session: session, number: 129, item: 0..<6),
+        .runAck([RunID(session: session, number: 127), RunID(session: session, number: 129)]),
     ]
 
-    static let entryVectors: [Vector] = entries.map { entry in
-        Vector(name: "entry.\(kind(of: entry))", bytes: bytes(of: entry, source))
-    }
+    /// Other causes of emissions.
+    static let otherEmissions: [(String, Entry)] = [
+        ("source", .emitted(cause: .source("prices"), mutations: 2..<6)),
+        ("time", .emitted(cause: .time, mutations: 2..<6)),
+        ("feedback", .emitted(cause: .feedback("search"), mutations: 2..<6)),
+    ]
+
+    static let entryVectors: [Vector] =
+        entries.map { entry in Vector(name: "entry.\(kind(of: entry))", bytes: bytes(of: entry, source)) }
+        + otherEmissions.map { Vector(name: "entry.emitted.\($0.0)", bytes: bytes(of: $0.1, source)) }
 
     /// Empty, but for an epoch and a session: what the first batch of a log may be.
     static let batch: SealedBatch = {
@@ -165,11 +198,42 @@ enum GoldenVectors {
         var log = LogState(store: store)
         let state = CountingState()
         _ = try log.apply(batch, to: state)
-        return SnapshotContent(log: log, digest: state.digest + log.sessions.digest, state: try state.image().encoded())
+        return SnapshotContent(log: log, digest: state.digest + log.digest, state: try state.image().encoded())
             .encoded()
     }
 
-    static func checksums() -> [Vector] {
+    /// A batch behind ``batch`` with two accepted actions, an emission of the first, and its end.
+    static let runBatch: SealedBatch = {
+        let session = SessionID(epoch: epoch, sequence: SequenceNumber(rawValue: 2))
+        var builder = BatchBuilder(
+            store: store, epoch: epoch, after: batch.position, time: LogTime(rawValue: 1_750_000_000_123_456))
+        // Ranges into what is behind: two actions of two bytes, a count with a mutation of one byte, an item.
+        withBytes(of: [1, 9, 2, 9, 1, 1, 5, 4, 1, 6, 1, 7]) { source in
+            builder.append(.accepted(session: session, number: 4, ackedThrough: 2, action: 0..<2), source: source)
+            builder.append(.accepted(session: session, number: 5, ackedThrough: 2, action: 2..<4), source: source)
+            builder.append(.emitted(cause: .action(session, 4), mutations: 4..<7), source: source)
+            builder.append(.finished(session: session, number: 4, item: 7..<12), source: source)
+        }
+        return builder.sealed()
+    }()
+
+    /// The log that ``batch`` and ``runBatch`` make, with its state.
+    static func logWithRuns() throws -> (log: LogState, state: CountingState) {
+        var log = LogState(store: store)
+        let state = CountingState()
+        _ = try log.apply(batch, to: state)
+        _ = try log.apply(runBatch, to: state)
+        return (log, state)
+    }
+
+    /// The snapshot behind ``runBatch``.
+    static func snapshotWithRuns() throws -> [UInt8] {
+        let (log, state) = try logWithRuns()
+        return SnapshotContent(log: log, digest: state.digest + log.digest, state: try state.image().encoded())
+            .encoded()
+    }
+
+    static func checksums() throws -> [Vector] {
         var crc = CRC32C()
         withBytes(of: Array("123456789".utf8)) { crc.update($0, 0..<9) }
         var fields = FieldHash()
@@ -181,16 +245,23 @@ enum GoldenVectors {
         hash.write128(fields.value)
         var sha = ByteWriter()
         sha.write128(sha256Prefix(Array("abc".utf8)))
+        var runs = ByteWriter()
+        runs.write128(try logWithRuns().log.runs.digest.rawValue)
         return [
             Vector(name: "crc32c.123456789", bytes: result.bytes),
             Vector(name: "fieldHash.1.max", bytes: hash.bytes),
             Vector(name: "sha256Prefix.abc", bytes: sha.bytes),
+            Vector(name: "digest.runs", bytes: runs.bytes),
         ]
     }
 
     static func all() throws -> [Vector] {
         frames + entryVectors
-            + [Vector(name: "batch", bytes: batch.bytes), Vector(name: "snapshot", bytes: try snapshot())] + checksums()
+            + [
+                Vector(name: "batch", bytes: batch.bytes), Vector(name: "snapshot", bytes: try snapshot()),
+                Vector(name: "batch.runs", bytes: runBatch.bytes),
+                Vector(name: "snapshot.runs", bytes: try snapshotWithRuns()),
+            ] + (try checksums())
     }
 
     static func kind(of entry: Entry) -> EntryKind {
@@ -206,6 +277,7 @@ enum GoldenVectors {
         case .accepted: .accepted
         case .emitted: .emitted
         case .finished: .finished
+        case .runAck: .runAck
         }
     }
 

@@ -1,0 +1,363 @@
+// Effects that do not end at once (PROTOCOL, R-60 to R-65).
+//
+//     SUBMIT --mutate--> accepted --committed--> running --finish--> finished --committed--> RUN_ENDED
+//                            |    (its turn)        |  \--emit--> emitted --committed--> the executor goes on
+//                            `---- cancel, superseded: finished as void, at once ----'
+//
+// An emission or an end counts only for a run that this boot began and that has not ended; whatever else comes from an
+// executor is dropped before it is logged.
+
+extension PrimaryStateMachine {
+    // MARK: - Acceptance
+
+    /// What came of a request for a run.
+    enum Acceptance {
+        case accepted
+        case rejected(String)
+        case busy
+    }
+
+    /// Brings the action that is to be accepted into the log, or says why not; only an accepted one cancels others.
+    mutating func accept(
+        _ id: RunID, _ plan: RunPlan, _ request: RunRequest, in frame: RawSpan, ackedThrough: RequestNumber, now: Tick,
+        wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) -> Acceptance {
+        guard log.runs.count < Limits.runs, log.runs.count(of: id.session) < Limits.runsOfSession,
+            log.runs.byteCount <= Limits.runBytes
+        else { return .busy }
+        if log.runs.count(of: id.session) > 0, buggify(.fewRuns) { return .busy }
+        let cancelled = cancelled(by: request)
+        let superseded: [RunID]
+        switch scheduler.decide(plan, cancelling: cancelled) {
+        case .rejected(let reason): return .rejected(reason)
+        case .accepted(let others): superseded = others
+        }
+        for other in cancelled + superseded {
+            cancelRun(other, now: now, wall: wall, state: state, into: &directives)
+        }
+        let entry = Entry.accepted(
+            session: id.session, number: id.number, ackedThrough: ackedThrough, action: request.action)
+        appendFrom(frame, entry, now: now, wall: wall, state: state) { machine, sequence in
+            let isNext = machine.log.accepted(
+                id, ackedThrough: ackedThrough, action: copyBytes(of: frame, request.action), epoch: machine.epoch,
+                at: sequence)
+            precondition(isNext, "the number was checked")
+            machine.scheduler.accepted(id, plan, at: sequence)
+        }
+        state.runAccepted(id)
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.effectBeforeCommit) { beginUncommitted(into: &directives) }
+        #endif
+        answerLater(id.session, numbers: id.number...id.number)
+        return .accepted
+    }
+
+    /// What an action cancels, in its order.
+    func cancelled(by request: RunRequest) -> [RunID] {
+        request.cancelledRuns + request.cancelledNames.flatMap { scheduler.runs(named: $0) }
+    }
+
+    /// Ends a run as void; nothing of it is logged behind this.
+    mutating func cancelRun(
+        _ id: RunID, now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard log.runs.isUnfinished(id) else { return }
+        var item = ByteWriter()
+        item.writeItem(.void, reply: "")
+        finish(id, item: item.bytes, now: now, wall: wall, state: state, into: &directives)
+    }
+
+    // MARK: - What executors bring
+
+    /// A running effect, or a source, has mutations: a count, then each behind its length.
+    ///
+    /// `ticket` comes back with ``PrimaryDirective/emission(_:_:)``. What is larger than an entry may be is dropped,
+    /// and ends its run as failed.
+    package mutating func emitted(
+        _ cause: EffectCause, mutations: [UInt8], ticket: UInt64, now: Tick, wall: LogTime,
+        state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard isLive(cause, ticket: ticket, state) else {
+            directives.append(.count(.emissionsDropped))
+            return directives.append(.emission(ticket, .dropped))
+        }
+        guard admits, !buggify(.busyEmission) else { return directives.append(.emission(ticket, .busy)) }
+        guard mutations.count <= Limits.actionBytes else {
+            directives.append(.count(.emissionsDropped))
+            directives.append(.emission(ticket, .dropped))
+            guard case .action(let session, let number) = cause else { return }
+            let id = RunID(session: session, number: number)
+            return fail(id, Self.tooLarge, now: now, wall: wall, state: state, into: &directives)
+        }
+        let sequence = withBytes(of: mutations) { bytes in
+            append(cause, bytes, now: now, wall: wall, state: state)
+        }
+        answers.append(PendingAnswer(sequence: sequence, content: .emission(ticket, sequence)))
+    }
+
+    /// Appends mutations that are not reduced yet.
+    private mutating func append(
+        _ cause: EffectCause, _ mutations: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState
+    ) -> SequenceNumber {
+        let entry = Entry.emitted(cause: cause, mutations: 0..<mutations.byteCount)
+        return appendFrom(mutations, entry, now: now, wall: wall, state: state) { machine, sequence in
+            var isCounted = machine.log.emitted(cause)
+            #if LOCKSTEP_PLANTED_DEFECTS
+                isCounted = isCounted || PlantedDefect.isActive(.emitsBehindEnd)
+            #endif
+            precondition(isCounted, "the run was looked up")
+            guard let batch = machine.open else { preconditionFailure("the entry's batch is open") }
+            do throws(WireError) {
+                try LogState.reduce(
+                    mutations, 0..<mutations.byteCount, at: (machine.epoch, sequence), time: batch.head.time,
+                    into: state)
+            } catch {
+                preconditionFailure("mutations that this process encoded cannot be decoded: \(error)")
+            }
+        }
+    }
+
+    private func isLive(_ cause: EffectCause, ticket: UInt64, _ state: any ReplicatedState) -> Bool {
+        guard phase != .stopping, phase != .halted else { return false }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if let isLive = plantedLife(of: cause, ticket: ticket) { return isLive }
+        #endif
+        guard case .action(let session, let number) = cause else { return state.isLive(cause, ticket: ticket) }
+        let id = RunID(session: session, number: number)
+        return scheduler.isRunning(id) && log.runs.isUnfinished(id)
+    }
+
+    /// A running effect ended by itself: its item, whose mutations are not reduced yet.
+    ///
+    /// Answers with ``PrimaryDirective/runEnd(_:_:)``: `busy` asks the executor to come again.
+    package mutating func runFinished(
+        _ id: RunID, item: [UInt8], now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        guard isLive(.action(id.session, id.number), ticket: 0, state) else {
+            return directives.append(.runEnd(id, .dropped))
+        }
+        guard admits, !buggify(.busyRunEnd) else { return directives.append(.runEnd(id, .busy)) }
+        guard item.count <= Limits.actionBytes else {
+            return fail(id, Self.tooLarge, isStopping: false, now: now, wall: wall, state: state, into: &directives)
+        }
+        finish(id, item: item, isStopping: false, now: now, wall: wall, state: state, into: &directives)
+    }
+
+    private static var tooLarge: String { "the effect wrote more than \(Limits.actionBytes) bytes at once" }
+
+    private mutating func fail(
+        _ id: RunID, _ reason: String, isStopping: Bool = true, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        var item = ByteWriter()
+        item.writeItem(.rejected, reply: reason)
+        finish(
+            id, item: item.bytes, isStopping: isStopping, now: now, wall: wall, state: state, into: &directives)
+    }
+
+    /// An operator, or the sender, wants the run ended; false if it has ended.
+    package mutating func abandonRun(
+        _ id: RunID, reason: String?, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) -> Bool {
+        guard admits, log.runs.isUnfinished(id) else { return false }
+        var item = ByteWriter()
+        item.writeItem(reason == nil ? .void : .rejected, reply: reason ?? "")
+        finish(id, item: item.bytes, now: now, wall: wall, state: state, into: &directives)
+        return true
+    }
+
+    private mutating func finish(
+        _ id: RunID, item: [UInt8], isReduced: Bool = false, isStopping: Bool = true, now: Tick, wall: LogTime,
+        state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        let sequence = withBytes(of: item) { bytes in
+            let entry = Entry.finished(session: id.session, number: id.number, item: 0..<bytes.byteCount)
+            return appendFrom(bytes, entry, now: now, wall: wall, state: state) { machine, sequence in
+                machine.end(id, bytes, at: sequence, isReduced: isReduced, state)
+            }
+        }
+        if scheduler.ended(id, at: sequence), isStopping { directives.append(.stopRun(id)) }
+        state.runEnded(id)
+        answers.append(PendingAnswer(sequence: sequence, content: .end(id)))
+    }
+
+    private mutating func end(
+        _ id: RunID, _ bytes: RawSpan, at sequence: SequenceNumber, isReduced: Bool, _ state: any ReplicatedState
+    ) {
+        guard let batch = open else { preconditionFailure("the entry's batch is open") }
+        do throws(WireError) {
+            var reader = ByteReader(bytes)
+            let item = try Item(from: bytes, &reader)
+            try reader.finish()
+            var reply = ByteWriter(capacity: item.reply.count + 4)
+            ReplyItem.write(item.status, bytes, item.reply, to: &reply)
+            let isEnded = log.finished(id, Run.End(epoch: epoch, sequence: sequence, item: reply.bytes))
+            precondition(isEnded, "the run was looked up")
+            guard item.mutationCount > 0, !isReduced else { return }
+            try state.apply(
+                bytes, mutations: item.mutations, count: item.mutationCount, at: (epoch, sequence),
+                time: batch.head.time)
+        } catch {
+            preconditionFailure("an item that this process wrote cannot be read: \(error)")
+        }
+    }
+
+    /// Appends an entry whose ranges point into `source`; one that fills the batch ends it.
+    @discardableResult
+    private mutating func appendFrom(
+        _ source: RawSpan, _ entry: Entry, now: Tick, wall: LogTime, state: any ReplicatedState,
+        _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
+    ) -> SequenceNumber {
+        let (sequence, isFull) = withOpenBatch(now: now, wall: wall) {
+            ($0.append(entry, source: source), $0.isFull)
+        }
+        change(&self, sequence)
+        if isFull { seal(now: now, wall: wall, state: state) }
+        return sequence
+    }
+
+    /// Accepted actions that have not ended, in the order of acceptance, and whether they run now.
+    ///
+    /// Cost: a sort.
+    package var unfinishedRuns: [(run: Run, isRunning: Bool)] {
+        log.runs.sorted.filter { $0.end == nil }.map { ($0, scheduler.isRunning($0.id)) }
+    }
+
+    // MARK: - Beginning
+
+    /// What has committed may begin, in the order of acceptance.
+    mutating func beginRuns(into directives: inout [PrimaryDirective]) {
+        guard phase == .admitting || phase == .behind else { return }
+        areRunsHeld = buggify.isOn && scheduler.isDue(through: committed.position.sequence) && buggify(.lateRun)
+        guard !areRunsHeld else { return }
+        for id in scheduler.committed(through: committed.position.sequence) {
+            guard let run = log.runs[id] else { preconditionFailure("a run that begins is in the table") }
+            let attempt = run.attempts
+            directives.append(.beginRun(RunStart(id: id, attempt: attempt, emissions: run.emissions)))
+        }
+    }
+
+    /// The epoch is open: what a former primary left is run again, in the order of acceptance.
+    mutating func resumeRuns(
+        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
+        guard !configuration.holdsEffects else { return }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.acceptedForgotten) { return }
+            endAgain(now: now, wall: wall, state: state)
+        #endif
+        for run in log.runs.sorted where run.end == nil {
+            let start = RunStart(id: run.id, attempt: run.attempts, emissions: run.emissions)
+            var item = ByteWriter()
+            let epoch = epoch
+            let context = withOpenBatch(now: now, wall: wall) { batch in
+                PerformContext(
+                    session: run.id.session, firstNumber: run.id.number, epoch: epoch,
+                    firstSequence: batch.nextSequence, time: batch.head.time)
+            }
+            switch state.resume(start, action: run.action, context: context, into: &item) {
+            case .ended:
+                finish(
+                    run.id, item: item.bytes, isReduced: true, now: now, wall: wall, state: state, into: &directives)
+            case .planned(let plan):
+                #if LOCKSTEP_PLANTED_DEFECTS
+                    let plan = PlantedDefect.isActive(.policyForgottenAtRestart) ? RunPlan() : plan
+                #endif
+                resume(run, plan, now: now, wall: wall, state: state, into: &directives)
+            }
+        }
+        beginRuns(into: &directives)
+    }
+
+    private mutating func resume(
+        _ run: Run, _ plan: RunPlan, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        switch scheduler.decide(plan) {
+        case .accepted(let superseded):
+            for other in superseded { cancelRun(other, now: now, wall: wall, state: state, into: &directives) }
+        case .rejected:
+            // It was accepted, so it runs; a policy that is stricter now does not undo that.
+            break
+        }
+        scheduler.accepted(run.id, plan, at: run.sequence)
+    }
+
+    // MARK: - The senders
+
+    mutating func runRequestReceived(
+        _ request: RunMessage, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
+        into directives: inout [PrimaryDirective]
+    ) {
+        guard log.sessions.standing(of: request.session) != nil else {
+            return answerForMissing(request.session, to: connection, into: &directives)
+        }
+        guard bindings[request.session]?.connection == connection else {
+            directives.append(.send(stamp.frame(.resync), to: connection))
+            return
+        }
+        bindings[request.session]?.lastHeard = now
+        var sentBytes = 0
+        for wish in request.wishes {
+            let id = RunID(session: request.session, number: wish.number)
+            if wish.kind == .cancel, admits { cancelRun(id, now: now, wall: wall, state: state, into: &directives) }
+            guard let run = log.runs[id] else {
+                // Never accepted, or acknowledged. What removed it may be sequenced only: the answer waits for that.
+                answer(.runGone(id), to: connection, into: &directives)
+                continue
+            }
+            guard let end = run.end, end.sequence <= committed.position.sequence else { continue }
+            #if LOCKSTEP_PLANTED_DEFECTS
+                if PlantedDefect.isActive(.endToldOnce), wish.kind != .acknowledge { continue }
+            #endif
+            if wish.kind == .acknowledge {
+                endAcknowledgements.insert(id)
+            } else if sentBytes <= Limits.creditBytes {
+                // What is above comes with the next request, when some of these are acknowledged.
+                sentBytes += end.item.count
+                sendEnd(run.id, end, to: connection, into: &directives)
+            }
+        }
+        if admits, endAcknowledgements.count >= Limits.waitingRunAcks {
+            acknowledgeEnds(now: now, wall: wall, state: state)
+        }
+    }
+
+    /// A run's end has committed: its executor and its sender learn it.
+    mutating func endCommitted(
+        _ id: RunID, at sequence: SequenceNumber, into directives: inout [PrimaryDirective]
+    ) {
+        directives.append(.runEnd(id, .committed(epoch, sequence)))
+        guard let end = log.runs[id]?.end, let connection = bindings[id.session]?.connection, !buggify(.keepsEnd)
+        else { return }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.endAcknowledgedWhenSent) { endAcknowledgements.insert(id) }
+        #endif
+        sendEnd(id, end, to: connection, into: &directives)
+    }
+
+    func sendEnd(
+        _ id: RunID, _ end: Run.End, to connection: Connection, into directives: inout [PrimaryDirective]
+    ) {
+        withBytes(of: end.item) { bytes in
+            let message = RunEnded(id: id, epoch: end.epoch, sequence: end.sequence, item: 0..<bytes.byteCount)
+            directives.append(.send(stamp.frame(.runEnded(message), source: bytes), to: connection))
+        }
+    }
+
+    /// Once a second, and when many have come: ends that their senders have.
+    mutating func acknowledgeEnds(now: Tick, wall: LogTime, state: any ReplicatedState) {
+        guard !endAcknowledgements.isEmpty, !buggify(.skipsEndAcknowledgement) else { return }
+        // Those of sessions that ended meanwhile are gone already.
+        let acknowledged = endAcknowledgements.filter { log.runs[$0] != nil }.sorted()
+        endAcknowledgements = []
+        for start in stride(from: 0, to: acknowledged.count, by: Limits.runWishes) {
+            let part = Array(acknowledged[start..<min(start + Limits.runWishes, acknowledged.count)])
+            append(.runAck(part), now: now, wall: wall, state: state) { machine, _ in
+                for id in part { machine.log.runs.acknowledge(id) }
+            }
+        }
+    }
+}
