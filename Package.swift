@@ -56,7 +56,9 @@ let package = Package(
         .target(
             name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques],
             swiftSettings: base),
-        .target(name: "LockstepSQLite", dependencies: ["LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
+        .target(
+            name: "LockstepSQLite", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", sqlite],
+            swiftSettings: base),
         .target(
             name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", trees, deques, logging],
             swiftSettings: base),
@@ -85,8 +87,8 @@ let package = Package(
         .testTarget(
             name: "LockstepNodeTests", dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ"], swiftSettings: base),
         .testTarget(
-            name: "LockstepSQLiteTests", dependencies: ["LockstepSQLite", "LockstepNode", "LockstepCore", sqlite],
-            swiftSettings: base),
+            name: "LockstepSQLiteTests",
+            dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
         .testTarget(
             name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting"],
             swiftSettings: base),

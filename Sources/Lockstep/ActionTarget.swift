@@ -7,7 +7,7 @@ public protocol ActionTarget<R>: Sendable {
     /// The reactor that the actions belong to.
     associatedtype R: Reactor
 
-    /// Sends an action and waits until it is committed.
+    /// Sends an action and waits until it is committed; one whose effect goes on, until that has ended.
     ///
     /// It is encoded on the caller's thread and takes effect exactly once, whatever crashes in between.
     ///
@@ -15,7 +15,8 @@ public protocol ActionTarget<R>: Sendable {
     ///   - action: What to do.
     ///   - timeout: How long to wait; `nil` waits for as long as the node runs.
     /// - Returns: The reply and the action's place in the log.
-    /// - Throws: ``LockstepError``: `rejected` with the reason, certainly without effect; `outcomeUnknown`, whose
+    /// - Throws: ``LockstepError``: `rejected` with the reason, certainly without effect; `failed` or `cancelled` for an
+    ///   effect that began, whose emissions stay; `timeout` for one that goes on; `outcomeUnknown`, whose
     ///   ``LockstepError/pending`` is what to ask ``outcomes(of:timeout:)`` about; `tooLarge`, `timeout` and `stopped`
     ///   if it was not submitted.
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply>
@@ -26,6 +27,22 @@ public protocol ActionTarget<R>: Sendable {
     ///
     /// - Throws: ``LockstepError`` as ``send(_:timeout:)`` does, except that a refused action is an ``Outcome``.
     func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply>
+
+    /// Sends an action and returns at once, with a handle of its stages.
+    ///
+    /// - Throws: ``LockstepError`` of code `tooLarge` or `refused` for an action that cannot be sent.
+    func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R>
+
+    /// Waits for the end of an accepted action of this store's session.
+    ///
+    /// - Throws: ``LockstepError``: `timeout`, after which to wait again; `sessionEnded` if nobody keeps the end any more.
+    func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply>
+
+    /// Asks the primary to end an accepted action of this store's session, and returns at once.
+    ///
+    /// It is repeated until the end is there: `cancelled`, or the one that it had by itself before. An action that is
+    /// still on its way is cancelled when it is accepted; one that ends at once is not concerned.
+    func cancel(_ run: RunID)
 
     /// Asks what became of actions whose sender got `outcomeUnknown`; actions that never came become void.
     ///
@@ -49,6 +66,12 @@ extension ActionTarget {
     public func send(contentsOf actions: [R.Action]) async throws -> Outcomes<R.Reply> {
         try await send(contentsOf: actions, timeout: .seconds(30))
     }
+
+    /// Sends an action and returns at once; its answer may take as long as the node runs.
+    public func submit(_ action: R.Action) throws -> SubmittedAction<R> { try submit(action, timeout: nil) }
+
+    /// Waits for the end of an accepted action for as long as the node runs.
+    public func end(of run: RunID) async throws -> Outcome<R.Reply> { try await end(of: run, timeout: nil) }
 
     /// Asks what became of actions, and waits up to 30 seconds.
     public func outcomes(of pending: PendingOutcome) async throws -> Outcomes<R.Reply> {
@@ -87,6 +110,13 @@ public struct Answered<Answer: Sendable>: Sendable {
     public let place: Place
     /// The time of that entry.
     public let time: LogTime
+
+    /// Makes an answer, for a stub of a store.
+    public init(answer: Answer, place: Place, time: LogTime) {
+        self.answer = answer
+        self.place = place
+        self.time = time
+    }
 }
 
 /// What a store and a remote store share: the way to the node, and what was acknowledged.
@@ -106,7 +136,24 @@ final class SendingEnd<R: Reactor>: Sendable {
         try write(action, to: &writer)
         var outcomes = outcomes(try await port.submit(writer.bytes, count: 1, timeout: timeout)).makeIterator()
         guard let outcome = outcomes.next() else { preconditionFailure("a submission was answered by nothing") }
-        return try outcome.get()
+        guard case .accepted(let run, _) = outcome else { return try outcome.get() }
+        return try await withTaskCancellationHandler {
+            try await end(of: run, timeout: timeout).get()
+        } onCancel: {
+            port.cancel(run)
+        }
+    }
+
+    func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R> {
+        var writer = ByteWriter()
+        try write(action, to: &writer)
+        return SubmittedAction(self, action: writer.bytes, timeout: timeout)
+    }
+
+    func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
+        let ending = try await port.end(of: run, timeout: timeout)
+        acknowledged.max(ending.sequence.rawValue, ordering: .acquiringAndReleasing)
+        return Outcome(end: ending, of: run, coding: reply)
     }
 
     func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
@@ -132,7 +179,7 @@ final class SendingEnd<R: Reactor>: Sendable {
         }
     }
 
-    private func outcomes(_ replies: RawReplies) -> Outcomes<R.Reply> {
+    func outcomes(_ replies: RawReplies) -> Outcomes<R.Reply> {
         let outcomes = Outcomes(replies, coding: reply)
         if let last = outcomes.last { acknowledged.max(last.sequence.rawValue, ordering: .acquiringAndReleasing) }
         return outcomes

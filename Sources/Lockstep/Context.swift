@@ -2,16 +2,21 @@
 ///
 /// It is of use during the call only and cannot leave the node's thread.
 public struct MutateContext<R: Reactor> {
-    @usableFromInline let box: StateBox<R>
+    /// Where the state lies; nil if it is a part of another reactor's, which `part` shows.
+    @usableFromInline let whole: StateBox<R>?
+    @usableFromInline let part: StateView<R>?
     /// The time of the entry that the action becomes; it never goes back (PROTOCOL, R-15).
     public let time: LogTime
     /// The session of the client that sent the action.
     public let session: SessionID
     /// The action's number in its session: with ``session`` it names the action for ever.
     public internal(set) var request: RequestNumber
+    /// 1; higher for an accepted action whose effect a former primary did not bring to its end (PROTOCOL, R-62).
+    public internal(set) var attempt = 1
 
     init(box: StateBox<R>, time: LogTime, session: SessionID, request: RequestNumber) {
-        self.box = box
+        whole = box
+        part = nil
         self.time = time
         self.session = session
         self.request = request
@@ -22,12 +27,46 @@ public struct MutateContext<R: Reactor> {
         self.init(box: StateBox(state), time: time, session: session, request: request)
     }
 
+    /// Makes the context of a part of a whole.
+    init(part: StateView<R>, time: LogTime, session: SessionID, request: RequestNumber, attempt: Int) {
+        whole = nil
+        self.part = part
+        self.time = time
+        self.session = session
+        self.request = request
+        self.attempt = attempt
+    }
+
+    /// The box of a context that the node made.
+    @inlinable var box: StateBox<R> {
+        guard let whole else { preconditionFailure("a part of a state has no box") }
+        return whole
+    }
+
     /// The state, read where it lies: looking into it copies nothing.
     ///
     /// Keep no copy of it, or of a large container in it, beyond the call: the next write would have to copy too.
     @inlinable
     public var state: R.State {
-        _read { yield box.state }
+        _read {
+            if let whole {
+                yield whole.state
+            } else if let part {
+                yield part.state
+            } else {
+                preconditionFailure("a context has a state")
+            }
+        }
+    }
+}
+
+/// A state that is a part of another one, read where that lies.
+@usableFromInline
+class StateView<R: Reactor> {
+    init() {}
+
+    @usableFromInline var state: R.State {
+        _read { preconditionFailure("a view shows a state") }
     }
 }
 
@@ -42,7 +81,38 @@ final class StateBox<R: Reactor> {
     @exclusivity(unchecked)
     @usableFromInline var state: R.State
 
-    init(_ state: R.State) { self.state = state }
+    @usableFromInline let middleware: [Middleware<R>]
+    /// What the last action asks for besides its mutations.
+    @usableFromInline var deferred: DeferredEffect<R>?
+    /// Runs that end with an action for which the question is answered with true.
+    var watchers: [(run: RunID, isEnding: @Sendable (R.Action) -> Bool)] = [] {
+        didSet { isWatched = !watchers.isEmpty }
+    }
+    @usableFromInline private(set) var isWatched = false
+    /// Runs that the last action ends in this way.
+    private(set) var ended: [RunID] = []
+
+    init(_ state: R.State, middleware: [Middleware<R>] = []) {
+        self.state = state
+        self.middleware = middleware
+    }
+
+    /// Passes an action through the middleware.
+    @usableFromInline
+    func transformed(_ action: R.Action, _ context: R.Context) throws -> R.Action {
+        try middleware.reduce(action) { try $1.transform($0, context) }
+    }
+
+    /// Notes which runs the action ends.
+    @usableFromInline
+    func watch(_ action: R.Action) {
+        ended += watchers.filter { $0.isEnding(action) }.map(\.run)
+    }
+
+    func takeEnded() -> [RunID] {
+        defer { ended = [] }
+        return ended
+    }
 }
 
 /// What ``Reactor/reduce(into:_:_:)`` sees beside the state: the place and the time of the entry.

@@ -9,14 +9,20 @@ extension Node {
     /// - Parameters:
     ///   - reactor: What the store does; the node keeps it.
     ///   - name: 1 to 64 letters, digits, `-`, `_` and `.`.
+    ///   - clock: What effects wait on; log time is not concerned.
     /// - Returns: The store, a value that may be copied freely.
     /// - Throws: ``LockstepError`` with code `invalidConfiguration`: the node runs already, is a client, or has a store
     ///   of this name.
-    public nonisolated func store<R: Reactor>(_ reactor: R, named name: String) throws -> Store<R> {
+    public nonisolated func store<R: Reactor>(
+        _ reactor: R, named name: String, clock: any Clock<Duration> = ContinuousClock()
+    ) throws -> Store<R> {
         let initial = Snapshot(state: reactor.initialState, place: .start, time: .zero)
         let published = PublishedState(initial)
-        let port = try attach(name: name) { ReactorState(reactor, published: published) }
-        return Store(port: port, published: published)
+        let runtime = EffectRuntime(reactor, published: published, clock: clock)
+        let port = try attach(name: name, executor: runtime) {
+            ReactorState(reactor, published: published, runtime: runtime)
+        }
+        return Store(port: port, published: published, failures: runtime.failures)
     }
 
     /// Adds a store to a client, which holds no state, before `run()`.

@@ -11,6 +11,14 @@ public struct Receipt<Reply: Sendable>: Sendable {
     public let session: SessionID
     /// The action's number in the session.
     public let number: RequestNumber
+
+    /// Makes a receipt, for a stub of a store.
+    public init(reply: Reply, place: Place, session: SessionID, number: RequestNumber) {
+        self.reply = reply
+        self.place = place
+        self.session = session
+        self.number = number
+    }
 }
 
 extension Receipt: Equatable where Reply: Equatable {}
@@ -24,6 +32,12 @@ public enum Outcome<Reply: Sendable>: Sendable {
     case rejected(reason: String, place: Place)
     /// It was given up before it reached the log; it is certainly without effect.
     case void(place: Place)
+    /// Its effect goes on; ask for its end with ``ActionTarget/end(of:timeout:)``.
+    case accepted(RunID, place: Place)
+    /// Its effect failed; what it had emitted stays.
+    case failed(reason: String, place: Place)
+    /// Its effect was cancelled or superseded; what it had emitted stays, and nothing follows.
+    case cancelled(place: Place)
     /// It took effect, and the reply cannot be read by this version of the program.
     case unreadable(WireError, place: Place)
 
@@ -37,10 +51,40 @@ public enum Outcome<Reply: Sendable>: Sendable {
         case .rejected(let reason, _): throw LockstepError(.rejected, reason)
         case .void(let place):
             throw LockstepError(.rejected, "the action was given up before it reached the log, at \(place)")
+        case .accepted(let run, _):
+            throw LockstepError(.unavailable, "action \(run) was accepted and goes on: wait with end(of:)")
+        case .failed(let reason, _): throw LockstepError(.failed, reason)
+        case .cancelled(let place):
+            throw LockstepError(.cancelled, "the action's effect was cancelled or superseded, at \(place)")
         case .unreadable(let error, let place):
             throw LockstepError(
                 .refused, "the action took effect at \(place), but its reply cannot be read; update this program",
                 underlying: error)
+        }
+    }
+}
+
+extension Outcome {
+    /// The second answer to an accepted action.
+    package init(end: RunEnding, of run: RunID, coding: Coding<Reply>) {
+        let place = Place(epoch: end.epoch, sequence: end.sequence)
+        self = withBytes(of: end.item) { bytes in
+            do throws(WireError) {
+                var reader = ByteReader(bytes)
+                let item = try ReplyItem(from: bytes, &reader)
+                switch item.status {
+                case .committed:
+                    let reply = try coding.decodeChecked(bytes, item.reply)
+                    return .committed(Receipt(reply: reply, place: place, session: run.session, number: run.number))
+                case .rejected:
+                    return .failed(
+                        reason: String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self), place: place)
+                case .void: return .cancelled(place: place)
+                case .accepted: throw WireError(.unknownKind, at: 0)
+                }
+            } catch {
+                return .unreadable(error, place: place)
+            }
         }
     }
 }
@@ -123,7 +167,8 @@ public struct Outcomes<Reply: Sendable>: Sequence, Sendable {
                         let reason = String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self)
                         return .rejected(reason: reason, place: place)
                     case .void: return .void(place: place)
-                    case .accepted: throw WireError(.unknownKind, at: item.reply.lowerBound)
+                    case .accepted:
+                        return .accepted(RunID(session: piece.session, number: number), place: place)
                     }
                 } catch {
                     return .unreadable(error, place: place)

@@ -66,6 +66,12 @@ package final class PublishedState<State: Sendable>: Sendable {
         return contents.withLock { $0.snapshot }
     }
 
+    /// The newest snapshot and its version; it asks for a newer one.
+    package func currentVersion() -> (snapshot: Snapshot<State>, version: UInt64) {
+        want()
+        return contents.withLock { ($0.snapshot, $0.version) }
+    }
+
     /// Whether somebody has asked since the last publication.
     package var isWanted: Bool { wanted.load(ordering: .relaxed) }
 

@@ -21,6 +21,8 @@ public enum PerformedAction: Sendable {
     case written(mutationCount: Int, replyStart: Int)
     /// What was written is to be taken back; nothing was reduced.
     case rejected(reason: String)
+    /// Nothing was written: the action's effect goes on, and waits in the context's box.
+    case deferred
 }
 
 extension Reactor {
@@ -32,15 +34,25 @@ extension Reactor {
         _ bytes: RawSpan, _ range: Range<Int>, _ context: Context, _ reducing: ReduceContext,
         codings: ReactorCodings<Self>, limit: Int, into writer: inout ByteWriter
     ) -> PerformedAction {
+        let box = context.box
         let start = writer.count
-        let action: Action
+        var action: Action
         do {
             action = try codings.action.decode(bytes, range)
         } catch {
             return .rejected(reason: undecodableReason(error))
         }
         do {
+            if !box.middleware.isEmpty { action = try box.transformed(action, context) }
             let effect = try mutate(action, context)
+            if let deferred = effect.deferred {
+                box.deferred = deferred
+                if deferred.isDeferred {
+                    if box.isWatched { box.watch(action) }
+                    return .deferred
+                }
+            }
+            guard let reply = effect.reply else { preconditionFailure("an effect without a reply goes on") }
             let count: Int
             switch effect.mutations {
             case .none:
@@ -52,14 +64,15 @@ extension Reactor {
                 count = mutations.count
                 for mutation in mutations { try writer.writeMeasured { try codings.mutation.encode(mutation, &$0) } }
             }
-            let replyStart = try writer.writeMeasured { try codings.reply.encode(effect.reply, &$0) }
+            let replyStart = try writer.writeMeasured { try codings.reply.encode(reply, &$0) }
             guard writer.count - start <= limit else { return .rejected(reason: tooLargeReason(limit)) }
             switch effect.mutations {
             case .none: break
-            case .one(let mutation): Self.reduce(into: &context.box.state, mutation, reducing)
+            case .one(let mutation): Self.reduce(into: &box.state, mutation, reducing)
             case .many(let mutations):
-                for mutation in mutations { Self.reduce(into: &context.box.state, mutation, reducing) }
+                for mutation in mutations { Self.reduce(into: &box.state, mutation, reducing) }
             }
+            if box.isWatched { box.watch(action) }
             return .written(mutationCount: count, replyStart: replyStart)
         } catch {
             return .rejected(reason: rejectionReason(error))

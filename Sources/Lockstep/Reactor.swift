@@ -25,7 +25,20 @@ public protocol Reactor: Sendable {
     /// The state before the first entry. It must be the same on every node.
     var initialState: State { get }
 
-    /// Decides what an action does, on the primary only and never twice for one action.
+    /// Looks at actions before ``mutate(_:_:)``, in this order; each may pass on, rewrite, or refuse (K17).
+    ///
+    /// Read once, when the node makes the store's state. By default there are none, and looking at them costs nothing.
+    var middleware: [Middleware<Self>] { get }
+
+    /// Effects that the state asks for (F7). Read when the primary begins; by default there are none.
+    var feedback: [Feedback<Self>] { get }
+
+    /// Streams of mutations from outside, merged on the primary (K18). Read when the primary begins; by default none.
+    var sources: [ExternalSource<Self>] { get }
+
+    /// Decides what an action does, on the primary only, and once for an action that ends at once.
+    ///
+    /// For an accepted action whose effect goes on it is called again by the next primary; see <doc:Effects>.
     ///
     /// It runs on the node's thread: it must not wait and should take microseconds. It may use what it likes (the
     /// clock of the context, a random number, the reactor's own properties), because only the mutations are replicated.
@@ -41,6 +54,18 @@ public protocol Reactor: Sendable {
     /// `Dictionary` whose order reaches the state. It must not trap, whatever the mutation: the trap would repeat on
     /// every node and at every start. It may read the state as it goes; keep no copy of it.
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext)
+
+    /// The log time at which the state waits for something, such as `state.timers.next`; nil, the default: for nothing.
+    ///
+    /// Called on the primary's thread about once a turn: it should cost no more than a look.
+    static func nextDue(in state: State) -> LogTime?
+
+    /// The mutations that `time` brings, in the order in which they are due, at most `limit`: what ``nextDue(in:)``
+    /// promised for a time that has come (PROTOCOL, R-65).
+    ///
+    /// They are committed together, as one entry, whose reducer must take away what was due, for example with
+    /// ``Timers/fired(_:deadline:)``. Runs on the primary's thread.
+    static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation]
 
     /// Answers a query from the published state; on the node's thread, for a client without a replica.
     ///
@@ -70,6 +95,19 @@ public protocol Reactor: Sendable {
     static func _apply(
         _ bytes: RawSpan, _ mutations: Range<Int>, count: Int, _ context: ReduceContext,
         coding: Coding<Mutation>, to state: inout State) throws(WireError)
+}
+
+extension Reactor {
+    /// None.
+    public var middleware: [Middleware<Self>] { [] }
+    /// None.
+    public var feedback: [Feedback<Self>] { [] }
+    /// None.
+    public var sources: [ExternalSource<Self>] { [] }
+    /// Nothing is waited for.
+    public static func nextDue(in state: State) -> LogTime? { nil }
+    /// Nothing is due.
+    public static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation] { [] }
 }
 
 extension Reactor where Mutation == Action, Reply == NoReply {

@@ -9,13 +9,18 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     private let box: StateBox<R>
     private let codings = ReactorCodings<R>()
     private let published: PublishedState<R.State>
+    private let runtime: EffectRuntime<R>?
+    private var request: RunRequest?
+    /// The effect of the action that is about to be accepted.
+    private var pending: DeferredEffect<R>?
     /// Working states at batch ends that wait for their commit, the oldest first.
     private var captured: [Snapshot<R.State>] = []
 
-    package init(_ reactor: R, published: PublishedState<R.State>) {
+    package init(_ reactor: R, published: PublishedState<R.State>, runtime: EffectRuntime<R>? = nil) {
         self.reactor = reactor
         self.published = published
-        box = StateBox(reactor.initialState)
+        self.runtime = runtime
+        box = StateBox(reactor.initialState, middleware: reactor.middleware)
         published.ownerBegan()
     }
 
@@ -33,11 +38,12 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         var mutating = MutateContext<R>(
             box: box, time: context.time, session: context.session, request: context.firstNumber)
         var reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.firstSequence)
+        request = nil
         var done = 0
         while done < count {
             do {
                 let range = try reader.readRange(from: actions)
-                perform(actions, range, mutating, reducing, into: &batch)
+                guard perform(actions, range, mutating, reducing, into: &batch) else { break }
             } catch {
                 // Where the next action begins is not known any more, so nothing behind this one can be decoded either.
                 reader.offset = reader.end
@@ -46,7 +52,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
             done += 1
             mutating.request &+= 1
             reducing.sequence = reducing.sequence.next
-            if batch.isFull { break }
+            if batch.isFull || request != nil { break }
         }
         return done
     }
@@ -54,10 +60,10 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     private func perform(
         _ bytes: RawSpan, _ range: Range<Int>, _ mutating: MutateContext<R>, _ reducing: ReduceContext,
         into batch: inout BatchBuilder
-    ) {
+    ) -> Bool {
         guard range.count <= Limits.actionBytes else {
             batch.appendItem(.rejected, reason: "the action is larger than \(Limits.actionBytes) bytes")
-            return
+            return true
         }
         let start = batch.beginItem(mutationCount: 0)
         // The item's head counts towards the limit as well.
@@ -70,7 +76,101 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         case .rejected(let reason):
             batch.takeBack(start)
             batch.appendItem(.rejected, reason: reason)
+        case .deferred:
+            batch.takeBack(start)
         }
+        guard box.deferred != nil || box.isWatched else { return true }
+        return noteRequest(range)
+    }
+
+    // MARK: - Effects that go on
+
+    /// Notes what the action asks for besides its item; false if it is to be accepted.
+    private func noteRequest(_ action: Range<Int>) -> Bool {
+        let deferred = box.deferred.take()
+        let ended = box.takeEnded()
+        guard deferred != nil || !ended.isEmpty else { return true }
+        pending = deferred?.isDeferred == true ? deferred : nil
+        request = RunRequest(
+            plan: pending?.plan, action: action, cancelledNames: deferred?.cancels ?? [], cancelledRuns: ended)
+        return pending == nil
+    }
+
+    package func takeRequest() -> RunRequest? { request.take() }
+
+    package func runAccepted(_ id: RunID) {
+        guard let effect = pending.take() else { preconditionFailure("an accepted action has its effect") }
+        keep(id, effect)
+    }
+
+    private func keep(_ id: RunID, _ effect: DeferredEffect<R>) {
+        runtime?.keep(id, effect)
+        if let until = effect.until { box.watchers.append((id, until)) }
+    }
+
+    package func runEnded(_ id: RunID) {
+        runtime?.forget(id)
+        if box.isWatched { box.watchers.removeAll { $0.run == id } }
+    }
+
+    package func resume(
+        _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
+    ) -> RunResumption {
+        var mutating = MutateContext<R>(
+            box: box, time: context.time, session: context.session, request: context.firstNumber)
+        mutating.attempt = Int(clamping: run.attempt)
+        let reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.firstSequence)
+        var written = ByteWriter()
+        let outcome = withBytes(of: action) { bytes in
+            reactor._perform(
+                bytes, 0..<bytes.byteCount, mutating, reducing, codings: codings, limit: Limits.actionBytes - 16,
+                into: &written)
+        }
+        let deferred = box.deferred.take()
+        // Whom it cancels was cancelled when it was accepted.
+        _ = box.takeEnded()
+        switch outcome {
+        case .deferred:
+            guard let deferred else { preconditionFailure("an effect that goes on has a body") }
+            keep(run.id, deferred)
+            return .planned(deferred.plan)
+        case .written(let mutationCount, _):
+            item.writeVarint(UInt64(mutationCount) << 2 | UInt64(ActionStatus.committed.rawValue))
+            item.writeRaw(written.bytes)
+        case .rejected(let reason):
+            item.writeItem(.rejected, reply: reason)
+        }
+        return .ended
+    }
+
+    package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool {
+        runtime?.isLive(cause, ticket: ticket, in: box.state) ?? false
+    }
+
+    package var nextDue: LogTime? { R.nextDue(in: box.state) }
+
+    package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int {
+        let due = R.mutationsDue(in: box.state, at: time, limit: Limits.dueMutations).prefix(Limits.dueMutations)
+        let reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.sequence)
+        var body = ByteWriter()
+        var count = 0
+        for mutation in due {
+            let start = body.count
+            do { try body.writeMeasured { try codings.mutation.encode(mutation, &$0) } } catch {
+                // It stays due, and is tried again every second; the node goes on.
+                body.truncate(to: start)
+                break
+            }
+            guard body.count <= Limits.actionBytes - 64 else {
+                body.truncate(to: start)
+                break
+            }
+            R.reduce(into: &box.state, mutation, reducing)
+            count += 1
+        }
+        mutations.writeVarint(UInt64(count))
+        mutations.writeRaw(body.bytes)
+        return count
     }
 
     package func apply(

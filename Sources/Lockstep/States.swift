@@ -13,7 +13,7 @@ public struct States<State: Sendable>: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(published: published) }
 
     /// Waits for states.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
         /// It does not fail.
         public typealias Failure = Never
 

@@ -4,14 +4,22 @@ public import LockstepNode
 /// A store of a node that has its state: the same type on the primary and on a replica.
 ///
 /// It is a value and can be used from any thread. Reading never waits for the node, and the node never waits for a
-/// reader. Made by ``Node/store(_:named:)``.
+/// reader. Made by ``Node/store(_:named:clock:)``.
 public struct Store<R: Reactor>: ActionTarget {
     let end: SendingEnd<R>
     let published: PublishedState<R.State>
+    let readinessValue: CurrentValue<StoreReadiness>
+    private let problems: Broadcast<EffectFailure>
 
-    package init(port: StorePort, published: PublishedState<R.State>) {
+    package init(
+        port: StorePort, published: PublishedState<R.State>, failures: Broadcast<EffectFailure> = Broadcast()
+    ) {
         end = SendingEnd(port: port)
         self.published = published
+        problems = failures
+        let readiness = CurrentValue(port.readiness.current)
+        readinessValue = readiness
+        port.readiness.observe { readiness.accept($0) }
     }
 
     /// The name under which the store was attached to its node.
@@ -33,6 +41,19 @@ public struct Store<R: Reactor>: ActionTarget {
     public func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply> {
         try await end.outcomes(of: pending, timeout: timeout)
     }
+
+    /// Sends an action and returns at once; see ``ActionTarget/submit(_:timeout:)``.
+    public func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R> {
+        try end.submit(action, timeout: timeout)
+    }
+
+    /// Waits for the end of an accepted action; see ``ActionTarget/end(of:timeout:)``.
+    public func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
+        try await end.end(of: run, timeout: timeout)
+    }
+
+    /// Asks for an accepted action to be ended; see ``ActionTarget/cancel(_:)``.
+    public func cancel(_ run: RunID) { end.port.cancel(run) }
 
     // MARK: - Reading
 
@@ -104,9 +125,18 @@ public struct Store<R: Reactor>: ActionTarget {
         DistinctValues(states: states, value: value)
     }
 
-    /// Every committed entry of an action behind `sequence`, in order and without a gap.
+    /// Effects, feedbacks and sources of this node that failed, from now on (K12, S11).
     ///
-    /// Entries that are no actions (a session's opening, a digest's mark) take sequence numbers and are left out.
+    /// Nothing is here on a replica: effects run on the primary only. Not replicated; what users are to see belongs to
+    /// the state. A consumer that is slow loses the oldest, and is told how many; it ends with the node.
+    public func failures(bufferLimit: Int = 256) -> Broadcast<EffectFailure>.Subscription {
+        problems.subscribe(bufferLimit: bufferLimit)
+    }
+
+    /// Every committed entry of the reactor behind `sequence`, in order and without a gap: actions, and what effects,
+    /// sources, feedback and time brought; see ``commits(after:)`` for their states.
+    ///
+    /// The node's own entries (a session's opening, a digest's mark) take sequence numbers and are left out.
     ///
     /// - Throws: ``LockstepError`` with code `positionTooOld`, from the loop, if the node does not hold the entries any
     ///   more, also when the consumer falls behind that far; take ``snapshot`` then and go on from its place.
@@ -142,6 +172,19 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
     public func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply> {
         try await end.outcomes(of: pending, timeout: timeout)
     }
+
+    /// Sends an action and returns at once; see ``ActionTarget/submit(_:timeout:)``.
+    public func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R> {
+        try end.submit(action, timeout: timeout)
+    }
+
+    /// Waits for the end of an accepted action; see ``ActionTarget/end(of:timeout:)``.
+    public func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
+        try await end.end(of: run, timeout: timeout)
+    }
+
+    /// Asks for an accepted action to be ended; see ``ActionTarget/cancel(_:)``.
+    public func cancel(_ run: RunID) { end.port.cancel(run) }
 
     /// Asks the node that this one is connected to; see ``ActionTarget/ask(_:_:timeout:)``.
     public func ask(

@@ -107,6 +107,9 @@ enum EntryDump {
             record.kind = "finished"
             record.session = "\(session)"
             record.number = number
+        case .runAck(let runs):
+            record.kind = "runAck"
+            record.detail = runs.map(\.description).joined(separator: " ")
         }
         return record
     }

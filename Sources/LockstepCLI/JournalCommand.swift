@@ -170,7 +170,7 @@ struct JournalCommand: ParsableCommand {
             try Output.json(
                 Report(
                     position: "\(rebuilt.log.position)", sequence: rebuilt.log.position.sequence.rawValue,
-                    time: rebuilt.log.time.rawValue, digest: "\(rebuilt.state.digest + rebuilt.log.sessions.digest)",
+                    time: rebuilt.log.time.rawValue, digest: "\(rebuilt.state.digest + rebuilt.log.digest)",
                     sessions: rebuilt.log.sessions.count, state: digestOnly ? nil : rebuilt.state.workingState))
         }
     }

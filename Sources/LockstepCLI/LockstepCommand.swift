@@ -21,7 +21,8 @@ struct LockstepCommand: AsyncParsableCommand {
         version: Version.description,
         subcommands: [
             InitCommand.self, ServeCommand.self, RecoverCommand.self, CounterCommand.self, StatusCommand.self,
-            JournalCommand.self, ClockCommand.self, DemoCommand.self, BenchCommand.self, SimulateCommand.self,
+            JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self, BenchCommand.self,
+            SimulateCommand.self,
         ])
 
     /// Parses, runs, and turns every error into one line on standard error and an honest exit status.

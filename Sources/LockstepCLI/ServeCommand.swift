@@ -29,6 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
     var replicaOf: String?
     @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
     var insecure = false
+    @Flag(help: "Do not run the accepted actions that the former primary left; see \"lockstep actions\".")
+    var holdEffects = false
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
     var logLevel: String = "info"
 
@@ -50,6 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.cluster = try parseCluster(identity.cluster)
         configuration.administrationFolder = folder.administration
         configuration.allowsPlaintext = insecure
+        configuration.holdsEffects = holdEffects
         try OperatorNotes(folder).apply(to: &configuration)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level

@@ -14,11 +14,16 @@ package final class AdministrationServer {
         case status
         /// The encoded state of a store.
         case dump(store: String)
+        /// The accepted actions of a store that have not ended.
+        case runs(store: String)
+        /// Ends one of them as failed.
+        case abandon(store: String, run: String)
     }
 
     private struct Command: Decodable {
         var command: String
         var store: String?
+        var run: String?
     }
 
     /// A state above this size is not dumped: the answer is one message.
@@ -78,8 +83,17 @@ package final class AdministrationServer {
             switch (command.command, command.store) {
             case ("status", _): return try answer(.status)
             case ("dump", let store?): return try answer(.dump(store: store))
-            case ("dump", nil): throw LockstepError(.administration, "name the store that is to be dumped")
-            default: throw LockstepError(.administration, "there is no command \(command.command): status, dump")
+            case ("runs", let store?): return try answer(.runs(store: store))
+            case ("abandon", let store?):
+                guard let run = command.run else {
+                    throw LockstepError(.administration, "name the action that is to be abandoned")
+                }
+                return try answer(.abandon(store: store, run: run))
+            case ("dump", nil), ("runs", nil), ("abandon", nil):
+                throw LockstepError(.administration, "name the store")
+            default:
+                throw LockstepError(
+                    .administration, "there is no command \(command.command): status, dump, runs, abandon")
             }
         } catch {
             return problem("\(error)")

@@ -56,7 +56,7 @@ extension LockstepError {
             case invalidConfiguration, journalMissing, journalExists, journalDamaged, journalInUse, journalForeign
             case journalUnwritable, journalNewer, diskFull, journalFailed, rejected, outcomeUnknown, sessionEnded
             case notPrimary, unavailable, primaryBehind, ahead, diverged, tooLarge, refused, timeout, stopped
-            case positionTooOld, clockRefused, addressInUse, administration
+            case positionTooOld, clockRefused, addressInUse, administration, failed, cancelled
         }
 
         private let value: Value
@@ -88,6 +88,10 @@ extension LockstepError {
         public static let journalFailed = Code(.journalFailed)
         /// The reactor, or a limit, refused the action; it is certainly without effect.
         public static let rejected = Code(.rejected)
+        /// The action was accepted and its effect failed; the message has its reason, and what it had emitted stays.
+        public static let failed = Code(.failed)
+        /// The action was accepted and its effect was cancelled or superseded; what it had emitted stays.
+        public static let cancelled = Code(.cancelled)
         /// Whether the action took effect is not known; see ``LockstepError/pending``.
         public static let outcomeUnknown = Code(.outcomeUnknown)
         /// The session has ended, so its numbers cannot be asked for any more.

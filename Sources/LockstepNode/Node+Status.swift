@@ -32,7 +32,40 @@ extension Node {
         switch request {
         case .status: try status().json()
         case .dump(let store): try dump(store)
+        case .runs(let store): try encoder.encode(Runs(store: store, runs: try primary(of: store).unfinishedRuns))
+        case .abandon(let store, let run): try abandon(run, of: store)
         }
+    }
+
+    private struct Runs: Encodable {
+        var store: String
+        var runs: [UnfinishedRun]
+    }
+
+    private var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return encoder
+    }
+
+    private func primary(of name: String) throws -> StoreHost {
+        guard let host = hosts.first(where: { $0.name == name }), host.primary != nil else {
+            throw LockstepError(.administration, "this node is not the primary of a store named \(name)")
+        }
+        return host
+    }
+
+    private func abandon(_ text: String, of store: String) throws -> Data {
+        let host = try primary(of: store)
+        guard let id = RunID(text) else {
+            throw LockstepError(
+                .administration, "\(text) names no action: EPOCH:SEQUENCE#NUMBER, as \"runs\" prints it")
+        }
+        guard host.primary?.abandonRun(id, reason: "an operator abandoned it") ?? false else {
+            throw LockstepError(
+                .administration, "\(text) has ended, or was never accepted, or the primary admits nothing now")
+        }
+        return try encoder.encode(["abandoned": text])
     }
 
     private struct Dump: Encodable {
@@ -58,8 +91,6 @@ extension Node {
                 "the state has \(bytes.count) bytes, a dump at most \(AdministrationServer.dumpBound): "
                     + "use lockstep journal dump")
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
         return try encoder.encode(
             Dump(store: name, sequence: status.sequence, digest: status.digest ?? "", state: Data(bytes)))
     }

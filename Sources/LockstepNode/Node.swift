@@ -54,14 +54,14 @@ public actor Node: Service {
 
     /// Adds a store with its state to a primary or a replica, before ``run()``.
     package nonisolated func attach(
-        name: String, makeState: @escaping @Sendable () -> any ReplicatedState
+        name: String, executor: (any RunExecutor)? = nil, makeState: @escaping @Sendable () -> any ReplicatedState
     ) throws -> StorePort {
         guard !isClient else {
             throw LockstepError(
                 .invalidConfiguration, "a client holds no state: make store \(name) a remote one, or the node a replica"
             )
         }
-        return try registry.add(name, signaller: loop.signaller, makeState: makeState)
+        return try registry.add(name, signaller: loop.signaller, executor: executor, makeState: makeState)
     }
 
     /// Adds a store without state to a client, before ``run()``.
@@ -97,6 +97,22 @@ public actor Node: Service {
             throw error
         }
         loop.setWork(LoopWork(turn: { self.turn() }, isWaiting: { self.isWaiting }))
+        // Effects run beside the loop, on the tasks of this group, and end with it.
+        await withTaskGroup { group in
+            for case let (port, executor?) in attached.map({ ($0.port, $0.port.executor) }) {
+                group.addTask { await executor.run(port: port) }
+            }
+            await runLoop()
+            group.cancelAll()
+        }
+        // The loop holds this actor as long as it has its work.
+        loop.setWork(nil)
+        let failure = services?.failure
+        end()
+        if let failure { throw failure }
+    }
+
+    private func runLoop() async {
         let (registry, signaller) = (registry, loop.signaller)
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -109,11 +125,6 @@ public actor Node: Service {
             registry.requestStop(.immediate)
             signaller.signal()
         }
-        // The loop holds this actor as long as it has its work.
-        loop.setWork(nil)
-        let failure = services?.failure
-        end()
-        if let failure { throw failure }
     }
 
     private func open(_ attached: [StoreRegistry.Attached]) throws {

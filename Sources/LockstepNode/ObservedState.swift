@@ -23,6 +23,18 @@ package final class ObservedState: ReplicatedState {
         base.perform(actions, &reader, count: count, context: context, into: &batch)
     }
 
+    package func takeRequest() -> RunRequest? { base.takeRequest() }
+    package func runAccepted(_ id: RunID) { base.runAccepted(id) }
+    package func runEnded(_ id: RunID) { base.runEnded(id) }
+    package func resume(
+        _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
+    ) -> RunResumption { base.resume(run, action: action, context: context, into: &item) }
+    package var nextDue: LogTime? { base.nextDue }
+    package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int {
+        base.performDue(at: time, context: context, into: &mutations)
+    }
+    package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool { base.isLive(cause, ticket: ticket) }
+
     package func apply(
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {

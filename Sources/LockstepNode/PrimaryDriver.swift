@@ -14,6 +14,8 @@ package final class PrimaryDriver {
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
     private var shelf: SnapshotShelf
+    private let executor: (any RunExecutor)?
+    private var isOpened = false
     private var saving = SnapshotSaving()
     private var isRunning = false
     private var persistBegan = Tick.zero
@@ -30,6 +32,7 @@ package final class PrimaryDriver {
         self.journal = journal
         self.state = state
         self.machine = machine
+        executor = host.port.executor
         shelf = SnapshotShelf(queue: host.services.background)
     }
 
@@ -39,6 +42,35 @@ package final class PrimaryDriver {
     }
 
     // MARK: - Events
+
+    /// An effect, or a source, of this node has mutations.
+    package func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64) {
+        // The machine asks this for other causes; an action's effect may be tied to a part of the state as well.
+        if case .action = cause, !state.isLive(cause, ticket: ticket) {
+            executor?.emission(ticket, .dropped)
+            return
+        }
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        machine.emitted(
+            cause, mutations: mutations, ticket: ticket, now: now, wall: wall, state: state, into: &directives)
+        run(now: now, wall: wall)
+    }
+
+    /// An effect of this node has ended.
+    package func finishRun(_ id: RunID, item: [UInt8]) {
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        machine.runFinished(id, item: item, now: now, wall: wall, state: state, into: &directives)
+        run(now: now, wall: wall)
+    }
+
+    /// An operator ends an accepted action as failed; false if it has ended, or nothing is admitted.
+    package func abandonRun(_ id: RunID, reason: String) -> Bool {
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        let isEnded = machine.abandonRun(
+            id, reason: reason, now: now, wall: wall, state: state, into: &directives)
+        run(now: now, wall: wall)
+        return isEnded
+    }
 
     /// The node's own client says something.
     package func fromLocal(_ frame: [UInt8]) { toMachine.append(frame) }
@@ -136,6 +168,10 @@ package final class PrimaryDriver {
                 shelf.encode(number, mailbox: host.mailbox) { $0.primary?.encoded(number, $1) }
             case .saveSnapshot(let number): save(number)
             case .dropSnapshot(let number): shelf.drop(number)
+            case .beginRun(let start): executor?.begin(start)
+            case .stopRun(let id): executor?.stop(id)
+            case .emission(let ticket, let outcome): executor?.emission(ticket, outcome)
+            case .runEnd(let id, let outcome): executor?.runEnd(id, outcome)
             case .alarm(let alarm): host.raise(alarm)
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
@@ -165,6 +201,10 @@ package final class PrimaryDriver {
         case .success:
             host.metrics.persisted(nanoseconds: now - persistBegan)
             machine.persisted(now: now, wall: wall, state: state, into: &directives)
+            if !isOpened, machine.phase == .admitting {
+                isOpened = true
+                executor?.opened()
+            }
         case .failure(.diskFull):
             machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
         case .failure(.failed(let reason)):
@@ -233,7 +273,7 @@ package final class PrimaryDriver {
         status.time = own.time.rawValue
         // The working state may hold what has not committed, and nothing shows that.
         if own.head == own.committed.position.sequence {
-            status.digest = "\(state.digest + machine.log.sessions.digest)"
+            status.digest = "\(state.digest + machine.log.digest)"
         }
         status.mark = own.mark.map { StoreStatus.Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
         status.setSessions(machine.log.sessions)

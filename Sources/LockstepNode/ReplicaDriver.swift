@@ -371,7 +371,7 @@ package final class ReplicaDriver {
         status.commit = status.sequence
         status.hash = "\(own.known.position.hash)"
         status.time = own.time.rawValue
-        status.digest = "\(state.digest + machine.log.sessions.digest)"
+        status.digest = "\(state.digest + machine.log.digest)"
         status.mark = own.mark.map { StoreStatus.Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
         status.lag = lag(own)
         status.setSessions(machine.log.sessions)

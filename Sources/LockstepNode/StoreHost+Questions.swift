@@ -30,15 +30,23 @@ extension StoreHost {
             return resume(.failure(LockstepError(.unavailable, "this node has no state to read: ask its primary")))
         }
         guard level == .linearizable else {
-            return readers.add(id, minimum: minimum, deadline: deadline, resume: resume)
+            return addReader(id, minimum: minimum, deadline: deadline, resume: resume)
         }
         ask(id, [], level: level, minimum: minimum, isIndexOnly: true, deadline: deadline) { [self] outcome in
             switch outcome {
             case .failure(let error): resume(.failure(error))
             case .success(let answer):
-                readers.add(id, minimum: answer.view.sequence, deadline: deadline, resume: resume)
+                addReader(id, minimum: answer.view.sequence, deadline: deadline, resume: resume)
             }
         }
+    }
+
+    /// Lets a reader in at once if the view has come to its number, which nobody will be told again.
+    private func addReader(
+        _ id: UInt64, minimum: SequenceNumber, deadline: Tick, resume: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        if let state, state.published.sequence >= minimum { return resume(.success(())) }
+        readers.add(id, minimum: minimum, deadline: deadline, resume: resume)
     }
 
     package func ask(
@@ -113,12 +121,12 @@ extension StoreHost {
             client.cancelRead(id)
             return
         }
-        guard !feed.cancel(id), !readers.cancel(id) else { return }
+        guard !feed.cancel(id), !readers.cancel(id), !ends.cancel(id) else { return }
         cancelledEarly.append(id)
         if cancelledEarly.count > 1_024 { cancelledEarly.removeFirst() }
     }
 
-    private func wasCancelled(_ id: UInt64) -> Bool {
+    func wasCancelled(_ id: UInt64) -> Bool {
         guard let index = cancelledEarly.firstIndex(of: id) else { return false }
         cancelledEarly.remove(at: index)
         return true

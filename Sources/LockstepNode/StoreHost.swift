@@ -23,6 +23,7 @@ package final class StoreHost {
     package var readers = ReaderDesk()
     package var feed = FeedDesk()
     var asks = AskDesk()
+    var ends = EndDesk()
     private var counters: [ProtocolCounter: UInt64] = [:]
     /// What an operator must see, by its kind.
     package private(set) var alarms: [String: String] = [:]
@@ -107,6 +108,7 @@ package final class StoreHost {
         run(now: now)
         primary?.endTurn(now: now, wall: wall)
         replica?.endTurn(now: now)
+        port.readiness.set(readiness)
         showPublished()
     }
 
@@ -128,10 +130,13 @@ package final class StoreHost {
         }
         readers.ticked(now)
         for id in asks.ticked(now) { client.cancelRead(id) }
+        ends.ticked(now)
     }
 
     package var nextDeadline: Tick {
-        var deadline = min(client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline)
+        var deadline = min(
+            client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline,
+            ends.nextDeadline)
         if let primary { deadline = min(deadline, primary.nextDeadline) }
         if let replica { deadline = min(deadline, replica.nextDeadline) }
         return deadline
@@ -181,6 +186,10 @@ package final class StoreHost {
             case .opened: _ = submitStaged(now: now)
             case .answered(let answers): desk.answered(answers, in: bytes, session: client.session?.id ?? .none)
             case .lost(let session, _): desk.sessionLost(session)
+            case .ended(let ended):
+                let item = withBytes(of: bytes.bytes) { copyBytes(of: $0, ended.item) }
+                ends.ended(ended.id, RunEnding(epoch: ended.epoch, sequence: ended.sequence, item: item))
+            case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
             case .queried(let result): asks.queried(result)
             case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
@@ -333,10 +342,12 @@ package final class StoreHost {
     /// Lets go of everything: callers that still wait are told.
     package func end(_ error: LockstepError) {
         port.inbox.end(error)
+        port.readiness.set(.stopped)
         desk.stop(error)
         readers.failAll(error)
         feed.failAll(error)
         asks.failAll(error)
+        ends.failAll(error)
         links.close()
         primary?.close()
         replica?.close()

@@ -38,11 +38,12 @@ package struct StoreOpening {
         let recovered = try recover(journal, into: state)
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         try ClockRule.check(last: recovered.log.time, wall: wall, accepts: services.configuration.given.acceptsClock)
-        let configuration = PrimaryConfiguration(
+        var configuration = PrimaryConfiguration(
             cluster: journal.identity.cluster, node: services.node, incarnation: journal.identity.incarnation,
             boot: services.boot, channel: journal.identity.channel, storeName: name, isVolatile: journal.isVolatile,
             publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint,
             seed: services.generator.next(), lossAccepted: services.configuration.given.lossAccepted)
+        configuration.holdsEffects = services.configuration.given.holdsEffects
         let machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
@@ -126,7 +127,7 @@ package struct StoreOpening {
         var recovered = Recovered(log: LogState(store: journal.identity.store))
         try journal.recover { snapshot in
             let prepared = try state.base.prepare(snapshot.state)
-            try compare(prepared.digest + snapshot.log.sessions.digest, snapshot.digest, at: snapshot.log.position)
+            try compare(prepared.digest + snapshot.log.digest, snapshot.digest, at: snapshot.log.position)
             state.install(prepared)
             recovered.log = snapshot.log
         } batch: { batch in
@@ -138,7 +139,7 @@ package struct StoreOpening {
                     "the journal of \(name) cannot be applied behind \(recovered.log.position.sequence): \(error)")
             }
             if let mark {
-                try compare(state.digest + recovered.log.sessions.digest, mark.digest, at: batch.position)
+                try compare(state.digest + recovered.log.digest, mark.digest, at: batch.position)
             }
             recovered.window.append(batch)
             recovered.batchCount += 1

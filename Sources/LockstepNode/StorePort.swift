@@ -42,13 +42,17 @@ package struct RawReplies: Sendable {
 package final class StorePort: Sendable {
     package let name: String
     package let inbox: Inbox
+    /// Runs this store's effects where it is primary.
+    package let executor: (any RunExecutor)?
+    package let readiness = ReadinessBoard()
     /// The highest sequence number that readers see, for reads that need not wait.
     private let published = Atomic<UInt64>(0)
     private let lastID = Atomic<UInt64>(0)
 
-    package init(name: String, inbox: Inbox) {
+    package init(name: String, inbox: Inbox, executor: (any RunExecutor)? = nil) {
         self.name = name
         self.inbox = inbox
+        self.executor = executor
     }
 
     /// What readers of this node see.
@@ -195,7 +199,7 @@ package final class StorePort: Sendable {
         }
     }
 
-    private func waiting<Value: Sendable>(
+    func waiting<Value: Sendable>(
         _ id: UInt64, _ body: @escaping @Sendable (StoreHost, CheckedContinuation<Value, any Error>) -> Void
     ) async throws -> Value {
         try await withTaskCancellationHandler {

@@ -30,7 +30,8 @@ package final class StoreRegistry: Sendable {
     package init() {}
 
     package func add(
-        _ name: String, signaller: NodeEventLoop.Signaller, makeState: (@Sendable () -> any ReplicatedState)?
+        _ name: String, signaller: NodeEventLoop.Signaller, executor: (any RunExecutor)? = nil,
+        makeState: (@Sendable () -> any ReplicatedState)?
     ) throws -> StorePort {
         guard NodeID(name) != nil else {
             throw LockstepError(
@@ -47,7 +48,7 @@ package final class StoreRegistry: Sendable {
             guard stores.attached.count < Self.storeBound else {
                 throw LockstepError(.invalidConfiguration, "a node has at most \(Self.storeBound) stores")
             }
-            let port = StorePort(name: name, inbox: Inbox(signaller: signaller))
+            let port = StorePort(name: name, inbox: Inbox(signaller: signaller), executor: executor)
             stores.attached.append(Attached(port: port, makeState: makeState))
             return port
         }

@@ -15,7 +15,7 @@ import Testing
                 action, MutateContext(state: state, time: time, session: session, request: 1))
             let context = ReduceContext(time: time, epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2))
             for mutation in effect.emitted { Counters.reduce(into: &state, mutation, context) }
-            return effect.reply
+            return try #require(effect.reply)
         }
 
         /// The reason why an action is refused; nothing if it is not.

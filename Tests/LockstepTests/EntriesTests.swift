@@ -11,8 +11,8 @@ import Testing
         }
     }
 
-    private func collect<R: Reactor>(_ entries: Entries<R>) async throws -> [LoggedAction<R>] {
-        var all: [LoggedAction<R>] = []
+    private func collect<R: Reactor>(_ entries: Entries<R>) async throws -> [LoggedEntry<R>] {
+        var all: [LoggedEntry<R>] = []
         for try await entry in entries { all.append(entry) }
         return all
     }

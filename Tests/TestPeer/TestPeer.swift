@@ -9,6 +9,7 @@ import Logging
 ///
 ///     TestPeer PRIMARY NODE ADMINISTRATION-FOLDER     a replica with a planted defect: its reducer throws a coin
 ///     TestPeer join PRIMARY COUNT                     joins as often with a new replica, prints what each showed first
+///     TestPeer errands FOLDER ENDPOINT                a primary whose actions have effects, with its journal in FOLDER
 @main
 struct TestPeer {
     static func main() async throws {
@@ -16,6 +17,9 @@ struct TestPeer {
         if arguments.count == 4, arguments[1] == "join", let count = Int(arguments[3]) {
             for _ in 0..<count { try await join(arguments[2]) }
             return
+        }
+        if arguments.count == 4, arguments[1] == "errands" {
+            return try await Errands.serve(folder: arguments[2], endpoint: arguments[3])
         }
         guard arguments.count == 4, let name = NodeID(arguments[2]) else {
             FileHandle.standardError.write(Data("usage: TestPeer PRIMARY NODE ADMINISTRATION-FOLDER\n".utf8))

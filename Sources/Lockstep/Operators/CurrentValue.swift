@@ -108,7 +108,7 @@ public final class CurrentValue<Value: Sendable>: Sendable {
         public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
         /// Waits for changes.
-        public struct Iterator: AsyncIteratorProtocol {
+        public struct Iterator: AsyncIteratorProtocol, Sendable {
             /// It does not fail.
             public typealias Failure = Never
 

@@ -33,7 +33,7 @@ extension AsyncSequence where Self: Sendable {
     }
 }
 
-/// A sequence that notes what passes; see ``Swift/AsyncSequence/logged(_:describe:to:)``.
+/// A sequence that notes what passes; see `logged(_:describe:to:)`.
 public struct LoggedSequence<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     /// What the base gives.
     public typealias Element = Base.Element

@@ -3,7 +3,7 @@
 /// An operator that waits for its source and for a clock at once must go on waiting for the source while its consumer
 /// works on a value, and a call of `next()` can hold no task beyond its own end. So the iterator owns this task: it
 /// starts with the first `next()`, its end is awaited before `next()` says that the sequence is over, and it is
-/// cancelled when the iterator goes away. Nothing else in this package may start a task without a parent.
+/// cancelled when the iterator goes away. Nothing else in this library may start a task without a parent.
 struct OwnedTask: Sendable {
     private let task: Task<Void, Never>
 

@@ -6,7 +6,7 @@
 ///
 /// Sources that wait, and are woken by one and the same change, answer in the order in which the system runs their
 /// tasks. Where that order matters, let one sequence decide: several conditions on one state belong into one closure
-/// of ``Swift/AsyncSequence/results(_:_:)``.
+/// of `results(_:_:)`.
 /// - Parameter sources: who takes part; with none, the result ends at once.
 /// - Returns: the sequence of the winner.
 public func race<Element: Sendable, Failure: Error>(

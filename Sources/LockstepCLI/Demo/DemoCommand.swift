@@ -118,6 +118,7 @@ struct DemoCommand: AsyncParsableCommand {
                 case .committed(let receipt):
                     return ledger.resolved(receipt.place.sequence, receipt.session, receipt.number)
                 case .rejected, .void, .unreadable, nil: return ledger.withoutEffect()
+                case .accepted, .failed, .cancelled: return ledger.lost()  // The counters have no effects that go on.
                 }
             } catch let error as LockstepError where error.code == .outcomeUnknown || error.code == .timeout {
                 continue

@@ -24,6 +24,8 @@ struct SeedSelection: ParsableArguments {
     var faultTime: Int?
     @Option(help: "Whether the primary's journal is in memory: on or off.")
     var volatile: String?
+    @Option(help: "The share of calls about effects, 0 (off) to 1.")
+    var effects: Double?
 
     /// How many a worker runs; below 0 until it is stopped.
     var count: Int {
@@ -44,6 +46,7 @@ struct SeedSelection: ParsableArguments {
             pins.operations = operations
             pins.faultTime = faultTime.map { Int64($0) * 1_000_000_000 }
             pins.isVolatile = volatile.map { $0 == "on" }
+            pins.effects = effects
             for text in faults {
                 let parts = text.split(separator: "=", maxSplits: 1)
                 guard parts.count == 2, let fault = FaultClass(rawValue: String(parts[0])) else {
@@ -72,6 +75,7 @@ struct SeedSelection: ParsableArguments {
         guard volatile.map({ $0 == "on" || $0 == "off" }) ?? true else {
             throw ValidationError("--volatile is on or off")
         }
+        guard effects.map({ (0...1).contains($0) }) ?? true else { throw ValidationError("--effects is 0 to 1") }
         guard seed == nil || (seeds == nil && duration == nil && first == nil) else {
             throw ValidationError("--seed runs one seed; leave --seeds, --first and --for out")
         }

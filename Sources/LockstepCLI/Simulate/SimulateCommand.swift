@@ -98,7 +98,9 @@ struct SimulateCommand: ParsableCommand {
         let options = (try? selection.pinnedDescription) ?? ""
         if selection.seed != nil {
             let drawn = SimulationOptions.drawn(seed: first, pins: (try? selection.pins) ?? .init())
-            Output.line("seed 0x\(String(first, radix: 16)): \(drawn.replicas) replicas, \(drawn.clients) clients")
+            let effects = drawn.effects > 0 ? ", \(Int(drawn.effects * 100)) % of the calls about effects" : ""
+            Output.line(
+                "seed 0x\(String(first, radix: 16)): \(drawn.replicas) replicas, \(drawn.clients) clients\(effects)")
             Output.line("faults: \(drawn.plan.description)")
         }
         Output.line("again with: lockstep simulate \(selection.description(first: first))\(options)")
@@ -131,6 +133,7 @@ struct SimulateCommand: ParsableCommand {
         if totals.seeds >= 100 {
             Output.line("faults in fewer than 1 % of seeds: \(Self.list(totals.rareFaults))")
             Output.line("unusual ways never taken: \(Self.list(totals.missedSites))")
+            Output.line("of effects never seen: \(Self.list(totals.missedEffects))")
         }
         let isPassed = totals.failures.isEmpty && crashes == 0
         Output.line(isPassed ? "passed" : "\(totals.failures.count) failed, \(crashes) crashed")

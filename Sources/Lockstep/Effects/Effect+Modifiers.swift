@@ -1,0 +1,156 @@
+import LockstepCore
+
+extension Effect {
+    /// Gives the effect a policy that it shares with others of the same name (K10).
+    ///
+    /// An effect that ends at once has ended before it could share anything: for it the policy means nothing.
+    public func policy(_ policy: EffectPolicy) -> Effect {
+        changed { deferred in
+            deferred.with(plan: { plan in
+                plan.policy = policy.plan.policy
+                plan.group = policy.plan.group
+            })
+        }
+    }
+
+    /// Lets the effect be cancelled under a name, by ``cancelling(_:)`` of a later action (K25).
+    public func cancellable(_ id: EffectID) -> Effect {
+        changed { deferred in deferred.with(plan: { $0.names.append(id.name) }) }
+    }
+
+    /// Cancels what runs under a name, when this action is logged: nothing of it is committed behind.
+    public func cancelling(_ id: EffectID) -> Effect {
+        let base = deferred ?? DeferredEffect(body: nil)
+        return Effect(mutations, reply: reply, deferred: base.with(cancels: [id.name]))
+    }
+
+    /// Cancels the effect when the primary logs an action for which `predicate` holds; not by the action that began it
+    /// (K25, O50).
+    ///
+    /// - Parameter predicate: Runs on the node's thread for each later action that is not rejected, while the effect runs.
+    /// - Returns: The effect with this condition; several hold side by side.
+    public func cancelled(by predicate: @escaping @Sendable (R.Action) -> Bool) -> Effect {
+        changed { $0.with(until: predicate) }
+    }
+
+    /// Waits before it begins (O12); cancellable while it waits.
+    ///
+    /// Also an effect that ends at once then goes on.
+    public func delayed(by duration: Duration) -> Effect {
+        wrapped { emit, perform in
+            try await emit.sleep(for: duration)
+            return try await perform(emit)
+        }
+    }
+
+    /// Begins when `operation` has returned (O13).
+    public func startAfter(_ operation: @escaping @Sendable () async throws -> Void) -> Effect {
+        wrapped { emit, perform in
+            try await operation()
+            return try await perform(emit)
+        }
+    }
+
+    /// Tries again when it fails, with the policy's delays; jitter is seeded by the action, so that it repeats (O38).
+    ///
+    /// What a failed attempt emitted stays committed. Cancellation is not a failure.
+    public func retry(_ policy: RetryPolicy) -> Effect {
+        wrapped { emit, perform in
+            try await Lockstep.retry(
+                policy, seed: emit.scope.seed, clock: emit.clock, if: { !($0 is CancellationError) }
+            ) { (_: Int) async throws -> R.Reply in try await perform(emit) }
+        }
+    }
+
+    /// Fails with ``EffectTimeout`` if it has not ended in time; it is cancelled then, and awaited (O52).
+    public func timeout(_ duration: Duration) -> Effect {
+        wrapped { emit, perform in
+            try await withThrowingTaskGroup(of: R.Reply.self) { group in
+                group.addTask { try await perform(emit) }
+                group.addTask {
+                    try await emit.sleep(for: duration)
+                    throw EffectTimeout(duration: duration)
+                }
+                defer { group.cancelAll() }
+                guard let reply = try await group.next() else { throw CancellationError() }
+                return reply
+            }
+        }
+    }
+
+    /// Turns a failure into an end of another kind: `handler` may emit, and returns the reply, or throws (O3).
+    public func recover(
+        _ handler: @escaping @Sendable (_ error: any Error, _ emit: Emitter<R>) async throws -> R.Reply
+    ) -> Effect {
+        wrapped { emit, perform in
+            do { return try await perform(emit) } catch {
+                guard !(error is CancellationError) else { throw error }
+                return try await handler(error, emit)
+            }
+        }
+    }
+
+    /// Runs with a resource that is released on every path: end, failure, cancellation, the node's stop (O54).
+    ///
+    /// A crash of the process releases what the system releases; the next primary makes the resource anew.
+    ///
+    /// - Parameters:
+    ///   - acquire: Makes the resource; what it throws is the effect's failure, and nothing is released.
+    ///   - release: Called once for each resource, also when the task is cancelled; it must not throw.
+    ///   - body: Uses it.
+    /// - Returns: An effect that goes on behind the acceptance.
+    public static func withResource<Resource: Sendable>(
+        _ acquire: @escaping @Sendable () async throws -> Resource,
+        release: @escaping @Sendable (Resource) async -> Void,
+        _ body: @escaping @Sendable (Resource, Emitter<R>) async throws -> R.Reply
+    ) -> Effect {
+        run { emit in
+            let resource = try await acquire()
+            do {
+                let reply = try await body(resource, emit)
+                await release(resource)
+                return reply
+            } catch {
+                await release(resource)
+                throw error
+            }
+        }
+    }
+
+    // MARK: - Changing
+
+    private func changed(_ change: (DeferredEffect<R>) -> DeferredEffect<R>) -> Effect {
+        guard let deferred else { return self }
+        return Effect(mutations, reply: reply, deferred: change(deferred))
+    }
+
+    /// Puts something around the effect's work, whether it goes on or not.
+    private func wrapped(
+        _ body:
+            @escaping @Sendable (
+                Emitter<R>, @escaping @Sendable (Emitter<R>) async throws -> R.Reply
+            ) async throws -> R.Reply
+    ) -> Effect {
+        let inner = self
+        let base = deferred ?? DeferredEffect(body: nil)
+        return Effect(
+            deferred: base.with(body: { emit in
+                try await body(emit) { try await inner.perform($0, isLast: true) }
+            }))
+    }
+}
+
+/// An effect took longer than ``Effect/timeout(_:)`` allows.
+public struct EffectTimeout: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What it was allowed.
+    public let duration: Duration
+    /// One line.
+    public var description: String { "the effect did not end within \(duration)" }
+}
+
+extension EmitterScope {
+    /// The same in every process, for jitter.
+    var seed: UInt64 {
+        idempotencyKey.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+    }
+}

@@ -1,0 +1,130 @@
+import LockstepCore
+
+extension Effect {
+    // A closure of several statements without a result fits both overloads of a reactor without replies: this one gives
+    // way.
+
+    /// Runs on the primary behind the commit of the action's acceptance; what it returns is the reply.
+    ///
+    /// The sender's `send` returns when it has ended and the end has committed. It is run again by the next primary if
+    /// this one dies before that: its end is recorded exactly once, its other emissions may be repeated
+    /// (``Emitter/atEnd(_:)`` is not). What it throws becomes the outcome `failed`; mutations that were emitted before
+    /// stay (K12).
+    ///
+    /// - Parameter body: Runs on the concurrent pool, never on the node's thread; it should react to cancellation.
+    /// - Returns: An effect that goes on behind the acceptance.
+    @_disfavoredOverload
+    public static func run(
+        _ body: @escaping @Sendable (_ emit: Emitter<R>) async throws -> R.Reply
+    ) -> Effect { Effect(deferred: DeferredEffect(body: body)) }
+
+    /// Emits a mutation after a time, together with the end, exactly once (O53).
+    ///
+    /// The time begins anew when the next primary runs the effect again; a timer in the state does not (see ``Timers``).
+    public static func after(_ duration: Duration, emit mutation: R.Mutation, reply: R.Reply) -> Effect {
+        run { emit in
+            try await emit.sleep(for: duration)
+            emit.atEnd(mutation)
+            return reply
+        }
+    }
+
+    /// Fails behind its acceptance: the outcome is `failed` with the error's description (O19).
+    ///
+    /// To refuse the action, with certainly no effect, throw ``Rejection`` instead.
+    public static func fail(_ error: any Error & Sendable) -> Effect { run { _ in throw error } }
+
+    /// Does one effect after the other; the reply is the last one's (O5).
+    ///
+    /// The next begins when the one before has returned. An error or a cancellation ends the whole: what has not begun
+    /// never begins. Effects that all end at once become one entry.
+    public static func concat(_ first: Effect, _ rest: Effect...) -> Effect { concat([first] + rest) }
+
+    /// Does one effect after the other; there is at least one.
+    public static func concat(_ effects: [Effect]) -> Effect {
+        guard let last = effects.last else { preconditionFailure("there is at least one effect to concatenate") }
+        let cancels = effects.flatMap { $0.deferred?.cancels ?? [] }
+        guard effects.contains(where: \.isDeferred) else {
+            let mutations = effects.flatMap(\.emitted)
+            guard !cancels.isEmpty else { return Effect(.many(mutations), reply: last.atOnceReply) }
+            return Effect(
+                .many(mutations), reply: last.reply, deferred: DeferredEffect(body: nil, cancels: cancels))
+        }
+        return Effect(
+            deferred: DeferredEffect(
+                body: { emit in
+                    for effect in effects.dropLast() { _ = try await effect.perform(emit, isLast: false) }
+                    return try await last.perform(emit, isLast: true)
+                }, plan: mergedPlan(effects), cancels: cancels))
+    }
+
+    /// Does effects side by side; the reply is the first one's, and the first error ends the others (O29).
+    public static func merge(_ first: Effect, _ rest: Effect...) -> Effect {
+        let effects = [first] + rest
+        let cancels = effects.flatMap { $0.deferred?.cancels ?? [] }
+        guard effects.contains(where: \.isDeferred) else { return concat(rest + [first]) }
+        return Effect(
+            deferred: DeferredEffect(
+                body: { emit in
+                    try await withThrowingTaskGroup(of: (Int, R.Reply).self) { group in
+                        for (place, effect) in effects.enumerated() {
+                            group.addTask { (place, try await effect.perform(emit, isLast: false)) }
+                        }
+                        var reply: R.Reply?
+                        for try await (place, value) in group where place == 0 { reply = value }
+                        guard let reply else { throw CancellationError() }
+                        return reply
+                    }
+                }, plan: mergedPlan(effects), cancels: cancels))
+    }
+
+    /// A part's names stay those of the whole; a policy is given to the whole.
+    private static func mergedPlan(_ effects: [Effect]) -> RunPlan {
+        RunPlan(names: effects.flatMap { $0.deferred?.plan.names ?? [] })
+    }
+
+    /// The reply of an effect that ends at once.
+    private var atOnceReply: R.Reply {
+        guard let reply else { preconditionFailure("an effect without a reply goes on") }
+        return reply
+    }
+
+    /// Does a part of a larger effect.
+    func perform(_ emit: Emitter<R>, isLast: Bool) async throws -> R.Reply {
+        if let body = deferred?.body {
+            let reply = try await body(emit)
+            // What a part keeps for its end is committed there, before the next part begins.
+            let kept = isLast ? [] : emit.scope.takeAtEnd()
+            if !kept.isEmpty { try await emit(contentsOf: kept) }
+            return reply
+        }
+        try Task.checkCancellation()
+        if isLast {
+            for mutation in emitted { emit.atEnd(mutation) }
+        } else if !emitted.isEmpty {
+            try await emit(contentsOf: emitted)
+        }
+        return atOnceReply
+    }
+}
+
+extension Effect where R.Reply == NoReply {
+    /// Runs on the primary behind the commit of the action's acceptance.
+    public static func run(
+        _ body: @escaping @Sendable (_ emit: Emitter<R>) async throws -> Void
+    ) -> Effect {
+        Effect(
+            deferred: DeferredEffect(body: { emit in
+                try await body(emit)
+                return NoReply()
+            }))
+    }
+
+    /// Emits a mutation after a time, together with the end, exactly once (O53).
+    public static func after(_ duration: Duration, emit mutation: R.Mutation) -> Effect {
+        after(duration, emit: mutation, reply: NoReply())
+    }
+
+    /// Cancels what runs under a name, and does nothing else.
+    public static func cancel(_ id: EffectID) -> Effect { Effect.none.cancelling(id) }
+}

@@ -1,0 +1,32 @@
+package import LockstepCore
+package import LockstepNode
+
+/// Where an ``EffectRuntime`` brings mutations and ends: a node's store, or a test's.
+package protocol EffectPort: Sendable {
+    /// The store's name, which is a part of every effect's key.
+    var name: String { get }
+    /// Brings mutations to the primary's machine; the runtime hears of `ticket`.
+    func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64)
+    /// Brings the end of a run; the runtime hears of it.
+    func finishRun(_ id: RunID, item: [UInt8])
+    /// Waits until the published state includes a committed entry.
+    func waitUntilShown(_ sequence: SequenceNumber) async throws
+    /// Waits until the published state includes all that had committed before the call.
+    func waitUntilCurrent() async throws
+}
+
+extension EffectPort {
+    /// Where every commit is shown at once.
+    package func waitUntilCurrent() async throws {}
+}
+
+extension StorePort: EffectPort {
+    package func waitUntilShown(_ sequence: SequenceNumber) async throws {
+        guard publishedSequence < sequence else { return }
+        try await waitUntilReadable(.session, minimum: sequence, timeout: .seconds(600))
+    }
+
+    package func waitUntilCurrent() async throws {
+        try await waitUntilReadable(.linearizable, minimum: .zero, timeout: .seconds(600))
+    }
+}

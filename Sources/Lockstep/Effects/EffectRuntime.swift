@@ -1,0 +1,307 @@
+package import LockstepCore
+package import LockstepNode
+import Synchronization
+
+/// Runs a store's effects on its primary; on a replica it waits and does nothing.
+///
+///     node's thread:  accepted --keep--> begin(run) --.                    emission, runEnd
+///     tasks:                          run(port:) ------`--> body --emit--> (node's thread) --> goes on
+///
+/// Nothing here decides what is committed: the primary's machine drops what comes of a run that has ended, or that this
+/// boot did not begin (PROTOCOL, R-62, R-63).
+package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
+    let reactor: R
+    let published: PublishedState<R.State>
+    let clock: any Clock<Duration>
+    package let failures = Broadcast<EffectFailure>()
+    private let commands: AsyncStream<Command>
+    private let orders: AsyncStream<Command>.Continuation
+    private let contents = Mutex(Contents())
+
+    private enum Command: Sendable {
+        case begin(RunStart)
+        case open
+    }
+
+    private struct Emission: Sendable {
+        var lifetime: UInt64
+        /// What it asks of the state besides.
+        var isWanted: (@Sendable (R.State) -> Bool)?
+        var resume: CheckedContinuation<EmissionOutcome, Never>
+    }
+
+    private struct Contents: Sendable {
+        /// Accepted, and not begun or not ended.
+        var bodies: [RunID: DeferredEffect<R>] = [:]
+        var stops: [RunID: StopSignal] = [:]
+        var emissions: [UInt64: Emission] = [:]
+        var ends: [RunID: CheckedContinuation<EmissionOutcome, Never>] = [:]
+        /// Lives of feedback that may emit, with the question whether the state still asks for them.
+        var lives: [UInt64: Life] = [:]
+        var lastNumber: UInt64 = 0
+        var port: (any EffectPort)?
+    }
+
+    private struct Life: Sendable {
+        /// Of a feedback's effect; a source has none.
+        var name: String?
+        var isWanted: @Sendable (R.State) -> Bool
+    }
+
+    package init(_ reactor: R, published: PublishedState<R.State>, clock: any Clock<Duration>) {
+        self.reactor = reactor
+        self.published = published
+        self.clock = clock
+        // As many as there are accepted actions, which the log bounds.
+        (commands, orders) = AsyncStream.makeStream(of: Command.self, bufferingPolicy: .unbounded)
+    }
+
+    var snapshot: Snapshot<R.State> { published.current() }
+
+    // MARK: - The node's thread
+
+    /// An action was accepted: its effect waits for ``begin(_:)``.
+    func keep(_ id: RunID, _ effect: DeferredEffect<R>) { contents.withLock { $0.bodies[id] = effect } }
+
+    func forget(_ id: RunID) { contents.withLock { $0.bodies[id] = nil } }
+
+    package func opened() { orders.yield(.open) }
+    package func begin(_ run: RunStart) { orders.yield(.begin(run)) }
+
+    package func stop(_ id: RunID) {
+        let signal = contents.withLock { contents in
+            contents.bodies[id] = nil
+            return contents.stops[id]
+        }
+        signal?.stop()
+    }
+
+    package func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {
+        contents.withLock { $0.emissions.removeValue(forKey: ticket) }?.resume.resume(returning: outcome)
+    }
+
+    package func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {
+        contents.withLock { $0.ends.removeValue(forKey: id) }?.resume(returning: outcome)
+    }
+
+    /// Whether what waits under this ticket may be committed behind `state`.
+    func isLive(_ cause: EffectCause, ticket: UInt64, in state: R.State) -> Bool {
+        let questions = contents.withLock { contents in
+            contents.emissions[ticket].map { (life: contents.lives[$0.lifetime], emission: $0.isWanted) }
+        }
+        if let isWanted = questions?.emission, !isWanted(state) { return false }
+        // The machine knows itself which actions run.
+        if case .action = cause { return true }
+        return questions?.life?.isWanted(state) ?? false
+    }
+
+    // MARK: - Tasks
+
+    package func run(port: StorePort) async { await run(on: port) }
+
+    /// Runs effects until the task is cancelled; called once.
+    @concurrent
+    package func run(on port: any EffectPort) async {
+        contents.withLock { $0.port = port }
+        await withDiscardingTaskGroup { group in
+            for await command in commands {
+                switch command {
+                case .begin(let start): group.addTask { await self.perform(start, port) }
+                case .open:
+                    for feedback in reactor.feedback { group.addTask { await self.perform(feedback) } }
+                    for source in reactor.sources { group.addTask { await self.perform(source) } }
+                }
+            }
+            group.cancelAll()
+        }
+        // The port holds this object.
+        contents.withLock { $0.port = nil }
+        failures.finish()
+    }
+
+    private func perform(_ start: RunStart, _ port: any EffectPort) async {
+        let signal = StopSignal()
+        let effect = contents.withLock { contents in
+            contents.stops[start.id] = signal
+            return contents.bodies.removeValue(forKey: start.id)
+        }
+        defer { contents.withLock { $0.stops[start.id] = nil } }
+        // Without a body it was stopped before it began.
+        guard let body = effect?.body else { return }
+        let scope = EmitterScope<R>(
+            self, cause: .action(start.id.session, start.id.number), start: start, lifetime: 0,
+            idempotencyKey: "\(port.name)/\(start.id)")
+        let outcome = await signal.race { try await body(Emitter(scope)) }
+        let kept = scope.end()
+        guard let outcome else { return }
+        await finish(start.id, outcome, kept, port)
+    }
+
+    /// Brings the end to the log, however long the primary has no room for it.
+    private func finish(
+        _ id: RunID, _ outcome: Result<R.Reply, any Error>, _ mutations: [R.Mutation], _ port: any EffectPort
+    ) async {
+        let item: [UInt8]
+        do {
+            item = try EffectCoding<R>.item(try outcome.get(), mutations)
+        } catch is CancellationError {
+            // It gave up by itself, for example because its element has gone.
+            item = EffectCoding<R>.cancelledItem
+        } catch {
+            failures.send(EffectFailure(origin: .action(id), error: error))
+            item = EffectCoding<R>.failedItem(error)
+        }
+        _ = await untilTaken { await self.end(id, item, port) }
+    }
+
+    private func end(_ id: RunID, _ item: [UInt8], _ port: any EffectPort) async -> EmissionOutcome {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                contents.withLock { $0.ends[id] = continuation }
+                guard !Task.isCancelled else { return runEnd(id, .dropped) }
+                port.finishRun(id, item: item)
+            }
+        } onCancel: {
+            runEnd(id, .dropped)
+        }
+    }
+
+    func emit(_ mutations: [R.Mutation], _ scope: EmitterScope<R>) async throws -> Place {
+        try await emit(mutations, scope, isWanted: nil)
+    }
+
+    func emit(
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, while isWanted: @escaping @Sendable (R.State) -> Bool
+    ) async throws -> Place {
+        try await emit(mutations, scope, isWanted: isWanted)
+    }
+
+    private func emit(
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, isWanted: (@Sendable (R.State) -> Bool)?
+    ) async throws -> Place {
+        guard let port = contents.withLock({ $0.port }) else { throw CancellationError() }
+        let bytes = try EffectCoding<R>.emission(mutations)
+        let outcome = await untilTaken { await self.emission(bytes, scope, isWanted, port) }
+        guard case .committed(let epoch, let sequence) = outcome else { throw CancellationError() }
+        try await port.waitUntilShown(sequence)
+        return Place(epoch: epoch, sequence: sequence)
+    }
+
+    private func emission(
+        _ bytes: [UInt8], _ scope: EmitterScope<R>, _ isWanted: (@Sendable (R.State) -> Bool)?,
+        _ port: any EffectPort
+    ) async -> EmissionOutcome {
+        let ticket = number()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                contents.withLock {
+                    $0.emissions[ticket] = Emission(
+                        lifetime: scope.lifetime, isWanted: isWanted, resume: continuation)
+                }
+                // A cancellation before this line found nothing to resume.
+                guard !Task.isCancelled else { return emission(ticket, .dropped) }
+                port.emit(scope.cause, mutations: bytes, ticket: ticket)
+            }
+        } onCancel: {
+            emission(ticket, .dropped)
+        }
+    }
+
+    func wait(while isWanted: @escaping @Sendable (R.State) -> Bool) async throws {
+        guard let port = contents.withLock({ $0.port }) else { throw CancellationError() }
+        // What is shown may be older than the entry that began the effect.
+        try await port.waitUntilCurrent()
+        for await snapshot in States(published: published) where !isWanted(snapshot.state) { return }
+        throw CancellationError()
+    }
+
+    /// Repeats while the primary is busy, which is a matter of milliseconds or of a full disk.
+    private func untilTaken(_ attempt: () async -> EmissionOutcome) async -> EmissionOutcome {
+        var delay = Duration.milliseconds(2)
+        while true {
+            let outcome = await attempt()
+            guard outcome == .busy else { return outcome }
+            // Only cancellation ends the sleep early.
+            guard (try? await Task.sleep(for: delay)) != nil else { return .dropped }
+            delay = min(delay * 2, .milliseconds(200))
+        }
+    }
+
+    // MARK: - Lives of feedback and sources
+
+    func number() -> UInt64 {
+        contents.withLock { contents in
+            contents.lastNumber += 1
+            return contents.lastNumber
+        }
+    }
+
+    /// Lets a life emit as long as the state asks for it.
+    ///
+    /// A feedback's effect has a name, for ``liveFeedback``.
+    func begin(life: UInt64, name: String? = nil, while isWanted: @escaping @Sendable (R.State) -> Bool) {
+        contents.withLock { $0.lives[life] = Life(name: name, isWanted: isWanted) }
+    }
+
+    func end(life: UInt64) { contents.withLock { $0.lives[life] = nil } }
+
+    /// The effects of feedback that run, by the order in which they began.
+    package var liveFeedback: [String] {
+        contents.withLock { contents in contents.lives.sorted { $0.key < $1.key }.compactMap(\.value.name) }
+    }
+}
+
+/// Stops one effect; whoever is first of the two, the effect or the signal, decides.
+final class StopSignal: Sendable {
+    private let contents = Mutex(Contents())
+
+    private struct Contents: Sendable {
+        var isStopped = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    func stop() {
+        contents.withLock { contents in
+            contents.isStopped = true
+            return contents.waiter.take()
+        }?.resume()
+    }
+
+    private func wait() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = contents.withLock { contents in
+                    guard !contents.isStopped, !Task.isCancelled else { return true }
+                    contents.waiter = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            stop()
+        }
+    }
+
+    /// Runs a body; nil if it was stopped, or its task was cancelled, before it came to its end.
+    ///
+    /// It is awaited in any case.
+    func race<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async -> Result<Value, any Error>? {
+        await withTaskGroup(of: Result<Value, any Error>?.self) { group in
+            group.addTask {
+                do { return .success(try await body()) } catch {
+                    if error is CancellationError, Task.isCancelled { return nil }
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                await self.wait()
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+    }
+}

@@ -1,0 +1,140 @@
+public import LockstepCore
+import Synchronization
+
+/// What an effect writes with: `try await emit(.found(page))`.
+///
+/// A value that may be copied and used by the effect's own child tasks. It is of use until the effect ends.
+public struct Emitter<R: Reactor>: Sendable {
+    let scope: EmitterScope<R>
+
+    init(_ scope: EmitterScope<R>) { self.scope = scope }
+
+    /// Commits one mutation, as an entry of its own.
+    ///
+    /// - Returns: Its place, when it has committed and ``state`` includes it: an effect reads its own writes (K11).
+    /// - Throws: `CancellationError` if the effect was cancelled, was superseded, has ended, or its node stops: then the
+    ///   mutation is not in the log, except that of a stopping node nobody can tell. ``LockstepError`` of code `refused`
+    ///   for a mutation that cannot be encoded, or `tooLarge` for one above 1 MiB.
+    @discardableResult
+    public func callAsFunction(_ mutation: R.Mutation) async throws -> Place {
+        try await callAsFunction(contentsOf: [mutation])
+    }
+
+    /// Commits several mutations together, as one entry.
+    @discardableResult
+    public func callAsFunction(contentsOf mutations: [R.Mutation]) async throws -> Place {
+        try scope.checkLive()
+        return try await scope.environment.emit(mutations, scope)
+    }
+
+    /// Commits the mutation together with the effect's end, exactly once, whatever crashes.
+    ///
+    /// Other emissions are repeated when the effect is run again by the next primary; what changes the state by an
+    /// amount belongs here. It is dropped if the effect fails. External sources and feedback have no end in the log; for
+    /// them it is committed when they return.
+    public func atEnd(_ mutation: R.Mutation) { scope.atEnd(mutation) }
+
+    /// The newest published state; it includes everything that this effect emitted and waited for.
+    public var state: R.State { scope.environment.snapshot.state }
+
+    /// The state with its place and time.
+    public var snapshot: Snapshot<R.State> { scope.environment.snapshot }
+
+    /// The accepted action whose effect this is; nil for a source or a feedback.
+    public var run: RunID? { scope.start?.id }
+
+    /// 1 for the first; higher when a former primary did not come to the end (PROTOCOL, R-62).
+    public var attempt: Int { Int(clamping: scope.start?.attempt ?? 1) }
+
+    /// How many emissions of earlier attempts are in the log.
+    public var emissionsBefore: Int { Int(clamping: scope.start?.emissions ?? 0) }
+
+    /// The same text in every attempt and for no other action: what to give to a service that does a thing once a key.
+    public var idempotencyKey: String { scope.idempotencyKey }
+
+    /// The store's clock, which tests replace.
+    public var clock: any Clock<Duration> { scope.environment.clock }
+
+    /// Waits on the store's clock; cancellable.
+    public func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
+}
+
+/// One life of an effect, a feedback or a source.
+final class EmitterScope<R: Reactor>: Sendable {
+    let environment: any EffectEnvironment<R>
+    let cause: EffectCause
+    let start: RunStart?
+    /// Tells lives of one cause apart.
+    let lifetime: UInt64
+    let idempotencyKey: String
+    private let contents = Mutex(Contents())
+
+    private struct Contents: Sendable {
+        var isEnded = false
+        var atEnd: [R.Mutation] = []
+    }
+
+    init(
+        _ environment: any EffectEnvironment<R>, cause: EffectCause, start: RunStart?, lifetime: UInt64,
+        idempotencyKey: String
+    ) {
+        self.environment = environment
+        self.cause = cause
+        self.start = start
+        self.lifetime = lifetime
+        self.idempotencyKey = idempotencyKey
+    }
+
+    func checkLive() throws {
+        try Task.checkCancellation()
+        guard contents.withLock({ !$0.isEnded }) else { throw CancellationError() }
+    }
+
+    func atEnd(_ mutation: R.Mutation) {
+        contents.withLock { if !$0.isEnded { $0.atEnd.append(mutation) } }
+    }
+
+    func takeAtEnd() -> [R.Mutation] {
+        contents.withLock { contents in
+            defer { contents.atEnd = [] }
+            return contents.atEnd
+        }
+    }
+
+    /// Ends the life; returns what is to be committed with the end.
+    func end() -> [R.Mutation] {
+        contents.withLock { contents in
+            contents.isEnded = true
+            return contents.atEnd
+        }
+    }
+}
+
+/// Where effects run: a node's runtime, or a test.
+protocol EffectEnvironment<R>: Sendable {
+    associatedtype R: Reactor
+    var clock: any Clock<Duration> { get }
+    var snapshot: Snapshot<R.State> { get }
+    /// Commits mutations and waits until ``snapshot`` includes them.
+    func emit(_ mutations: [R.Mutation], _ scope: EmitterScope<R>) async throws -> Place
+    /// The same, unless `isWanted` says no of the state in front of them: then it throws `CancellationError`.
+    func emit(
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, while isWanted: @escaping @Sendable (R.State) -> Bool
+    ) async throws -> Place
+    /// Waits until a state is shown, not older than the call, of which `isWanted` says no.
+    func wait(while isWanted: @escaping @Sendable (R.State) -> Bool) async throws
+}
+
+extension EffectEnvironment {
+    func emit(
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, while isWanted: @escaping @Sendable (R.State) -> Bool
+    ) async throws -> Place {
+        guard isWanted(snapshot.state) else { throw CancellationError() }
+        return try await emit(mutations, scope)
+    }
+
+    /// Where states are not shown, the emissions alone find out.
+    func wait(while isWanted: @escaping @Sendable (R.State) -> Bool) async throws {
+        while true { try await Task.sleep(for: .seconds(86_400)) }
+    }
+}

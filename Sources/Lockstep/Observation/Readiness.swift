@@ -1,0 +1,99 @@
+public import LockstepNode
+
+extension Store {
+    /// How far the store can be relied on at this moment (K41).
+    public var readiness: StoreReadiness { readinessValue.value }
+
+    /// The readiness now, then whenever it changes; it ends with ``StoreReadiness/stopped``.
+    ///
+    /// A slow consumer misses what did not last.
+    public var readinessChanges: ReadinessChanges { ReadinessChanges(values: readinessValue.values) }
+
+    /// Waits until the store is live for the first time, and the state includes what was acknowledged before (K41).
+    ///
+    /// It returns at once on a store that is live, and waits on one that is stale.
+    ///
+    /// - Throws: ``LockstepError`` with code `stopped` if the node ends before; `timeout` if the primary does not
+    ///   answer for 30 seconds; `CancellationError`.
+    public func whenReady() async throws {
+        for await readiness in readinessChanges where readiness == .live {
+            _ = try await snapshot(.linearizable)
+            return
+        }
+        try Task.checkCancellation()
+        throw LockstepError(.stopped, "the node ended before its store \(name) was ready")
+    }
+}
+
+/// The readiness of a store as it changes; see ``Store/readinessChanges``.
+public struct ReadinessChanges: AsyncSequence, Sendable {
+    /// How far the store can be relied on.
+    public typealias Element = StoreReadiness
+    /// It does not fail.
+    public typealias Failure = Never
+
+    let values: CurrentValue<StoreReadiness>.Values
+
+    /// Starts with the readiness now.
+    public func makeAsyncIterator() -> Iterator { Iterator(values: values.makeAsyncIterator()) }
+
+    /// Waits for changes.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// It does not fail.
+        public typealias Failure = Never
+
+        private var values: CurrentValue<StoreReadiness>.Values.Iterator
+        private var isOver = false
+
+        init(values: CurrentValue<StoreReadiness>.Values.Iterator) { self.values = values }
+
+        /// The next readiness; nil behind `stopped`, or when the task is cancelled.
+        public mutating func next() async -> StoreReadiness? {
+            guard !isOver, let readiness = await values.next() else { return nil }
+            isOver = readiness == .stopped
+            return readiness
+        }
+    }
+}
+
+/// What a view does with what it is attached to, and nothing of it behind that (K40, K41, K43).
+///
+///     let binding = Binding<Store<App>> { store in
+///         guard (try? await store.whenReady()) != nil else { return }   // the node ended: nothing to show
+///         for await title in store.select(\.title) { print(title) }
+///     }
+///     async let bound: Void = binding.run()
+///     binding.attach(store)
+///
+/// Attaching again, also to the same, ends what was bound before the new one begins; nil detaches. What is attached
+/// while nothing runs waits, and only the last is bound.
+public final class Binding<Target: Sendable>: Sendable {
+    private let target = CurrentValue<Target?>(nil)
+    private let bind: @Sendable (Target) async -> Void
+
+    /// Makes a binding; nothing runs yet.
+    ///
+    /// - Parameter bind: Does all that belongs to a target, and returns when its task is cancelled.
+    public init(_ bind: @escaping @Sendable (_ target: Target) async -> Void) { self.bind = bind }
+
+    /// Takes another target in place of the one before, or none.
+    public func attach(_ target: Target?) { self.target.accept(target) }
+
+    /// Binds what is attached, one target after the other, until the task is cancelled; called once at a time.
+    public func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            var bound: StopSignal?
+            for await target in target.values {
+                bound?.stop()
+                await group.waitForAll()
+                bound = nil
+                guard let target else { continue }
+                let signal = StopSignal()
+                bound = signal
+                group.addTask { [bind] in _ = await signal.race { await bind(target) } }
+            }
+            bound?.stop()
+            group.cancelAll()
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package import LockstepCore
+internal import Synchronization
+
+/// Accepted actions: what their senders want of them, and what their executor brings.
+extension StorePort {
+    /// Waits for the end of an accepted action of this node's session.
+    package func end(of run: RunID, timeout: Duration?) async throws -> RunEnding {
+        let deadline = Self.deadline(after: timeout)
+        let id = makeID()
+        return try await waiting(id) { host, continuation in
+            host.awaitEnd(id, run, deadline: deadline) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Asks for an accepted action to be ended; whether it was too late its end tells.
+    package func cancel(_ run: RunID) {
+        inbox.ask(Errand(run: { $0.cancelRun(run) }))
+    }
+
+    /// Submits one action and calls `resume` with its answer, on the node's thread or at once; the waiter can be given to
+    /// ``Inbox/leave(_:)``.
+    package func submitOne(
+        _ action: [UInt8], timeout: Duration?, resume: @escaping @Sendable (Result<RawReplies, any Error>) -> Void
+    ) -> Waiter {
+        let waiter = Waiter(count: 1, deadline: Self.deadline(after: timeout), resume: resume)
+        inbox.put([Submission(actions: action, count: 1, waiter: waiter, isSingle: true)])
+        return waiter
+    }
+
+    /// Brings mutations to the primary's machine; the executor hears of `ticket`, also when the node has too much work.
+    package func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64) {
+        let executor = executor
+        inbox.ask(
+            Errand(
+                run: { $0.primary?.emit(cause, mutations: mutations, ticket: ticket) },
+                refuse: { executor?.emission(ticket, Self.isStopped($0) ? .dropped : .busy) }))
+    }
+
+    /// Brings the end of a run; the executor hears of it in the same way.
+    package func finishRun(_ id: RunID, item: [UInt8]) {
+        let executor = executor
+        inbox.ask(
+            Errand(
+                run: { $0.primary?.finishRun(id, item: item) },
+                refuse: { executor?.runEnd(id, Self.isStopped($0) ? .dropped : .busy) }))
+    }
+
+    private static func isStopped(_ error: any Error) -> Bool { (error as? LockstepError)?.code == .stopped }
+
+    /// Accepted actions that have not ended, oldest first; an operator's view.
+    package func unfinishedRuns() async throws -> [UnfinishedRun] {
+        try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.unfinishedRuns) }
+    }
+
+    /// Ends an accepted action as failed; false if there is none, or nothing is admitted now.
+    package func abandonRun(_ id: RunID, reason: String) async throws -> Bool {
+        try await waiting(makeID()) { host, continuation in
+            continuation.resume(returning: host.primary?.abandonRun(id, reason: reason) ?? false)
+        }
+    }
+}
+
+/// An accepted action that has not ended, as an operator sees it.
+package struct UnfinishedRun: Codable, Hashable, Sendable {
+    /// `epoch:sequence#number`.
+    package var id: String
+    package var sequence: UInt64
+    package var attempts: UInt64
+    package var emissions: UInt64
+    package var isRunning: Bool
+}
+
+extension StoreHost {
+    package func awaitEnd(
+        _ id: UInt64, _ run: RunID, deadline: Tick, resume: @escaping (Result<RunEnding, any Error>) -> Void
+    ) {
+        guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
+        ends.add(id, run, deadline: deadline, resume: resume)
+    }
+
+    package func cancelRun(_ run: RunID) { client.cancelRun(run, now: MonotonicClock.now) }
+
+    package var unfinishedRuns: [UnfinishedRun] {
+        guard let machine = primary?.machine else { return [] }
+        return machine.unfinishedRuns.map { run, isRunning in
+            UnfinishedRun(
+                id: "\(run.id)", sequence: run.sequence.rawValue, attempts: run.attempts, emissions: run.emissions,
+                isRunning: isRunning)
+        }
+    }
+}

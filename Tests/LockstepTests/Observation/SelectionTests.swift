@@ -1,0 +1,148 @@
+import Lockstep
+import LockstepNode
+import Testing
+
+/// What views take out of states (SEMANTICS K19, K33, K42, O4, O15, guarantee 13).
+@Suite(.timeLimit(.minutes(1))) struct SelectionTests {
+    struct Alerts: Reactor {
+        struct State: Codable, Sendable, Equatable {
+            @Pulse var alert: String?
+            var count = 0
+        }
+        enum Action: Codable, Sendable { case alert(String?), count }
+        var initialState: State { State() }
+        static func reduce(into state: inout State, _ mutation: Action, _ context: ReduceContext) {
+            switch mutation {
+            case .alert(let alert): state.alert = alert
+            case .count: state.count += 1
+            }
+        }
+    }
+
+    private func snapshot(_ alerts: [String?], count: Int = 0, at sequence: UInt64) -> Snapshot<Alerts.State> {
+        var state = Alerts.State()
+        for alert in alerts { state.alert = alert }
+        state.count = count
+        return Snapshot(
+            state: state, place: Place(epoch: .zero, sequence: SequenceNumber(rawValue: sequence)), time: .zero)
+    }
+
+    /// K33, guarantee 13: equal values fire again, several assignments between two states are one event that says so,
+    /// a change elsewhere fires nothing, and history before the subscription is not told.
+    @Test func pulsesFireOncePerAssignment() async throws {
+        let published = PublishedState(snapshot(["old", "older"], at: 2))
+        published.ownerBegan()
+        let pulses = Pulses(
+            states: States(published: published), pulse: { $0.$alert },
+            baseline: PulseBaseline(published.current().state.$alert))
+        var iterator = pulses.makeAsyncIterator()
+        published.publish(snapshot(["old", "older"], count: 1, at: 3))
+        published.publish(snapshot(["old", "older", "older"], at: 4))
+        #expect(await iterator.next() == PulseEvent(value: "older", assignments: 1))
+        published.publish(snapshot(["old", "older", "older", "a", "b"], at: 6))
+        #expect(await iterator.next() == PulseEvent(value: "b", assignments: 2))
+        published.ownerEnded()
+        #expect(await iterator.next() == nil)
+    }
+
+    /// K33: on a node, by the dollar name; the current value comes first for whoever asks for it.
+    @Test func pulsesOfAStore() async throws {
+        let node = try Node(.local())
+        let store = try node.store(Alerts(), named: "alerts")
+        try await withRunning(node) {
+            _ = try await store.send(.alert("before"))
+            _ = try await store.snapshot(.session)
+            var later = store.pulses(\.$alert).makeAsyncIterator()
+            var current = store.pulses(\.$alert, includingCurrent: true).makeAsyncIterator()
+            #expect(await current.next() == PulseEvent(value: "before", assignments: 1))
+            _ = try await store.send(.count)
+            _ = try await store.send(.alert("before"))
+            #expect(await later.next() == PulseEvent(value: "before", assignments: 1))
+        }
+    }
+
+    /// K42, O15: `select` compares values or keys with their neighbours; `selectAll` keeps repeated ones.
+    @Test func selectionsRemoveNeighboursOrKeepThem() async throws {
+        let published = PublishedState(snapshot([nil], count: 10, at: 1))
+        published.ownerBegan()
+        let store = try Node(.local()).store(Alerts(), named: "alerts")
+        // The store's own state is not what is looked at here, but the sequences that it makes of states.
+        var all = States(published: published).map { $0.state.count }.makeAsyncIterator()
+        var keyed = KeyedValues(states: States(published: published), value: { $0.count }, key: { $0 / 10 })
+            .makeAsyncIterator()
+        #expect(await all.next() == 10)
+        #expect(await keyed.next() == 10)
+        published.publish(snapshot(["x"], count: 10, at: 2))
+        #expect(await all.next() == 10)
+        published.publish(snapshot(["x"], count: 11, at: 3))
+        #expect(await all.next() == 11)
+        let next = Task { () -> Int? in
+            var keyed = keyed
+            return await keyed.next()
+        }
+        published.publish(snapshot(["x"], count: 25, at: 4))
+        #expect(await next.value == 25)
+        var selected = store.selectAll { $0.count }.makeAsyncIterator()
+        #expect(await selected.next() == 0)
+        published.ownerEnded()
+    }
+
+    /// K19: a projection passes the initial state as well, is applied once for each state that its view takes, and the
+    /// next state is made from the state and not from the projection.
+    @Test func aProjectionIsTheViewsAlone() async throws {
+        let node = try Node(.local())
+        let store = try node.store(Echo(), named: "echo")
+        let view = store.project { state in state + ["marker"] }
+        #expect(view.current == ["marker"])
+        try await withRunning(node) {
+            _ = try await store.send(Echo.Action("a"))
+            _ = try await store.send(Echo.Action("b"))
+            for await snapshot in view.states where snapshot.state.count == 3 {
+                #expect(snapshot.state == ["a", "b", "marker"] && snapshot.place == store.place)
+                break
+            }
+            #expect(try await store.read { $0 } == ["a", "b"])
+            for await last in view.select({ $0.last }) {
+                #expect(last == "marker")
+                break
+            }
+        }
+    }
+
+    /// O4: a combination begins with the states as they are, goes on when one of them does, and keeps each one's place.
+    @Test func combinedStatesKeepTheirPlaces() async throws {
+        let node = try Node(.local())
+        let echo = try node.store(Echo(), named: "echo")
+        let alerts = try node.store(Alerts(), named: "alerts")
+        let ledger = try node.store(Ledger(), named: "ledger")
+        try await withRunning(node) {
+            let place = try await echo.send(Echo.Action("a")).place
+            for await (one, two) in combine(echo, alerts) where one.state == ["a"] {
+                #expect(one.place >= place && two.state.count == 0)
+                break
+            }
+            let counted = try await alerts.send(.count).place
+            for await (one, two, three) in combine(echo, alerts, ledger) where two.state.count == 1 {
+                #expect(one.state == ["a"] && two.place >= counted && three.state.amounts.isEmpty)
+                break
+            }
+        }
+    }
+
+    /// O4: it ends when all of its stores have, and not before.
+    @Test func combinedStatesEndWithTheLast() async throws {
+        let (one, two) = (PublishedState(snapshot([], at: 1)), PublishedState(snapshot([], at: 1)))
+        for part in [one, two] { part.ownerBegan() }
+        let combined = CombinedStates<Int>(waits: [one.isNewer, two.isNewer]) {
+            let (a, b) = (one.currentVersion(), two.currentVersion())
+            return (a.snapshot.state.count * 10 + b.snapshot.state.count, [a.version, b.version])
+        }
+        var iterator = combined.makeAsyncIterator()
+        #expect(await iterator.next() == 0)
+        one.ownerEnded()
+        two.publish(snapshot([], count: 2, at: 2))
+        #expect(await iterator.next() == 2)
+        two.ownerEnded()
+        #expect(await iterator.next() == nil)
+    }
+}
