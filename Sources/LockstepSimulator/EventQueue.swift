@@ -21,6 +21,8 @@ enum Event {
     case operatorLooks
     /// Processes are due to stop, whatever they do then.
     case stopsAreDue
+    /// Everything is healed since a while.
+    case calm
 }
 
 /// Events in the order of their time; of equal times the one that was added first comes first.

@@ -14,6 +14,8 @@ package struct SimulationOptions: Sendable, Hashable {
     /// How long the healed cluster may take until nothing is open and all nodes are equal.
     package var healTime: Int64
     package var isVolatile: Bool
+    /// The share of the calls that are about effects, from 0 to 1; 0: none, and no executor.
+    package var effects = 0.0
     package var plan: FaultPlan
     /// Somebody else says what happens: nobody calls of himself, nobody is a special case, all start at once.
     package var script: ScriptOptions?
@@ -41,6 +43,8 @@ package struct SimulationOptions: Sendable, Hashable {
         package var faultTime: Int64?
         package var isVolatile: Bool?
         /// 0 is off.
+        package var effects: Double?
+        /// 0 is off.
         package var strengths: [FaultClass: Double] = [:]
         package init() {}
     }
@@ -64,6 +68,9 @@ package struct SimulationOptions: Sendable, Hashable {
             let strength = 0.1 + 0.9 * random.fraction()
             options.plan[fault] = pins.strengths[fault] ?? (isOn ? strength : 0)
         }
+        let hasEffects = random.chance(0.7)
+        let share = 0.1 + 0.4 * random.fraction()
+        options.effects = pins.effects ?? (hasEffects ? share : 0)
         // A log that dies with its process keeps no promise that these faults could break.
         if options.isVolatile {
             for fault in [FaultClass.oldCopy, .bitFlip, .commitError, .tornWrite, .lostWrites] {
@@ -81,6 +88,7 @@ package struct SimulationOptions: Sendable, Hashable {
         if let operations = pins.operations { parts.append("--operations \(operations)") }
         if let faultTime = pins.faultTime { parts.append("--fault-time \(faultTime / Span.second)") }
         if let isVolatile = pins.isVolatile { parts.append("--volatile \(isVolatile ? "on" : "off")") }
+        if let effects = pins.effects { parts.append("--effects \(effects)") }
         for (fault, strength) in pins.strengths.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             parts.append("--fault \(fault.rawValue)=\(strength)")
         }

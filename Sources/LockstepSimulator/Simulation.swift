@@ -148,6 +148,7 @@ package final class Simulation {
         step(until: options.faultTime) { false }
         guard violation == nil else { return violation }
         heal()
+        add(.calm, after: 5 * Span.second)
         let isAtRest = step(until: now + options.healTime) { self.isAtRest() }
         if violation == nil, !isAtRest { fail(.convergence, openEnds) }
         finish()
@@ -186,6 +187,7 @@ package final class Simulation {
         case .start(let process, let boot): start(process, boot)
         case .operatorLooks: operatorDesk.look()
         case .stopsAreDue: stopDue()
+        case .calm: oracle.isCalm()
         }
     }
 
@@ -283,43 +285,12 @@ extension Simulation {
         }
     }
 
-    /// Whether nothing is open any more: all calls answered, all nodes live and at one place.
-    func isAtRest() -> Bool {
-        operatorDesk.lookAgain()
-        guard let machine = primary.machine, machine.phase == .admitting, machine.isDrained else { return false }
-        let head = machine.committed.position
-        return callers.allSatisfy(\.isIdle)
-            && replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
-            && processes.allSatisfy { $0.isUp || $0 is RogueProcess }
-    }
-
-    /// What was still open when the time was over.
-    var openEnds: String {
-        var parts: [String] = []
-        if let machine = primary.machine {
-            if machine.phase != .admitting { parts.append("the primary is \(machine.phase)") }
-            parts.append("the primary is at \(machine.committed.position.sequence)")
-        } else {
-            parts.append("the primary is down")
-        }
-        for replica in replicas
-        where replica.machine?.phase != .live
-            || replica.machine?.log.position != primary.machine?.committed.position
-        {
-            let place = replica.machine.map { "\($0.phase.name) at \($0.log.position.sequence)" } ?? "down"
-            parts.append("\(replica.name) is \(place)")
-        }
-        for caller in callers where !caller.isIdle {
-            parts.append("\(caller.process.name) waits, its machine is \(caller.machine.phase)")
-        }
-        return parts.joined(separator: "; ")
-    }
-
     /// The checks over the whole run.
     private func finish() {
         noteCoverage()
         guard violation == nil else { return }
         oracle.checkLearned()
+        oracle.checkRuns()
         guard let machine = primary.machine else { return }
         for replica in replicas where replica.machine?.log != machine.log {
             fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
@@ -341,5 +312,6 @@ extension Simulation {
             if let caller = (process as? ClientProcess)?.caller { coverage.noteFired(caller.machine.buggify.fired) }
         }
         if coverage.buggifySites != 0 { coverage.fire(.buggify) }
+        coverage.effects.merge(oracle.runs.fired) { $0 + $1 }
     }
 }

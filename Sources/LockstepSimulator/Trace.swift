@@ -56,6 +56,10 @@ package enum TraceKind: UInt8, Hashable, Sendable {
     case snapshot
     /// Nothing: the end of the faults.
     case healed
+    /// The event's number, a name.
+    case effect
+    /// The session's sequence number, the action's number.
+    case runEnded
 }
 
 /// A running hash over all that happened, and the last thousand lines of it.
@@ -116,8 +120,13 @@ package struct Trace: Sendable {
             let known = FaultClass.allCases
             let name = Int(exactly: line.first).flatMap { known.indices.contains($0) ? known[$0].rawValue : nil }
             return "\(name ?? "-") \(line.second)"
+        case .effect:
+            let known = EffectEvent.allCases
+            let name = Int(exactly: line.first).flatMap { known.indices.contains($0) ? known[$0].rawValue : nil }
+            return "\(name ?? "-") \(line.second)"
         case .started, .stopped, .paused, .connected, .persisting, .committed, .applied, .installed, .phase, .submitted,
-            .answered, .outcomeUnknown, .alarm, .operatorActed, .halted, .snapshot, .healed:
+            .answered, .outcomeUnknown, .alarm, .operatorActed, .halted, .snapshot, .healed,
+            .runEnded:
             return "\(line.first) \(line.second)"
         }
     }

@@ -10,10 +10,29 @@ package protocol Workload: AnyObject {
     func remember(_ state: any ReplicatedState) -> any Sendable
     /// Whether `answer` is what a state that was remembered answers to a query.
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool
+    /// Whether its actions may be ``EffectAction``s, whose promises the checkers know.
+    var hasScriptedEffects: Bool { get }
+    /// What carries out the effects of a primary's life; nil if nothing does.
+    func makeExecutor(_ port: any EffectPort, random: SplitMix64) -> (any EffectExecutor)?
+    /// So many nanoseconds behind its submission the sender cancels the action; nil: never.
+    func cancelDelay(of action: [UInt8]) -> Int64?
+    /// An action's acceptance has committed.
+    func wasAccepted(_ id: RunID)
+    /// Whether the state waits for nothing.
+    func isAtRest(_ state: any ReplicatedState) -> Bool
     /// What is wrong with the whole history, of which no entry was given up; nothing if all is well.
     ///
     /// `final` is what was remembered of the last state. Unknown outcomes were looked up in the log.
     func findings(in history: [CallRecord], final: any Sendable) -> [Violation]
+}
+
+extension Workload {
+    // Of a workload without effects.
+    package var hasScriptedEffects: Bool { false }
+    package func makeExecutor(_ port: any EffectPort, random: SplitMix64) -> (any EffectExecutor)? { nil }
+    package func cancelDelay(of action: [UInt8]) -> Int64? { nil }
+    package func wasAccepted(_ id: RunID) {}
+    package func isAtRest(_ state: any ReplicatedState) -> Bool { true }
 }
 
 /// One thing that a caller asks for.

@@ -28,7 +28,7 @@ import Testing
     @Test(.enabled(if: program != nil)) func wrongUsageGetsOneLineAndItsStatus() throws {
         for arguments in [
             ["--fault", "fire=1"], ["--fault", "loss=2"], ["--seed", "x"], ["--for", "never"], ["--replicas", "0"],
-            ["--seed", "1", "--seeds", "2"], ["--volatile", "maybe"], ["--jobs", "0"],
+            ["--seed", "1", "--seeds", "2"], ["--volatile", "maybe"], ["--jobs", "0"], ["--effects", "2"],
         ] {
             let run = try ChildProcess.run(try #require(Self.program), ["simulate"] + arguments)
             #expect(run.status == 64, "\(arguments): \(run.output)")

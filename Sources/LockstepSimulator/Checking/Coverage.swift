@@ -8,6 +8,7 @@ package struct Coverage: Sendable {
     package internal(set) var buggifySites: UInt64 = 0
     package internal(set) var phases: Set<UInt64> = []
     package internal(set) var operatorActs = 0
+    package internal(set) var effects: [EffectEvent: Int] = [:]
     private var diverged: Set<Int> = []
 
     package init() {}
@@ -15,6 +16,7 @@ package struct Coverage: Sendable {
     mutating func fire(_ fault: FaultClass) { fired[fault, default: 0] += 1 }
     mutating func count(_ counter: ProtocolCounter) { counters[counter, default: 0] += 1 }
     mutating func noteFired(_ sites: UInt64) { buggifySites |= sites }
+    mutating func note(_ event: EffectEvent) { effects[event, default: 0] += 1 }
     mutating func note(_ phase: ReplicaPhase) { phases.insert(phase.number) }
     mutating func noteDiverged(_ process: Int) { diverged.insert(process) }
     func wasDiverged(_ process: Int) -> Bool { diverged.contains(process) }
@@ -26,5 +28,6 @@ package struct Coverage: Sendable {
         buggifySites |= other.buggifySites
         phases.formUnion(other.phases)
         operatorActs += other.operatorActs
+        effects.merge(other.effects) { $0 + $1 }
     }
 }

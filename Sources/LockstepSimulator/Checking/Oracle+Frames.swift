@@ -56,8 +56,11 @@ extension Oracle {
             if sessions[opened.session] == nil, !hasForked {
                 fail(.committedOnly, "\(process.name) opens \(opened.session), which is not in the log")
             }
+        case .runEnded(let ended): check(ended, bytes, process)
+        case .runGone(let id): checkGone(id, process)
         case .hello, .refused, .open, .resume, .resumed, .sessionMoved, .submit, .busy, .outOfOrder, .sessionUnknown,
-            .keepAlive, .close, .read, .query, .queryResult, .resync, .sync, .chunkRequest, .chunk, .repairRequest,
+            .keepAlive, .close, .read, .query, .queryResult, .resync, .runRequest, .sync, .chunkRequest, .chunk,
+            .repairRequest,
             .adminRequest, .adminResponse:
             break
         }

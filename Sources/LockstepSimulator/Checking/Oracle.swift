@@ -13,8 +13,8 @@ final class Oracle {
     private(set) var reference: LogState
     private(set) var state: SimulatedState
     /// Answers of the present history.
-    private(set) var replies: [ReplyKey: Reply] = [:]
-    private(set) var sessions: [SessionID: Standing] = [:]
+    var replies: [ReplyKey: Reply] = [:]
+    var sessions: [SessionID: Standing] = [:]
     /// Committed in a history that an operator gave up.
     private(set) var discarded: Set<BatchHash> = []
     private(set) var hasForked = false
@@ -26,8 +26,14 @@ final class Oracle {
     private var ends: [SequenceNumber: [BatchHash]] = [:]
 
     /// The epoch whose primary was told that it is behind, and the last number that it had given then.
-    private var behind: (epoch: Epoch, head: SequenceNumber)?
-    private(set) var largestBatch = 0
+    private(set) var behind: (epoch: Epoch, head: SequenceNumber)?
+    var largestBatch = 0
+    var runs: RunChecker
+    /// Accepted actions whose end their sender learned, in any history; and what it learned.
+    var told: Set<RunID> = []
+    /// Sessions of clients that are wrong on purpose.
+    var rogueSessions: Set<SessionID> = []
+    var learnedEnds: [(id: RunID, batch: BatchHash, process: String)] = []
 
     /// A committed batch, and what holds at its end.
     struct Known {
@@ -41,14 +47,17 @@ final class Oracle {
     struct LogPrint: Hashable {
         var time: LogTime
         var boot: BootID
-        var sessions: Digest
+        var tables: Digest
+        /// With the bytes of actions and ends, which the digest leaves to the chain.
+        var runs: Int
         var epochEnds: [EpochEnd]
         var mark: LogState.Mark?
 
         init(_ log: LogState) {
             time = log.time
             boot = log.boot
-            sessions = log.sessions.digest
+            tables = log.digest
+            runs = log.runs.hashValue
             epochEnds = log.epochEnds
             mark = log.mark
         }
@@ -83,6 +92,7 @@ final class Oracle {
         let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
         reference = LogState(store: store)
         state = SimulatedState(simulation.workload.makeState())
+        runs = RunChecker(readsScripts: simulation.workload.hasScriptedEffects)
     }
 
     var committed: Position { reference.position }
@@ -162,6 +172,7 @@ final class Oracle {
         state = SimulatedState(simulation.workload.makeState())
         replies = [:]
         sessions = [:]
+        runs = RunChecker(readsScripts: simulation.workload.hasScriptedEffects)
         // An older copy may have given its epoch the number of one that it forgot.
         behind = nil
         for batch in path { apply(batch) }
@@ -195,13 +206,13 @@ final class Oracle {
             return
         }
         if let mark = reference.mark, mark.sequence == batch.head.last {
-            let own = state.digest + reference.sessions.digest
+            let own = state.digest + reference.digest
             if own != mark.digest {
                 fail(.digest, "the mark at \(mark.sequence) says \(mark.digest), the log gives \(own)")
             }
         }
         batches[batch.hash] = Known(
-            batch: batch, digest: state.digest + reference.sessions.digest, print: LogPrint(reference),
+            batch: batch, digest: state.digest + reference.digest, print: LogPrint(reference),
             remembered: simulation.workload.remember(state.base))
         discarded.remove(batch.hash)
         if ends[batch.head.last]?.contains(batch.hash) != true { ends[batch.head.last, default: []].append(batch.hash) }
@@ -210,49 +221,6 @@ final class Oracle {
     /// The heads of the committed batches that end at a number.
     func heads(at sequence: SequenceNumber) -> [BatchHead] {
         (ends[sequence] ?? []).compactMap { batches[$0]?.batch.head }
-    }
-
-    /// Reads the batch's entries into tables of its own: a second opinion on sessions and numbers.
-    private func note(_ batch: SealedBatch) {
-        var sequence = batch.head.first
-        withBytes(of: batch.bytes) { bytes in
-            var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
-            while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
-                switch entry {
-                case .actions(let run): note(run, bytes, batch, sequence)
-                case .sessionOpen:
-                    sessions[SessionID(epoch: batch.head.epoch, sequence: sequence)] = Standing()
-                case .sessionClose(let session): sessions[session]?.isOver = true
-                case .sessionExpire(let expired): for session in expired { sessions[session]?.isOver = true }
-                case .epochOpen, .sessionAck, .digestMark, .clockJump, .accepted, .emitted, .finished: break
-                }
-                sequence = sequence.advanced(by: entry.sequenceCount)
-            }
-        }
-        if sequence != batch.head.last.next { fail(.agreement, "the batch at \(batch.head.first) cannot be read") }
-    }
-
-    private func note(_ run: ActionRun, _ bytes: RawSpan, _ batch: SealedBatch, _ sequence: SequenceNumber) {
-        guard let standing = sessions[run.session], !standing.isOver else {
-            fail(.exactlyOnce, "an action of \(run.session), which is not open, is at \(sequence)")
-            return
-        }
-        if let behind, behind.epoch == batch.head.epoch, sequence > behind.head {
-            fail(.admission, "the primary was told at \(behind.head) that it is behind, and took \(sequence)")
-        }
-        largestBatch = max(largestBatch, batch.bytes.count)
-        if run.first != standing.last + 1 {
-            fail(.exactlyOnce, "\(run.session) has \(run.first) behind \(standing.last) at \(sequence)")
-        }
-        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
-        for place in 0..<run.count {
-            guard let item = try? Item(from: bytes, &reader) else { return }
-            let key = ReplyKey(session: run.session, number: run.first + UInt64(place))
-            replies[key] = Reply(
-                epoch: batch.head.epoch, sequence: sequence.advanced(by: place), status: item.status,
-                bytes: Array(batch.bytes[item.reply]), batch: batch.hash)
-        }
-        sessions[run.session]?.last = run.first + UInt64(run.count) - 1
     }
 
     // MARK: - Replicas
@@ -300,7 +268,7 @@ final class Oracle {
     private func compareDigest(_ process: ReplicaProcess) {
         guard !process.state.isTainted, let machine = process.machine, let known = batches[machine.log.position.hash]
         else { return }
-        let own = process.state.digest + machine.log.sessions.digest
+        let own = process.state.digest + machine.log.digest
         if own != known.digest {
             fail(.digest, "\(process.name) has digest \(own) at \(machine.log.position.sequence), not \(known.digest)")
         }

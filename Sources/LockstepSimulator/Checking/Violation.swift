@@ -32,6 +32,12 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case admission
         /// Log time went back.
         case logTime
+        /// An accepted action has no end, or two, or something behind it; or its sender does not learn it.
+        case runEnd
+        /// An effect ran, or counted, where it must not.
+        case effects
+        /// A timer fired early, late, twice, or out of order.
+        case timers
         /// An alarm, or a halt, for which no fault gave a reason.
         case falseAlarm
         /// A machine met something that it holds for impossible.

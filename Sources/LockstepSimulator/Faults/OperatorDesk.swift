@@ -157,7 +157,7 @@ final class OperatorDesk {
             simulation.restart(primary, after: Span.second)
             return
         }
-        let digest = best.state.digest + log.sessions.digest
+        let digest = best.state.digest + log.digest
         let content = SnapshotContent(log: log, digest: digest, state: bytes).encoded()
         primary.disk.replace(with: content, at: log.position.sequence)
         simulation.oracle.chose(log.position)

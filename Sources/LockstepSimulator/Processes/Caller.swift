@@ -16,7 +16,7 @@ final class Caller {
     unowned let simulation: Simulation
     unowned let host: any CallerHost
     unowned let process: SimulatedProcess
-    private(set) var machine: ClientStateMachine
+    var machine: ClientStateMachine
     private var directives: [ClientDirective] = []
     /// Recorded calls whose actions have no number yet.
     private var staged: Deque<Int> = []
@@ -25,7 +25,9 @@ final class Caller {
     private var reads: [UInt64: Int] = [:]
     private var nextRead: UInt64 = 1
     /// The highest place that this caller has seen in an answer: its next session read includes it.
-    private var seen = SequenceNumber.zero
+    var seen = SequenceNumber.zero
+    /// Its accepted actions that have not ended.
+    var awaited: Set<RunID> = []
     private var askedAgain: [Query: Int] = [:]
     private(set) var isClosed = false
 
@@ -38,7 +40,9 @@ final class Caller {
     }
 
     /// Everything asked has been answered, or never will be.
-    var isIdle: Bool { staged.isEmpty && outstanding.isEmpty && reads.isEmpty && askedAgain.isEmpty }
+    var isIdle: Bool {
+        staged.isEmpty && outstanding.isEmpty && reads.isEmpty && askedAgain.isEmpty && awaited.isEmpty
+    }
 
     func start() {
         machine.start(now: process.now, into: &directives)
@@ -54,6 +58,7 @@ final class Caller {
         outstanding = []
         reads = [:]
         askedAgain = [:]
+        awaited = []
     }
 
     // MARK: - Calls
@@ -122,6 +127,9 @@ final class Caller {
                 outstanding.append((number + UInt64(place), record))
                 simulation.history[record].session = machine.session?.id ?? .none
                 simulation.history[record].number = number + UInt64(place)
+                if case .action(let bytes) = simulation.history[record].call {
+                    planCancellation(of: bytes, number + UInt64(place))
+                }
             }
             simulation.trace(process.id, .submitted, UInt64(first), number)
             if simulation.plan.isOn(.giveUp), process.random.chance(0.1 * simulation.plan[.giveUp]) {
@@ -177,6 +185,8 @@ final class Caller {
         case .opened: submitStaged()
         case .answered(let answers): answered(answers, frame)
         case .lost(let session, _): lost(session)
+        case .ended(let ended): self.ended(ended, frame)
+        case .endLost(let id): endLost(id)
         case .readAnswered(let result): readAnswered(result, frame)
         case .queried(let result):
             if let record = askedAgain.removeValue(forKey: Query(session: result.session, number: result.number)) {
@@ -216,6 +226,7 @@ final class Caller {
                 next.record, .answered(item.0, item.1), epoch: answers.epoch, sequence: sequence)
             simulation.trace(process.id, .answered, UInt64(next.record), sequence.rawValue)
             seen = max(seen, sequence)
+            if item.0 == .accepted { awaited.insert(RunID(session: session, number: number)) }
         }
     }
 

@@ -38,6 +38,7 @@ final class ClientProcess: SimulatedProcess, CallerHost {
     }
 
     override func handle(_ arrival: Arrival) {
+        if case .mail(.cancelRun(let id)) = arrival { caller?.cancelRun(id) }
         guard case .link(let from, let frame) = arrival, from === link else { return }
         simulation.trace(id, .received, UInt64(frame.count > 5 ? frame[5] : 0), UInt64(from.id))
         caller?.received(frame)

@@ -4,6 +4,8 @@ import LockstepCore
 /// The primary: executes what its machine directs, as the node's own driver does.
 final class PrimaryProcess: NodeProcess {
     private(set) var machine: PrimaryStateMachine?
+    /// Carries out the effects of this life.
+    private var executor: (any EffectExecutor)?
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toCaller: Deque<[UInt8]> = []
@@ -49,6 +51,7 @@ final class PrimaryProcess: NodeProcess {
             highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
         machine.start(now: now, wall: wall, state: state, into: &directives)
         self.machine = machine
+        executor = simulation.workload.makeExecutor(self, random: random.fork())
         makeCaller(
             ClientConfiguration(
                 store: simulation.storeName, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
@@ -62,6 +65,7 @@ final class PrimaryProcess: NodeProcess {
     override func end() {
         if let machine { simulation.coverage.noteFired(machine.buggify.fired) }
         machine = nil
+        executor = nil
         directives = []
         toMachine = []
         toCaller = []
@@ -96,6 +100,8 @@ final class PrimaryProcess: NodeProcess {
             } else {
                 machine?.snapshotFailed(number, into: &directives)
             }
+        case .effect(let token): executor?.due(token)
+        case .cancelRun(let id): caller?.cancelRun(id)
         case .prepared: break
         }
     }
@@ -142,7 +148,18 @@ final class PrimaryProcess: NodeProcess {
         if !simulation.options.isVolatile, disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes) {
             machine?.snapshotDue()
         }
+        if executor != nil { abandonOne() }
         run()
+    }
+
+    /// At times an operator ends what runs.
+    private func abandonOne() {
+        let unfinished = unfinishedRuns
+        guard !unfinished.isEmpty, random.chance(0.03) else { return }
+        let id = random.pick(unfinished)
+        let reason = random.chance(0.5) ? "an operator ended it" : nil
+        let isDone = machine?.abandonRun(id, reason: reason, now: now, wall: wall, state: state, into: &directives)
+        if isDone == true { note(.abandoned, id.number) }
     }
 
     /// Hands frames between the node's own caller and the machine until both lines are empty.
@@ -208,7 +225,11 @@ final class PrimaryProcess: NodeProcess {
                 simulation.trace(id, .persisting, first.head.first.rawValue, last.head.last.rawValue)
             }
             write(.batches(batches))
-        case .committed: break
+        case .committed(let batches): if let last = batches.last { executor?.committed(through: last.head.last) }
+        case .beginRun(let start): executor?.begin(start)
+        case .stopRun(let id): executor?.stop(id)
+        case .emission(let ticket, let outcome): executor?.emissionEnded(ticket, outcome)
+        case .runEnd(let id, let outcome): executor?.runEnded(id, outcome)
         case .captureSnapshot(let number, let log, let digest): capture(number, log: log, digest: digest)
         case .encodeSnapshot(let number): encode(number)
         case .saveSnapshot(let number): save(number)
@@ -217,6 +238,13 @@ final class PrimaryProcess: NodeProcess {
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
         case .count(let counter): simulation.coverage.count(counter)
         }
+    }
+
+    /// What an executor brings goes to the machine; what that directs comes behind what is directed now.
+    func bring(_ body: (inout PrimaryStateMachine, LogTime, inout [PrimaryDirective]) -> Void) {
+        guard isUp, var machine = machine.take() else { return }
+        body(&machine, wall, &directives)
+        self.machine = machine
     }
 
     // MARK: - The caller

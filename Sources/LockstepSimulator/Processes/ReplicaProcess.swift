@@ -34,6 +34,7 @@ final class ReplicaProcess: NodeProcess {
 
     override func begin() -> Bool {
         makeState()
+        state.mayRun = false
         let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
         var recovered: SimulatedDisk.Recovered?
         if hasJournal {
@@ -132,6 +133,8 @@ final class ReplicaProcess: NodeProcess {
         case .prepared(let ticket, .ready(let prepared)):
             machine?.snapshotPrepared(ticket, prepared, now: now, state: state, into: &directives)
         case .prepared(let ticket, .failed): machine?.snapshotRefused(ticket, now: now, into: &directives)
+        case .cancelRun(let id): caller?.cancelRun(id)
+        case .effect: break
         }
     }
 
@@ -176,6 +179,7 @@ final class ReplicaProcess: NodeProcess {
         }
         machine?.checkInvariants()
         checkBounds()
+        if state.hasRun { simulation.fail(.effects, "\(name) performed or ran something; it only follows") }
     }
 
     // MARK: - Directives

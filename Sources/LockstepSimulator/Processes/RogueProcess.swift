@@ -56,8 +56,10 @@ final class RogueProcess: SimulatedProcess {
             case .opened(let opened):
                 guard opened.nonce == openNonce else { return }
                 session = opened.session
+                simulation.oracle.rogueSessions.insert(session)
                 answeredThrough = 0
             case .result(let run): resulted(run, span, frame)
+            case .runEnded(let ended): simulation.oracle.told.insert(ended.id)
             case .sessionExpired(session), .sessionUnknown(session): session = .none
             case .resync: welcome = nil
             default: break
@@ -89,7 +91,7 @@ final class RogueProcess: SimulatedProcess {
             return
         }
         simulation.fired(.rogueClient, 0)
-        let choice = random.next(below: 12)
+        let choice = random.next(below: 13)
         switch choice {
         case 0: connect()
         case 1:
@@ -119,8 +121,27 @@ final class RogueProcess: SimulatedProcess {
                 .query(Query(session: session, number: random.next(below: answeredThrough + 3))),
                 channel: welcome.channel)
         case 6 where random.chance(0.2): send(.close(session), channel: welcome.channel)
+        case 7: askForRuns(channel: welcome.channel)
         default: submit(channel: welcome.channel)
         }
+    }
+
+    /// Awaits, cancels and acknowledges runs, its own and those of others.
+    private func askForRuns(channel: Channel) {
+        let others = simulation.callers.compactMap { $0.machine.session?.id }
+        let target = others.isEmpty || random.chance(0.5) ? session : random.pick(others)
+        let wishes = (0..<random.between(0, 4)).map { _ in
+            RunMessage.Wish(
+                number: random.next(below: answeredThrough + 40),
+                kind: random.pick([RunWish.await, .cancel, .acknowledge]))
+        }
+        // Of its own it may say that it has what it was not told.
+        if target == session {
+            for wish in wishes where wish.kind == .acknowledge {
+                simulation.oracle.told.insert(RunID(session: session, number: wish.number))
+            }
+        }
+        send(.runRequest(RunMessage(session: target, wishes: wishes)), channel: channel)
     }
 
     private func submit(channel: Channel) {

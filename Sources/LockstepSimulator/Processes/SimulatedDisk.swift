@@ -115,7 +115,7 @@ final class SimulatedDisk {
         if let snapshot {
             guard sha256Prefix(snapshot.bytes) == snapshot.hash, let content = try? SnapshotContent(snapshot.bytes),
                 let prepared = try? state.prepare(content.state),
-                prepared.digest + content.log.sessions.digest == content.digest
+                prepared.digest + content.log.digest == content.digest
             else { throw .snapshot }
             state.install(prepared)
             recovered.log = content.log
@@ -130,7 +130,7 @@ final class SimulatedDisk {
             } catch {
                 throw .row(row.last)
             }
-            if let mark, mark.digest != state.digest + recovered.log.sessions.digest { throw .digest(mark.sequence) }
+            if let mark, mark.digest != state.digest + recovered.log.digest { throw .digest(mark.sequence) }
             recovered.window.append(batch)
         }
         guard recovered.log.position.sequence >= sideMark else { throw .short(sideMark) }

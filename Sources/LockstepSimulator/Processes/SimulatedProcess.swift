@@ -16,6 +16,10 @@ enum Mail {
     case saved(SnapshotNumber)
     case encoded(SnapshotNumber)
     case prepared(PrepareTicket, PreparedOutcome)
+    /// A wake-up of an executor.
+    case effect(UInt64)
+    /// A sender wants its action ended.
+    case cancelRun(RunID)
 }
 
 /// How a write of the journal ended.

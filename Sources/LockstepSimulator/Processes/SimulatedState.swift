@@ -1,25 +1,55 @@
-import LockstepCore
+package import LockstepCore
 
 /// A state as the simulator gives it to a machine: the real one, without the time that its digests take.
 ///
 /// It can be told to reduce one item wrongly, once.
-final class SimulatedState: ReplicatedState {
+package final class SimulatedState: ReplicatedState {
     let base: any ReplicatedState
     /// The next item is left out: what a reducer that is not deterministic comes to.
     var skipsNextItem = false
     /// An item was left out since the state was last replaced.
     private(set) var isTainted = false
+    /// A replica's performs nothing and runs nothing.
+    package var mayRun = true
+    package private(set) var hasRun = false
 
-    init(_ base: any ReplicatedState) { self.base = base }
+    package init(_ base: any ReplicatedState) { self.base = base }
 
-    func perform(
+    package func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
         into batch: inout BatchBuilder
     ) -> Int {
-        base.perform(actions, &reader, count: count, context: context, into: &batch)
+        runs()
+        return base.perform(actions, &reader, count: count, context: context, into: &batch)
     }
 
-    func apply(
+    private func runs() { hasRun = hasRun || !mayRun }
+
+    package func takeRequest() -> RunRequest? { base.takeRequest() }
+
+    package func runAccepted(_ id: RunID) {
+        runs()
+        base.runAccepted(id)
+    }
+
+    package func resume(
+        _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
+    ) -> RunResumption {
+        runs()
+        return base.resume(run, action: action, context: context, into: &item)
+    }
+
+    package func runEnded(_ id: RunID) { base.runEnded(id) }
+    package var nextDue: LogTime? { base.nextDue }
+
+    package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int {
+        runs()
+        return base.performDue(at: time, context: context, into: &mutations)
+    }
+
+    package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool { base.isLive(cause, ticket: ticket) }
+
+    package func apply(
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {
         if skipsNextItem {
@@ -30,28 +60,28 @@ final class SimulatedState: ReplicatedState {
         try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
     }
 
-    var digest: Digest { base.digest }
+    package var digest: Digest { base.digest }
 
-    func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) {
+    package func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) {
         base.capture(at: sequence, epoch: epoch, time: time)
     }
 
-    var isViewWanted: Bool { base.isViewWanted }
-    func publish(through sequence: SequenceNumber) { base.publish(through: sequence) }
+    package var isViewWanted: Bool { base.isViewWanted }
+    package func publish(through sequence: SequenceNumber) { base.publish(through: sequence) }
 
-    func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
+    package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
         try base.answer(query, range)
     }
 
-    func image() -> any StateImage { base.image() }
-    nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState { try base.prepare(bytes) }
+    package func image() -> any StateImage { base.image() }
+    package nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState { try base.prepare(bytes) }
 
-    func install(_ prepared: any PreparedState) {
+    package func install(_ prepared: any PreparedState) {
         isTainted = false
         base.install(prepared)
     }
 
-    func reset() {
+    package func reset() {
         isTainted = false
         base.reset()
     }

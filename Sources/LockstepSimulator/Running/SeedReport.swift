@@ -17,6 +17,8 @@ package struct SeedReport: Codable, Sendable, Hashable {
     /// Bits of the unusual ways that were taken.
     package var buggifySites: UInt64
     package var operatorActs: Int
+    /// How often each thing happened to effects.
+    package var effects: [String: Int]
     /// The last thousand lines, of a run that failed.
     package var trace: [String]
 
@@ -33,6 +35,7 @@ package struct SeedReport: Codable, Sendable, Hashable {
         fired = Dictionary(uniqueKeysWithValues: result.coverage.fired.map { ($0.key.rawValue, $0.value) })
         buggifySites = result.coverage.buggifySites
         operatorActs = result.coverage.operatorActs
+        effects = Dictionary(uniqueKeysWithValues: result.coverage.effects.map { ($0.key.rawValue, $0.value) })
         trace = result.traceText
     }
 
@@ -52,6 +55,7 @@ package struct SeedTotals: Sendable {
     /// In how many seeds each fault fired.
     package private(set) var seedsWith: [String: Int] = [:]
     package private(set) var buggifySites: UInt64 = 0
+    package private(set) var effects: [String: Int] = [:]
 
     package init() {}
 
@@ -65,11 +69,17 @@ package struct SeedTotals: Sendable {
         unknown += report.unknown
         for fault in report.fired.keys { seedsWith[fault, default: 0] += 1 }
         buggifySites |= report.buggifySites
+        effects.merge(report.effects) { $0 + $1 }
     }
 
     /// Faults that fired in fewer than one seed of a hundred.
     package var rareFaults: [String] {
         FaultClass.allCases.map(\.rawValue).filter { (seedsWith[$0] ?? 0) * 100 < seeds }
+    }
+
+    /// What happened to effects in no seed.
+    package var missedEffects: [String] {
+        EffectEvent.allCases.map(\.rawValue).filter { effects[$0] == nil }
     }
 
     /// Unusual ways that no seed took.

@@ -21,11 +21,13 @@ package struct SimulationResult: Sendable {
 
 extension SimulationResult {
     /// Runs one seed to its end; the same seed and options give the same result in every process.
-    package static func run(_ options: SimulationOptions, workload: any Workload = CountersWorkload()) -> Self {
+    package static func run(_ options: SimulationOptions, workload: (any Workload)? = nil) -> Self {
         #if LOCKSTEP_PLANTED_DEFECTS
             plantDefect()
         #endif
-        let simulation = Simulation(options, workload: workload)
+        let usual: any Workload =
+            options.effects > 0 ? EffectsWorkload(share: options.effects) : CountersWorkload()
+        let simulation = Simulation(options, workload: workload ?? usual)
         let violation = simulation.run()
         return SimulationResult(
             options: options, violation: violation, coverage: simulation.coverage, traceHash: simulation.traceHash,

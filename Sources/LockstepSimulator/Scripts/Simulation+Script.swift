@@ -122,12 +122,12 @@ extension Simulation {
         if let machine = (node as? PrimaryProcess)?.machine {
             return NodeView(
                 state: node.state.base, position: machine.log.position, committed: machine.committed.position,
-                tables: machine.log.sessions.digest, isLive: machine.phase == .admitting, isDrained: machine.isDrained)
+                tables: machine.log.digest, isLive: machine.phase == .admitting, isDrained: machine.isDrained)
         }
         guard let machine = (node as? ReplicaProcess)?.machine else { return nil }
         return NodeView(
             state: node.state.base, position: machine.log.position, committed: machine.log.position,
-            tables: machine.log.sessions.digest, isLive: machine.phase == .live, isDrained: true)
+            tables: machine.log.digest, isLive: machine.phase == .live, isDrained: true)
     }
 
     /// What the log gives, applied by nobody but the checkers.
@@ -155,6 +155,7 @@ extension Simulation {
         checkPrimary()
         guard violation == nil, let log = node(0).map({ _ in primary.machine?.log }) else { return }
         oracle.checkLearned()
+        oracle.checkRuns()
         if log != oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
         for replica in replicas where replica.machine?.log != log {
             fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")

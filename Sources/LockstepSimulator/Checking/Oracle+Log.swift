@@ -1,0 +1,76 @@
+import LockstepCore
+
+// A second opinion on what batches hold: sessions, numbers, answers, runs.
+extension Oracle {
+    /// Reads the batch's entries into tables of its own: a second opinion on sessions and numbers.
+    func note(_ batch: SealedBatch) {
+        var sequence = batch.head.first
+        withBytes(of: batch.bytes) { bytes in
+            var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
+            while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
+                switch entry {
+                case .actions(let run): note(run, bytes, batch, sequence)
+                case .sessionOpen:
+                    sessions[SessionID(epoch: batch.head.epoch, sequence: sequence)] = Standing()
+                case .sessionClose(let session): sessions[session]?.isOver = true
+                case .sessionExpire(let expired): for session in expired { sessions[session]?.isOver = true }
+                case .accepted(let session, let number, _, _):
+                    note(RunID(session: session, number: number), batch, sequence)
+                case .emitted, .finished: noteAdmission(batch, sequence)
+                case .epochOpen, .sessionAck, .digestMark, .clockJump, .runAck: break
+                }
+                if let broken = runs.saw(entry, bytes, batch, at: sequence, told: told) {
+                    fail(broken.promise, broken.text)
+                }
+                sequence = sequence.advanced(by: entry.sequenceCount)
+            }
+        }
+        if sequence != batch.head.last.next { fail(.agreement, "the batch at \(batch.head.first) cannot be read") }
+    }
+
+    private func note(_ run: ActionRun, _ bytes: RawSpan, _ batch: SealedBatch, _ sequence: SequenceNumber) {
+        guard noteNumbers(of: run.session, run.first, count: run.count, batch, sequence) else { return }
+        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+        for place in 0..<run.count {
+            guard let item = try? Item(from: bytes, &reader) else { return }
+            let key = ReplyKey(session: run.session, number: run.first + UInt64(place))
+            replies[key] = Reply(
+                epoch: batch.head.epoch, sequence: sequence.advanced(by: place), status: item.status,
+                bytes: Array(batch.bytes[item.reply]), batch: batch.hash)
+        }
+    }
+
+    /// Numbers of a session stand in the log; false if the session is not open.
+    private func noteNumbers(
+        of session: SessionID, _ first: RequestNumber, count: Int, _ batch: SealedBatch, _ sequence: SequenceNumber
+    ) -> Bool {
+        guard let standing = sessions[session], !standing.isOver else {
+            fail(.exactlyOnce, "an action of \(session), which is not open, is at \(sequence)")
+            return false
+        }
+        noteAdmission(batch, sequence)
+        largestBatch = max(largestBatch, batch.bytes.count)
+        if first != standing.last + 1 {
+            fail(.exactlyOnce, "\(session) has \(first) behind \(standing.last) at \(sequence)")
+        }
+        sessions[session]?.last = first + UInt64(count) - 1
+        return true
+    }
+
+    private func noteAdmission(_ batch: SealedBatch, _ sequence: SequenceNumber) {
+        if let behind, behind.epoch == batch.head.epoch, sequence > behind.head {
+            fail(.admission, "the primary was told at \(behind.head) that it is behind, and took \(sequence)")
+        }
+    }
+
+    /// An action was accepted: that is its first answer.
+    private func note(_ id: RunID, _ batch: SealedBatch, _ sequence: SequenceNumber) {
+        guard noteNumbers(of: id.session, id.number, count: 1, batch, sequence) else { return }
+        replies[ReplyKey(session: id.session, number: id.number)] = Reply(
+            epoch: batch.head.epoch, sequence: sequence, status: .accepted, bytes: [], batch: batch.hash)
+        simulation.workload.wasAccepted(id)
+    }
+
+    /// Everything is healed since a while: from here on timers are not late.
+    func isCalm() { runs.isCalm(at: reference.time) }
+}

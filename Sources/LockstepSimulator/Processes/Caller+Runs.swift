@@ -1,0 +1,45 @@
+import LockstepCore
+
+// Second answers: the ends of a caller's accepted actions.
+extension Caller {
+    /// The sender's handle: the effect of its action is to end.
+    func cancelRun(_ id: RunID) {
+        machine.cancelRun(id, now: process.now)
+        process.wake(at: simulation.now)
+    }
+
+    /// Plans the cancellation of actions that were just submitted, if their sender means to.
+    func planCancellation(of bytes: [UInt8], _ number: RequestNumber) {
+        guard let session = machine.session?.id, let delay = simulation.workload.cancelDelay(of: bytes) else { return }
+        process.mail(.cancelRun(RunID(session: session, number: number)), after: delay)
+    }
+
+    func ended(_ ended: RunEnded, _ frame: [UInt8]) {
+        let item = withBytes(of: frame) { bytes in
+            var reader = ByteReader(offset: ended.item.lowerBound, end: ended.item.upperBound)
+            return try? ReplyItem(from: bytes, &reader)
+        }
+        guard let item else {
+            simulation.fail(.invariant, "\(process.name) is given an end that cannot be read")
+            return
+        }
+        guard awaited.remove(ended.id) != nil else {
+            simulation.fail(.runEnd, "\(process.name) is told the end of \(ended.id), which it does not await")
+            return
+        }
+        simulation.trace(process.id, .runEnded, ended.id.session.sequence.rawValue, ended.id.number)
+        simulation.coverage.note(item.status == .void ? .learnedCancel : .learnedEnd)
+        simulation.oracle.learned(ended, item.status, Array(frame[item.reply]), by: process)
+        seen = max(seen, ended.sequence)
+    }
+
+    func endLost(_ id: RunID) {
+        guard awaited.remove(id) != nil else {
+            simulation.fail(.runEnd, "\(process.name) loses the end of \(id), which it does not await")
+            return
+        }
+        simulation.coverage.note(.lostEnd)
+        // While the session is its own, only the primary can have said so.
+        if machine.session?.id == id.session, !isClosed { simulation.oracle.lostEnd(id, by: process) }
+    }
+}
