@@ -1,10 +1,51 @@
-import Foundation
 import Lockstep
 import LockstepTesting
 import Testing
 
-/// The code of docs/TESTING.md, which is compared with the page.
+/// The code of docs/TESTING.md, which the tidy tests compare with the page.
 @Suite(.timeLimit(.minutes(1))) struct TestingPageTests {
+    @Test func onlyTheNewestSearchIsShown() {
+        let store = TestStore(Search())
+        store.send(.search("swi"))
+        store.receive(.typed("swi")) { $0.query = "swi" }
+        store.send(.search("swift"))
+        store.receive(.typed("swift")) { $0.query = "swift" }
+        store.advance(by: .milliseconds(300))
+        store.receive(.found(["Swift"])) { $0.results = ["Swift"] }
+        store.finish()
+    }
+
+    @Test func aSearchSurvivesThePrimarysDeath() {
+        let store = TestStore(Search())
+        let sent = store.send(.search("swift"))
+        store.receive(.typed("swift")) { $0.query = "swift" }
+        store.advance(by: .milliseconds(200))
+        store.restart()
+        store.receive(.typed("swift"))
+        store.advance(by: .milliseconds(300))
+        store.receive(.found(["Swift"])) { $0.results = ["Swift"] }
+        #expect(throws: Never.self) { try store.reply(to: sent) }
+        store.finish()
+    }
+
+    @Test func aVoteIsCounted() {
+        spec(Votes())
+            .given(Votes.State(votes: ["Ada": 1]))
+            .when(.vote("Ada"))
+            .then(.emits(.counted("Ada")), .replies(2), .state { $0.votes["Ada"] = 2 })
+        spec(Votes()).when(.vote("")).then(.rejects("nobody was named"))
+        spec(Search()).when(.search("swift")).then(.defers(.latest("search")), .unchanged)
+    }
+
+    @Test func aTapVotesAndTheCountFollows() async throws {
+        let stub = StubStore<Votes>(state: Votes.State()) { _ in .reply(1) }
+        let button = VoteButton(store: stub, name: "Ada")
+        try await button.tap()
+        #expect(stub.actions.count == 1)
+        stub.push { $0.votes["Ada"] = 1 }
+        #expect(button.title == "Ada: 1")
+    }
+
     @Test func aVoteSurvivesThePrimarysDeath() throws {
         let cluster = TestCluster(Votes(), replicas: 2)
         #expect(try cluster.send(.vote("Ada")) == 1)
@@ -45,18 +86,13 @@ import Testing
     @Test func theReducerIsDeterministic() throws {
         try checkDeterminism(of: Votes(), actions: [.vote("Ada"), .vote("Grace"), .vote("Ada")])
     }
+}
 
-    /// What the page shows is what compiles here.
-    @Test func thePagesCodeIsThisCode() throws {
-        let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
-        let page = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("docs/TESTING.md")
-        let code = try String(contentsOf: here, encoding: .utf8)
-        let blocks = try String(contentsOf: page, encoding: .utf8).matches(of: /```swift\n((?:.|\n)*?)```/)
-        #expect(blocks.count == 5)
-        for block in blocks {
-            let lines = block.1.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
-            #expect(code.contains(lines), "the page shows other code: \(block.1)")
-        }
-    }
+/// The view of docs/TESTING.md.
+private struct VoteButton<Target: ReadableStore<Votes>> {
+    let store: Target
+    let name: String
+    var title: String { "\(name): \(store.state.votes[name, default: 0])" }
+
+    func tap() async throws { _ = try await store.send(.vote(name)) }
 }

@@ -1,0 +1,70 @@
+public import Lockstep
+import LockstepCore
+
+extension TestStore {
+    /// Lets virtual time pass: whoever sleeps wakes in the order of the deadlines, and timers of the state fire by log
+    /// time in between.
+    ///
+    /// Each of them works as far as it can before the next moment comes. At the same moment sleepers are first, in the
+    /// order in which they went to sleep. What is emitted waits to be received.
+    public func advance(
+        by duration: Duration = .zero, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
+        column: Int = #column
+    ) {
+        precondition(duration >= .zero, "time does not go back")
+        let place = CallSite(fileID, filePath, line, column)
+        guard settle(at: place) else { return }
+        let end = clock.elapsed + duration
+        pass(upTo: end, at: place) { true }
+        guard clock.elapsed < end else { return }
+        clock.advance(by: end - clock.elapsed)
+        primary?.tick()
+        settle(at: place)
+    }
+
+    /// The log time of what would commit now.
+    public var now: LogTime { time.wall }
+
+    /// Passes from one moment at which something happens to the next, as long as `isWanted`.
+    func pass(upTo end: Duration, at place: CallSite, while isWanted: () -> Bool) {
+        var stuck: LogTime?
+        while isWanted(), let primary {
+            let timer = primary.state.nextDue.flatMap { $0 == stuck ? nil : time.elapsed(at: $0) }
+            let sleeper = clock.deadlines.first?.offset
+            guard let next = [timer, sleeper].compactMap({ $0 }).min(), next <= end else { return }
+            if next == sleeper {
+                clock.advanceToNextSleeper()
+            } else {
+                clock.advance(by: max(.zero, next - clock.elapsed))
+                primary.tick()
+                if let due = primary.state.nextDue, time.elapsed(at: due) <= clock.elapsed {
+                    stuck = due
+                    let text =
+                        "the state still waits for a time that has come, \(due): nextDue(in:) names it, and what "
+                        + "mutationsDue(in:at:limit:) brings for it does not take it away"
+                    fail(text, at: place)
+                }
+            }
+            guard settle(at: place) else { return }
+        }
+    }
+
+    /// Waits in real time until something can be received, or no effect runs any more.
+    ///
+    /// For effects that wait for what runs elsewhere: a thread, the main actor, a task without a parent. Effects whose
+    /// dependencies use ``clock`` need it not, and are the same at every run. It waits 5 s if not said otherwise.
+    ///
+    /// - Returns: Whether something can be received.
+    @discardableResult
+    public func waitForMore(
+        timeout: Duration = .seconds(5), fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
+        column: Int = #column
+    ) async -> Bool {
+        let place = CallSite(fileID, filePath, line, column)
+        let end = ContinuousClock.now + timeout
+        while settle(at: place), events.isEmpty, !runningEffects.isEmpty {
+            guard await executor.waitForJob(atMost: ContinuousClock.now.duration(to: end)) else { break }
+        }
+        return !events.isEmpty
+    }
+}
