@@ -1,0 +1,52 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
+let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
+
+let lockstep = Target.Dependency.product(name: "Lockstep", package: "lockstep")
+let sqlite = Target.Dependency.product(name: "LockstepSQLite", package: "lockstep")
+let testing = Target.Dependency.product(name: "LockstepTesting", package: "lockstep")
+// What a program needs besides: its command line, and an orderly end at Ctrl-C.
+let program: [Target.Dependency] = [
+    lockstep, sqlite,
+    .product(name: "ArgumentParser", package: "swift-argument-parser"),
+    .product(name: "Logging", package: "swift-log"),
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+]
+
+let package = Package(
+    name: "lockstep-examples",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "play-catch", targets: ["PlayCatchProgram"]),
+        .executable(name: "todo", targets: ["TodoProgram"]),
+    ],
+    dependencies: [
+        .package(name: "lockstep", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(name: "CounterWithHistory", dependencies: [lockstep], swiftSettings: settings),
+        .target(name: "PlayCatch", dependencies: [lockstep], swiftSettings: settings),
+        .executableTarget(name: "PlayCatchProgram", dependencies: ["PlayCatch"] + program, swiftSettings: settings),
+        .target(name: "Todo", dependencies: [lockstep], swiftSettings: settings),
+        .executableTarget(name: "TodoProgram", dependencies: ["Todo"] + program, swiftSettings: settings),
+        .target(name: "Calculator", dependencies: [lockstep], swiftSettings: settings),
+        .target(
+            name: "NodeTesting", dependencies: [lockstep], path: "Tests/NodeTesting", swiftSettings: settings),
+        .testTarget(
+            name: "CounterWithHistoryTests",
+            dependencies: ["CounterWithHistory", "NodeTesting", lockstep, sqlite, testing], swiftSettings: settings),
+        .testTarget(
+            name: "PlayCatchTests",
+            dependencies: ["PlayCatch", "PlayCatchProgram", "NodeTesting", lockstep, testing],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TodoTests", dependencies: ["Todo", "TodoProgram", "NodeTesting", lockstep, testing],
+            swiftSettings: settings),
+        .testTarget(name: "CalculatorTests", dependencies: ["Calculator", testing], swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,37 @@
+import Foundation
+
+/// A program of this package that runs beside a test; it is killed when it is let go of.
+public final class ChildProcess {
+    private let process = Process()
+
+    /// Starts a program that was built together with the tests.
+    public init(_ program: String, _ arguments: String...) throws {
+        // The test program lies where all products lie.
+        let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        process.executableURL = products.appendingPathComponent(program)
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+    }
+
+    deinit { kill() }
+
+    /// Kills it as a crash would, and waits until it has ended.
+    public func kill() {
+        guard process.isRunning else { return }
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// Asks it to end, waits until it has, and returns its exit status.
+    public func terminate() -> Int32 {
+        process.terminate()
+        return exitStatus()
+    }
+
+    /// Waits until it has ended by itself, and returns its exit status.
+    public func exitStatus() -> Int32 {
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+}
