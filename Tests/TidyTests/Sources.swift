@@ -43,8 +43,8 @@ struct SourceFile {
 
 /// The repository that these tests stand in.
 enum Repository {
-    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    static let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
 
     /// All Swift files below a folder, in the order of their paths.
     static func swiftFiles(below folder: String) -> [SourceFile] { files(below: folder) { $0.hasSuffix(".swift") } }
