@@ -1,6 +1,7 @@
 public import LockstepCore
 public import Logging
 public import ServiceLifecycle
+internal import ZeroMQ
 
 /// A process of a cluster: it hosts stores, as their primary or as a replica, or sends actions as a client.
 ///
@@ -159,6 +160,8 @@ public actor Node: Service {
         administration?.close()
         administration = nil
         hosts = []
+        // The poller's hold on its sockets is the last but one on the context, whose end frees the ports.
+        loop.poller.removeClosed()
         services = nil
     }
 

@@ -24,6 +24,8 @@ import LockstepSimulator
 /// Beside what the test expects, every promise of Lockstep is checked at each step: agreement of the logs, exactly once,
 /// answers that stay, equal digests at equal places. A reducer that gives another state on a replica than on the primary
 /// is found at the entry where it does. The first ``failure`` ends the run, and the next call that can throw throws it.
+///
+/// Effects that go on are accepted and never begun here: ``TestStore`` runs them.
 public final class TestCluster<R: Reactor> {
     /// How many replicas there are.
     public let replicas: Int

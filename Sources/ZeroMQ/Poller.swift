@@ -150,7 +150,8 @@ internal import CZeroMQ
         unsafe items.remove(at: firstItem + place)
     }
 
-    private func removeClosed() {
+    /// Lets go of sockets that were closed, and with them of their context; ``wait(timeout:)`` does so by itself.
+    public func removeClosed() {
         for place in members.indices.reversed() where !members[place].socket.isOpen {
             remove(at: place)
         }

@@ -1,11 +1,15 @@
-import Logging
-package import LockstepNode
-
 extension Node {
     /// Runs the node beside `body`, in the task that calls, and stops it behind it.
     ///
-    /// If the node fails, what `body` waits for fails too, and the node's error is the one that is thrown.
-    package nonisolated(nonsending) func whileRunning<Value>(
+    ///     let count = try await node.whileRunning { try await votes.send(.vote("Ada")).reply }
+    ///
+    /// What `body` waits for fails when the node does, and the node's error is the one that is thrown. For a node that
+    /// runs as long as its program there is ``run()``.
+    ///
+    /// - Parameter body: Uses the node's stores; it runs where the caller does.
+    /// - Returns: What `body` returns, when the node has stopped.
+    /// - Throws: What ``run()`` throws, or else what `body` throws.
+    public nonisolated(nonsending) func whileRunning<Value>(
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
         try await withThrowingTaskGroup(of: Void.self) { group in
