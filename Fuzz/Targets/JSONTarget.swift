@@ -18,6 +18,7 @@ enum JSONTarget {
     private static let answer = Coding<Counters.Answer>.json
     private static let state = Coding<Counters.State>.json
     private static let status = Coding<NodeStatus>.json
+    private static let decoder = JSONDecoder()
 
     static func run(_ input: inout FuzzInput, _ checks: Checks) throws(FuzzFinding) {
         let mode = Mode(rawValue: input.byte() % UInt8(Mode.allCases.count)) ?? .action
@@ -31,7 +32,7 @@ enum JSONTarget {
         case .state: try PayloadTarget.check(state, isCanonical: false, bytes, checks)
         case .request: try request(bytes, checks)
         case .status: try PayloadTarget.check(status, isCanonical: false, bytes, checks)
-        case .identity: _ = try? JSONDecoder().decode(NodeFolder.Identity.self, from: Data(bytes))  // Refused.
+        case .identity: _ = try? decoder.decode(NodeFolder.Identity.self, from: Data(bytes))  // Refused.
         }
     }
 
@@ -44,7 +45,7 @@ enum JSONTarget {
         // An answer without an error is the answer to a request.
         try checks.same(answer == Data("{}".utf8), asked != nil, "an administration answer")
         guard asked == nil else { return }
-        let problem = try? JSONDecoder().decode([String: String].self, from: answer)
+        let problem = try? decoder.decode([String: String].self, from: answer)
         try checks.holds(problem?["error"] != nil, "a refusal without the key error")
     }
 }

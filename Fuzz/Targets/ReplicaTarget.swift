@@ -42,6 +42,8 @@ enum ReplicaTarget {
             replica.machine.checkInvariants()
             _ = replica.machine.nextDeadline
         }
+        // A log whose last batch could not be applied is half changed, and a replica that halted gives it to nobody.
+        guard replica.machine.phase != .halted else { return }
         try LogWalk.walk(replica.machine.log, checks)
     }
 
