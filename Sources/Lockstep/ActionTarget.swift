@@ -134,7 +134,14 @@ final class SendingEnd<R: Reactor>: Sendable {
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         var writer = ByteWriter()
         try write(action, to: &writer)
-        var outcomes = outcomes(try await port.submit(writer.bytes, count: 1, timeout: timeout)).makeIterator()
+        let replies: RawReplies
+        do {
+            replies = try await port.submit(writer.bytes, count: 1, timeout: timeout)
+        } catch {
+            if Task.isCancelled { cancelUnanswered(error) }
+            throw error
+        }
+        var outcomes = outcomes(replies).makeIterator()
         guard let outcome = outcomes.next() else { preconditionFailure("a submission was answered by nothing") }
         guard case .accepted(let run, _) = outcome else { return try outcome.get() }
         return try await withTaskCancellationHandler {
@@ -142,6 +149,12 @@ final class SendingEnd<R: Reactor>: Sendable {
         } onCancel: {
             port.cancel(run)
         }
+    }
+
+    /// An action that has a number and no answer is cancelled if it turns out to be accepted.
+    func cancelUnanswered(_ error: any Error) {
+        guard let pending = (error as? LockstepError)?.pending, pending.numbers.count == 1 else { return }
+        port.cancel(RunID(session: pending.session, number: pending.numbers.lowerBound))
     }
 
     func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R> {

@@ -76,6 +76,9 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         case .rejected(let reason):
             batch.takeBack(start)
             batch.appendItem(.rejected, reason: reason)
+            // What is without effect cancels nothing either.
+            box.deferred = nil
+            _ = box.takeEnded()
         case .deferred:
             batch.takeBack(start)
         }
@@ -156,10 +159,17 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         var count = 0
         for mutation in due {
             let start = body.count
-            do { try body.writeMeasured { try codings.mutation.encode(mutation, &$0) } } catch {
-                // It stays due, and is tried again every second; the node goes on.
+            do {
+                try body.writeMeasured { try codings.mutation.encode(mutation, &$0) }
+                // What cannot be read back would stop every replica.
+                try withBytes(of: body.bytes) { bytes in
+                    var reader = ByteReader(offset: start, end: bytes.byteCount)
+                    _ = try codings.mutation.decodeChecked(bytes, try reader.readRange(from: bytes))
+                }
+            } catch {
+                // It stays due, and is tried again every second; those behind it and the node go on.
                 body.truncate(to: start)
-                break
+                continue
             }
             guard body.count <= Limits.actionBytes - 64 else {
                 body.truncate(to: start)

@@ -63,8 +63,12 @@ private struct SentStages<R: Reactor>: SubmissionStages {
 
     func cancel() async {
         if let waiter = first.waiter { end.port.inbox.leave(waiter) }
-        guard let outcome = try? await accepted(), case .accepted(let run, _) = outcome else { return }
-        end.port.cancel(run)
+        do {
+            guard case .accepted(let run, _) = try await accepted() else { return }
+            end.port.cancel(run)
+        } catch {
+            end.cancelUnanswered(error)
+        }
     }
 }
 

@@ -126,6 +126,8 @@ public actor Node: Service {
             registry.requestStop(.immediate)
             signaller.signal()
         }
+        // No turn follows: whoever still waits here is told now, effects among them, which are awaited next.
+        for host in hosts { host.end(StoreHost.stopped) }
     }
 
     private func open(_ attached: [StoreRegistry.Attached]) throws {

@@ -36,9 +36,11 @@ package struct EndDesk {
     package private(set) var nextDeadline = Tick.never
 
     package mutating func add(
-        _ id: UInt64, _ run: RunID, deadline: Tick, resume: @escaping (Result<RunEnding, any Error>) -> Void
+        _ id: UInt64, _ run: RunID, mayCome: Bool, deadline: Tick,
+        resume: @escaping (Result<RunEnding, any Error>) -> Void
     ) {
         if let end = ends[run] { return resume(.success(end)) }
+        guard mayCome else { return resume(.failure(Self.lost)) }
         guard count < Limits.waitingReads else { return resume(.failure(AskDesk.full)) }
         count += 1
         waiting[run, default: []].append(Waiting(id: id, deadline: deadline, resume: resume))
@@ -52,14 +54,13 @@ package struct EndDesk {
     }
 
     package mutating func lost(_ run: RunID) {
-        resume(
-            run,
-            .failure(
-                LockstepError(
-                    .sessionEnded,
-                    "the action was accepted and its end is not known here: the session that sent it has ended, or "
-                        + "another of its processes took the answer; the state shows what it did")))
+        resume(run, .failure(Self.lost))
     }
+
+    private static let lost = LockstepError(
+        .sessionEnded,
+        "the action was accepted and its end is not known here: the session that sent it has ended, or the end came "
+            + "long before it was asked for; the state shows what it did")
 
     private mutating func resume(_ run: RunID, _ outcome: Result<RunEnding, any Error>) {
         for waiter in waiting.removeValue(forKey: run) ?? [] {

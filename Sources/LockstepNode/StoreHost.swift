@@ -29,6 +29,7 @@ package final class StoreHost {
     package private(set) var alarms: [String: String] = [:]
     private var stopping = StopStage.running
     private var isLinked = false
+    private var isEnded = false
     /// Questions that were cancelled before they came; the last of them.
     var cancelledEarly: [UInt64] = []
 
@@ -341,6 +342,8 @@ package final class StoreHost {
 
     /// Lets go of everything: callers that still wait are told.
     package func end(_ error: LockstepError) {
+        guard !isEnded else { return }
+        isEnded = true
         port.inbox.end(error)
         port.readiness.set(.stopped)
         desk.stop(error)

@@ -75,7 +75,7 @@ extension StoreHost {
         _ id: UInt64, _ run: RunID, deadline: Tick, resume: @escaping (Result<RunEnding, any Error>) -> Void
     ) {
         guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
-        ends.add(id, run, deadline: deadline, resume: resume)
+        ends.add(id, run, mayCome: client.mayEnd(run), deadline: deadline, resume: resume)
     }
 
     package func cancelRun(_ run: RunID) { client.cancelRun(run, now: MonotonicClock.now) }

@@ -53,28 +53,34 @@ extension Effect {
 
     /// Tries again when it fails, with the policy's delays; jitter is seeded by the action, so that it repeats (O38).
     ///
-    /// What a failed attempt emitted stays committed. Cancellation is not a failure.
+    /// What a failed attempt emitted stays committed; what it kept for the end is dropped. Cancellation is not a failure.
     public func retry(_ policy: RetryPolicy) -> Effect {
         wrapped { emit, perform in
             try await Lockstep.retry(
                 policy, seed: emit.scope.seed, clock: emit.clock, if: { !($0 is CancellationError) }
-            ) { (_: Int) async throws -> R.Reply in try await perform(emit) }
+            ) { (_: Int) async throws -> R.Reply in
+                let attempt = try await emit.attempt(perform)
+                attempt.keep(in: emit)
+                return attempt.reply
+            }
         }
     }
 
     /// Fails with ``EffectTimeout`` if it has not ended in time; it is cancelled then, and awaited (O52).
     public func timeout(_ duration: Duration) -> Effect {
         wrapped { emit, perform in
-            try await withThrowingTaskGroup(of: R.Reply.self) { group in
-                group.addTask { try await perform(emit) }
+            let attempt = try await withThrowingTaskGroup(of: EmitterAttempt<R>.self) { group in
+                group.addTask { try await emit.attempt(perform) }
                 group.addTask {
                     try await emit.sleep(for: duration)
                     throw EffectTimeout(duration: duration)
                 }
                 defer { group.cancelAll() }
-                guard let reply = try await group.next() else { throw CancellationError() }
-                return reply
+                guard let attempt = try await group.next() else { throw CancellationError() }
+                return attempt
             }
+            attempt.keep(in: emit)
+            return attempt.reply
         }
     }
 
@@ -83,7 +89,11 @@ extension Effect {
         _ handler: @escaping @Sendable (_ error: any Error, _ emit: Emitter<R>) async throws -> R.Reply
     ) -> Effect {
         wrapped { emit, perform in
-            do { return try await perform(emit) } catch {
+            do {
+                let attempt = try await emit.attempt(perform)
+                attempt.keep(in: emit)
+                return attempt.reply
+            } catch {
                 guard !(error is CancellationError) else { throw error }
                 return try await handler(error, emit)
             }

@@ -55,7 +55,7 @@ extension Effect {
                 body: { emit in
                     for effect in effects.dropLast() { _ = try await effect.perform(emit, isLast: false) }
                     return try await last.perform(emit, isLast: true)
-                }, plan: mergedPlan(effects), cancels: cancels))
+                }, plan: mergedPlan(effects), cancels: cancels, until: mergedUntil(effects)))
     }
 
     /// Does effects side by side; the reply is the first one's, and the first error ends the others (O29).
@@ -66,16 +66,27 @@ extension Effect {
         return Effect(
             deferred: DeferredEffect(
                 body: { emit in
-                    try await withThrowingTaskGroup(of: (Int, R.Reply).self) { group in
+                    try await withThrowingTaskGroup(of: (Int, EmitterAttempt<R>).self) { group in
                         for (place, effect) in effects.enumerated() {
-                            group.addTask { (place, try await effect.perform(emit, isLast: false)) }
+                            group.addTask {
+                                (place, try await emit.attempt { try await effect.perform($0, isLast: true) })
+                            }
                         }
-                        var reply: R.Reply?
-                        for try await (place, value) in group where place == 0 { reply = value }
-                        guard let reply else { throw CancellationError() }
+                        var parts = [EmitterAttempt<R>?](repeating: nil, count: effects.count)
+                        for try await (place, part) in group { parts[place] = part }
+                        guard let reply = parts[0]?.reply else { throw CancellationError() }
+                        // In the order of the parts, whichever came to its end first.
+                        for part in parts { part?.keep(in: emit) }
                         return reply
                     }
-                }, plan: mergedPlan(effects), cancels: cancels))
+                }, plan: mergedPlan(effects), cancels: cancels, until: mergedUntil(effects)))
+    }
+
+    /// An action that ends one of the parts ends the whole.
+    private static func mergedUntil(_ effects: [Effect]) -> (@Sendable (R.Action) -> Bool)? {
+        let conditions = effects.compactMap { $0.deferred?.until }
+        guard !conditions.isEmpty else { return nil }
+        return { action in conditions.contains { $0(action) } }
     }
 
     /// A part's names stay those of the whole; a policy is given to the whole.
@@ -92,11 +103,11 @@ extension Effect {
     /// Does a part of a larger effect.
     func perform(_ emit: Emitter<R>, isLast: Bool) async throws -> R.Reply {
         if let body = deferred?.body {
-            let reply = try await body(emit)
+            guard !isLast else { return try await body(emit) }
+            let part = try await emit.attempt(body)
             // What a part keeps for its end is committed there, before the next part begins.
-            let kept = isLast ? [] : emit.scope.takeAtEnd()
-            if !kept.isEmpty { try await emit(contentsOf: kept) }
-            return reply
+            if !part.kept.isEmpty { try await emit(contentsOf: part.kept) }
+            return part.reply
         }
         try Task.checkCancellation()
         if isLast {

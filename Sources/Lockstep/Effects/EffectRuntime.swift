@@ -89,10 +89,12 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         let questions = contents.withLock { contents in
             contents.emissions[ticket].map { (life: contents.lives[$0.lifetime], emission: $0.isWanted) }
         }
-        if let isWanted = questions?.emission, !isWanted(state) { return false }
+        // Its task was cancelled while it was on its way.
+        guard let questions else { return false }
+        if let isWanted = questions.emission, !isWanted(state) { return false }
         // The machine knows itself which actions run.
         if case .action = cause { return true }
-        return questions?.life?.isWanted(state) ?? false
+        return questions.life?.isWanted(state) ?? false
     }
 
     // MARK: - Tasks
@@ -182,7 +184,10 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         guard let port = contents.withLock({ $0.port }) else { throw CancellationError() }
         let bytes = try EffectCoding<R>.emission(mutations)
         let outcome = await untilTaken { await self.emission(bytes, scope, isWanted, port) }
-        guard case .committed(let epoch, let sequence) = outcome else { throw CancellationError() }
+        guard case .committed(let epoch, let sequence) = outcome else {
+            scope.wasDropped()
+            throw CancellationError()
+        }
         try await port.waitUntilShown(sequence)
         return Place(epoch: epoch, sequence: sequence)
     }

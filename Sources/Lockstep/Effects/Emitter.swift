@@ -59,7 +59,33 @@ public struct Emitter<R: Reactor>: Sendable {
     public func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
 }
 
-/// One life of an effect, a feedback or a source.
+/// A part of an effect that returned, with what it keeps for the end.
+struct EmitterAttempt<R: Reactor>: Sendable {
+    let reply: R.Reply
+    let kept: [R.Mutation]
+
+    func keep(in emit: Emitter<R>) {
+        for mutation in kept { emit.atEnd(mutation) }
+    }
+}
+
+extension Emitter {
+    /// Does something that may fail: what it keeps for the end counts only if it returns, and the caller takes it.
+    func attempt(
+        _ body: @Sendable (Emitter<R>) async throws -> R.Reply
+    ) async throws -> EmitterAttempt<R> {
+        let part = EmitterScope(partOf: scope)
+        do {
+            let reply = try await body(Emitter(part))
+            return EmitterAttempt(reply: reply, kept: part.end())
+        } catch {
+            _ = part.end()
+            throw error
+        }
+    }
+}
+
+/// One life of an effect, a feedback or a source, or a part of it.
 final class EmitterScope<R: Reactor>: Sendable {
     let environment: any EffectEnvironment<R>
     let cause: EffectCause
@@ -69,8 +95,11 @@ final class EmitterScope<R: Reactor>: Sendable {
     let idempotencyKey: String
     private let contents = Mutex(Contents())
 
+    private let whole: EmitterScope?
+
     private struct Contents: Sendable {
         var isEnded = false
+        var hasDropped = false
         var atEnd: [R.Mutation] = []
     }
 
@@ -83,11 +112,30 @@ final class EmitterScope<R: Reactor>: Sendable {
         self.start = start
         self.lifetime = lifetime
         self.idempotencyKey = idempotencyKey
+        whole = nil
     }
+
+    init(partOf whole: EmitterScope) {
+        environment = whole.environment
+        cause = whole.cause
+        start = whole.start
+        lifetime = whole.lifetime
+        idempotencyKey = whole.idempotencyKey
+        self.whole = whole
+    }
+
+    /// An emission was refused, because what it belongs to is not asked for any more, or has ended.
+    func wasDropped() {
+        contents.withLock { $0.hasDropped = true }
+        whole?.wasDropped()
+    }
+
+    var hasDropped: Bool { contents.withLock { $0.hasDropped } }
 
     func checkLive() throws {
         try Task.checkCancellation()
         guard contents.withLock({ !$0.isEnded }) else { throw CancellationError() }
+        try whole?.checkLive()
     }
 
     func atEnd(_ mutation: R.Mutation) {

@@ -135,17 +135,27 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
     ) -> Life {
         let (stream, updates) = AsyncStream.makeStream(of: Request.self, bufferingPolicy: .bufferingNewest(1))
         let life = Life(number: runtime.number(), request: request, signal: StopSignal(), updates: updates)
-        runtime.begin(life: life.number, name: "\(name) for \(id)") { [current = self.request, followsChanges] state in
+        let isWanted: @Sendable (R.State) -> Bool = { [current = self.request, followsChanges] state in
             current(state, id).map { followsChanges || $0 == request } ?? false
         }
-        let scope = EmitterScope<R>(
-            runtime, cause: .feedback(name), start: nil, lifetime: life.number, idempotencyKey: "\(name)/\(id)")
+        runtime.begin(life: life.number, name: "\(name) for \(id)", while: isWanted)
         group.addTask { [effect, name] in
-            let outcome = await life.signal.race {
-                try await effect(id, request, stream, Emitter(scope))
-                try await runtime.emitKept(scope)
-            }
-            _ = scope.end()
+            var outcome: Result<Void, any Error>?
+            var isAgain = false
+            repeat {
+                let scope = EmitterScope<R>(
+                    runtime, cause: .feedback(name), start: nil, lifetime: life.number,
+                    idempotencyKey: "\(name)/\(id)")
+                outcome = await life.signal.race { [isAgain] in
+                    if isAgain { try await runtime.wait { !isWanted($0) } }
+                    try await effect(id, request, stream, Emitter(scope))
+                    try await runtime.emitKept(scope)
+                }
+                _ = scope.end()
+                // Refused, and not stopped: its request went and came back between two looks at the state, or is on its
+                // way back, or goes for good, and then this is stopped.
+                isAgain = scope.hasDropped
+            } while isAgain && outcome != nil
             runtime.end(life: life.number)
             if case .failure(let error) = outcome, !(error is CancellationError) {
                 runtime.failures.send(

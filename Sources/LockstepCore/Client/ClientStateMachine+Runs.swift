@@ -31,6 +31,12 @@ extension ClientStateMachine {
         }
     }
 
+    /// Whether the end of this action may still come: it has no answer yet, or was accepted and is awaited.
+    package func mayEnd(_ id: RunID) -> Bool {
+        guard session?.id == id.session, id.number < pending.next else { return false }
+        return id.number > pending.answered || runs.awaited[id.number] != nil
+    }
+
     /// Asks for the end of an accepted action now, and again until it comes; the action may end by itself meanwhile.
     ///
     /// An action without an answer is cancelled as soon as it is accepted.

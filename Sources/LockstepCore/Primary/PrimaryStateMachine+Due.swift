@@ -26,10 +26,12 @@ extension PrimaryStateMachine {
             return
         }
         var writer = ByteWriter()
+        var isBatchOlder = false
         let (count, isFull) = withOpenBatch(now: now, wall: wall) { batch in
             let stamp = ReduceStamp(epoch: batch.head.epoch, sequence: batch.nextSequence, time: batch.head.time)
             // The open batch may be older than the moment; the next one is not.
-            guard due <= stamp.time || isByWallClock else { return (0, false) }
+            isBatchOlder = due > stamp.time && !isByWallClock
+            guard !isBatchOlder else { return (0, false) }
             let count = state.performDue(at: isByWallClock ? wall : stamp.time, context: stamp, into: &writer)
             guard count > 0 else { return (0, false) }
             withBytes(of: writer.bytes) {
@@ -39,8 +41,9 @@ extension PrimaryStateMachine {
         }
         if isFull { seal(now: now, wall: wall, state: state) }
         // A reducer that leaves a timer in place must not fill the log with it.
-        let isStuck = count > 0 && isDueAgain(due, count, writer.bytes, state)
-        dueHeld = count > 0 ? (isStuck ? now.advanced(byMilliseconds: 1_000) : .zero) : now.advanced(byMilliseconds: 1)
+        let isStuck = count > 0 ? isDueAgain(due, count, writer.bytes, state) : !isBatchOlder
+        dueHeld =
+            isStuck ? now.advanced(byMilliseconds: 1_000) : isBatchOlder ? now.advanced(byMilliseconds: 1) : .zero
         nextDue = max(dueHeld, now)
     }
 
