@@ -144,6 +144,20 @@ import Testing
         #expect(try emissions().count <= entries + 3)
     }
 
+    /// Goal: a state that waits for a time and brings nothing when it has come is asked once a second (PROTOCOL R-65).
+    @Test func aTimerThatBringsNothingIsHeld() throws {
+        let limit = primary.state.dueLimit
+        primary.state.dueLimit = 0
+        set([10])
+        let before = primary.state.dueQuestions
+        pass(milliseconds: 3_100)
+        #expect((3...5).contains(primary.state.dueQuestions - before))
+        #expect(try emissions().isEmpty)
+        primary.state.dueLimit = limit
+        pass(milliseconds: 1_100)
+        #expect(primary.state.timers.isEmpty && primary.state.sum == 1)
+    }
+
     /// Goal: timers outlive the primary, and what fell due meanwhile fires at its next boot (PROTOCOL R-65).
     @Test func timersOutliveARestart() throws {
         set([50, 5_000])

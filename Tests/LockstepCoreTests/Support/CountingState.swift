@@ -24,6 +24,8 @@ final class CountingState: ReplicatedState {
     var timers: [LogTime] = []
     /// Whether the reducer leaves a timer that was due in place.
     var leavesTimers = false
+    /// How often it was asked for what is due.
+    private(set) var dueQuestions = 0
     /// How many timers one entry brings.
     var dueLimit = Limits.dueMutations
     /// Runs that end at once when they are run again.
@@ -210,6 +212,7 @@ final class CountingState: ReplicatedState {
     var nextDue: LogTime? { timers.first }
 
     func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int {
+        dueQuestions += 1
         let due = timers.prefix { $0 <= time }.prefix(dueLimit)
         mutations.writeVarint(UInt64(due.count))
         for timer in due {

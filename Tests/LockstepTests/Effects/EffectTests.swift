@@ -193,7 +193,7 @@ import Testing
         }
         let error = await #expect(throws: LockstepError.self) { try await box.value?.finished() }
         #expect(error?.code == .stopped)
-        #expect(throws: Never.self) { store.state }
+        #expect(store.state.said == ["a 0"])
     }
 }
 
