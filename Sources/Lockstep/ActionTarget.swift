@@ -134,6 +134,7 @@ final class SendingEnd<R: Reactor>: Sendable {
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         var writer = ByteWriter()
         try write(action, to: &writer)
+        let start = ContinuousClock.now
         let replies: RawReplies
         do {
             replies = try await port.submit(writer.bytes, count: 1, timeout: timeout)
@@ -145,7 +146,7 @@ final class SendingEnd<R: Reactor>: Sendable {
         guard let outcome = outcomes.next() else { preconditionFailure("a submission was answered by nothing") }
         guard case .accepted(let run, _) = outcome else { return try outcome.get() }
         return try await withTaskCancellationHandler {
-            try await end(of: run, timeout: timeout).get()
+            try await end(of: run, timeout: timeout.map { max(.zero, $0 - start.duration(to: .now)) }).get()
         } onCancel: {
             port.cancel(run)
         }

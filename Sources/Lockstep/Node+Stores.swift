@@ -16,6 +16,8 @@ extension Node {
     public nonisolated func store<R: Reactor>(
         _ reactor: R, named name: String, clock: any Clock<Duration> = ContinuousClock()
     ) throws -> Store<R> {
+        // Names that cannot be are found here, and not when the first primary opens.
+        _ = (reactor.feedback, reactor.sources)
         let initial = Snapshot(state: reactor.initialState, place: .start, time: .zero)
         let published = PublishedState(initial)
         let runtime = EffectRuntime(reactor, published: published, clock: clock)

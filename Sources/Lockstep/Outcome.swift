@@ -34,10 +34,10 @@ public enum Outcome<Reply: Sendable>: Sendable {
     case void(place: Place)
     /// Its effect goes on; ask for its end with ``ActionTarget/end(of:timeout:)``.
     case accepted(RunID, place: Place)
-    /// Its effect failed; what it had emitted stays.
-    case failed(reason: String, place: Place)
+    /// Its effect failed; what it had emitted stays: so many entries, of all attempts (K12).
+    case failed(reason: String, emissions: Int, place: Place)
     /// Its effect was cancelled or superseded; what it had emitted stays, and nothing follows.
-    case cancelled(place: Place)
+    case cancelled(emissions: Int, place: Place)
     /// It took effect, and the reply cannot be read by this version of the program.
     case unreadable(WireError, place: Place)
 
@@ -53,8 +53,8 @@ public enum Outcome<Reply: Sendable>: Sendable {
             throw LockstepError(.rejected, "the action was given up before it reached the log, at \(place)")
         case .accepted(let run, _):
             throw LockstepError(.unavailable, "action \(run) was accepted and goes on: wait with end(of:)")
-        case .failed(let reason, _): throw LockstepError(.failed, reason)
-        case .cancelled(let place):
+        case .failed(let reason, _, _): throw LockstepError(.failed, reason)
+        case .cancelled(_, let place):
             throw LockstepError(.cancelled, "the action's effect was cancelled or superseded, at \(place)")
         case .unreadable(let error, let place):
             throw LockstepError(
@@ -68,6 +68,7 @@ extension Outcome {
     /// The second answer to an accepted action.
     package init(end: RunEnding, of run: RunID, coding: Coding<Reply>) {
         let place = Place(epoch: end.epoch, sequence: end.sequence)
+        let emissions = Int(clamping: end.emissions)
         self = withBytes(of: end.item) { bytes in
             do throws(WireError) {
                 var reader = ByteReader(bytes)
@@ -78,8 +79,9 @@ extension Outcome {
                     return .committed(Receipt(reply: reply, place: place, session: run.session, number: run.number))
                 case .rejected:
                     return .failed(
-                        reason: String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self), place: place)
-                case .void: return .cancelled(place: place)
+                        reason: String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self),
+                        emissions: emissions, place: place)
+                case .void: return .cancelled(emissions: emissions, place: place)
                 case .accepted: throw WireError(.unknownKind, at: 0)
                 }
             } catch {

@@ -40,9 +40,11 @@ package enum Limits {
     package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.
     package static let connections = 65_536
-    /// Accepted actions of a session, and of a store, that have not ended or whose end is not acknowledged; a further one
-    /// gets BUSY.
+    /// Accepted actions of a session that have not ended; a further one is rejected.
+    ///
+    /// As many may have ended and wait for their acknowledgement; then a further one gets BUSY.
     package static let runsOfSession = 1_024
+    /// Accepted actions of a store, ended or not; a further one gets BUSY.
     package static let runs = 100_000
     /// What the actions and the ends of a store's runs may have of memory before a further action gets BUSY.
     package static let runBytes = 256 << 20

@@ -23,10 +23,11 @@ package struct Submission: Sendable {
 /// Work of a caller for the node's thread: exactly one of the two is called, once.
 package struct Errand: Sendable {
     package var run: @Sendable (StoreHost) -> Void
-    package var refuse: @Sendable (any Error) -> Void
+    /// Nil for what takes something back, a wait or an accepted action: it is taken however much else waits.
+    package var refuse: (@Sendable (any Error) -> Void)?
 
     package init(
-        run: @escaping @Sendable (StoreHost) -> Void, refuse: @escaping @Sendable (any Error) -> Void = { _ in }
+        run: @escaping @Sendable (StoreHost) -> Void, refuse: (@Sendable (any Error) -> Void)? = nil
     ) {
         self.run = run
         self.refuse = refuse
@@ -154,11 +155,11 @@ package final class Inbox: Sendable {
     package func ask(_ errand: Errand) {
         let refusal: LockstepError? = contents.withLock { guarded in
             if let closed = guarded.closed { return closed }
-            guard guarded.contents.errands.count < Self.errandBound else { return Self.overloaded }
+            if errand.refuse != nil, guarded.contents.errands.count >= Self.errandBound { return Self.overloaded }
             guarded.contents.errands.append(errand)
             return nil
         }
-        if let refusal { errand.refuse(refusal) } else { signaller.signal() }
+        if let refusal { errand.refuse?(refusal) } else { signaller.signal() }
     }
 
     private static var overloaded: LockstepError {
@@ -204,6 +205,6 @@ package final class Inbox: Sendable {
             return (waiters, errands)
         }
         for waiter in waiters { waiter.fail(error) }
-        for errand in errands { errand.refuse(error) }
+        for errand in errands { errand.refuse?(error) }
     }
 }

@@ -30,8 +30,8 @@ public struct NodeConfiguration: Sendable {
     public var sessionTimeToLive: Duration = .seconds(600)
     /// Starts a primary although its clock is more than 7 days ahead of, or 1 h behind, the last log time.
     public var acceptsClock = false
-    /// Starts a primary without running the accepted actions that its former boot left, so that an operator can look at
-    /// them and end those that do harm.
+    /// Starts a primary without running the accepted actions that its former boot left, without feedback and without
+    /// sources, so that an operator can look and end what does harm; new actions have their effects.
     public var holdsEffects = false
     /// An operator gave up everything up to here that the journal does not have.
     package var lossAccepted: KnownPosition?

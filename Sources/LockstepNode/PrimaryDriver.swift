@@ -203,7 +203,7 @@ package final class PrimaryDriver {
             machine.persisted(now: now, wall: wall, state: state, into: &directives)
             if !isOpened, machine.phase == .admitting {
                 isOpened = true
-                executor?.opened()
+                if !machine.configuration.holdsEffects { executor?.opened() }
             }
         case .failure(.diskFull):
             machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)

@@ -1,3 +1,4 @@
+internal import DequeModule
 package import LockstepCore
 
 /// Carries out the effects of a store on its primary: bytes go out through ``StorePort/emit(_:mutations:ticket:)`` and
@@ -19,7 +20,8 @@ package protocol RunExecutor: Sendable {
 package struct EndDesk {
     private var waiting: [RunID: [Waiting]] = [:]
     private var ends: [RunID: RunEnding] = [:]
-    private var order: [RunID] = []
+    private var order: Deque<RunID> = []
+    private var endBytes = 0
     private var count = 0
 
     private struct Waiting {
@@ -28,8 +30,9 @@ package struct EndDesk {
         var resume: (Result<RunEnding, any Error>) -> Void
     }
 
-    /// Ends that nobody has asked for yet: the newest of them are kept.
+    /// Ends that nobody has asked for yet: the newest of them are kept, so many, of so many bytes.
     package static let capacity = 4_096
+    package static let byteCapacity = 16 << 20
 
     package init() {}
 
@@ -48,8 +51,11 @@ package struct EndDesk {
     }
 
     package mutating func ended(_ run: RunID, _ end: RunEnding) {
-        if ends.updateValue(end, forKey: run) == nil { order.append(run) }
-        if order.count > Self.capacity { ends[order.removeFirst()] = nil }
+        if let before = ends.updateValue(end, forKey: run) { endBytes -= before.item.count } else { order.append(run) }
+        endBytes += end.item.count
+        while order.count > Self.capacity || endBytes > Self.byteCapacity {
+            endBytes -= ends.removeValue(forKey: order.removeFirst())?.item.count ?? 0
+        }
         resume(run, .success(end))
     }
 
@@ -100,11 +106,14 @@ package struct EndDesk {
 package struct RunEnding: Sendable {
     package var epoch: Epoch
     package var sequence: SequenceNumber
+    /// How many entries its effect wrote, of all attempts, without the end itself.
+    package var emissions: UInt64
     package var item: [UInt8]
 
-    package init(epoch: Epoch, sequence: SequenceNumber, item: [UInt8]) {
+    package init(epoch: Epoch, sequence: SequenceNumber, emissions: UInt64, item: [UInt8]) {
         self.epoch = epoch
         self.sequence = sequence
+        self.emissions = emissions
         self.item = item
     }
 }

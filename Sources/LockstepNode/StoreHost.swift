@@ -189,7 +189,9 @@ package final class StoreHost {
             case .lost(let session, _): desk.sessionLost(session)
             case .ended(let ended):
                 let item = withBytes(of: bytes.bytes) { copyBytes(of: $0, ended.item) }
-                ends.ended(ended.id, RunEnding(epoch: ended.epoch, sequence: ended.sequence, item: item))
+                let end = RunEnding(
+                    epoch: ended.epoch, sequence: ended.sequence, emissions: ended.emissions, item: item)
+                ends.ended(ended.id, end)
             case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
             case .queried(let result): asks.queried(result)

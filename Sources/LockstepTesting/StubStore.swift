@@ -101,8 +101,8 @@ public final class StubStore<R: Reactor>: ReadableStore {
         let outcome: Outcome<R.Reply> =
             switch end {
             case .reply(let reply): committed(reply, index, place)
-            case .failed(let reason): .failed(reason: reason, place: place)
-            case .cancelled: .cancelled(place: place)
+            case .failed(let reason): .failed(reason: reason, emissions: 0, place: place)
+            case .cancelled: .cancelled(emissions: 0, place: place)
             }
         finish(index, isEnd: true, .success(outcome))
     }

@@ -100,7 +100,7 @@ extension TestStore {
         case .committed(let receipt): "it was committed with the reply \(receipt.reply)"
         case .rejected(let reason, _): "it was rejected with \"\(reason)\""
         case .accepted: "it was accepted, and its effect goes on"
-        case .failed(let reason, _): "it was accepted, and its effect failed: \(reason)"
+        case .failed(let reason, _, _): "it was accepted, and its effect failed: \(reason)"
         case .cancelled, .void: "it was cancelled"
         case .unreadable(let error, _): "its reply cannot be read: \(error)"
         case nil: "it was not taken"

@@ -52,6 +52,8 @@ public final class TestStore<R: Reactor> {
     /// The actions in words, by their numbers.
     var actions: [RequestNumber: String] = [:]
     var outcomes: [RequestNumber: Outcome<R.Reply>] = [:]
+    /// How many entries the effect of each action has written.
+    var emissions: [RequestNumber: UInt64] = [:]
     var ignoresEffects = false
     private var isOver = false
     /// It ended by a failure that was reported.

@@ -62,6 +62,7 @@ extension TestStore {
         case .action(let number, let status, let reply):
             outcomes[number] = outcome(RunID(session: log.session, number: number), status, reply, entry, isEnd: false)
         case .accepted(let id): outcomes[id.number] = .accepted(id, place: entry.place)
+        case .emitted(.action(_, let number)): emissions[number, default: 0] += 1
         case .emitted: break
         case .finished(let id, let status, let reply):
             outcomes[id.number] = outcome(id, status, reply, entry, isEnd: true)
@@ -77,7 +78,9 @@ extension TestStore {
         }
         var writer = ByteWriter()
         withBytes(of: reply) { ReplyItem.write(status, $0, 0..<$0.byteCount, to: &writer) }
-        let end = RunEnding(epoch: entry.place.epoch, sequence: entry.place.sequence, item: writer.bytes)
+        let end = RunEnding(
+            epoch: entry.place.epoch, sequence: entry.place.sequence, emissions: emissions[id.number] ?? 0,
+            item: writer.bytes)
         return Outcome(end: end, of: id, coding: R.replyCoding)
     }
 

@@ -99,7 +99,7 @@ import Testing
         #expect(wishes(script) == (isHasty ? [.await] : []))
         let ended = RunEnded(
             id: RunID(session: ClientScript.session, number: 1), epoch: Epoch(rawValue: 5),
-            sequence: SequenceNumber(rawValue: 101), item: 0..<1)
+            sequence: SequenceNumber(rawValue: 101), emissions: 0, item: 0..<1)
         script.receive(.runEnded(ended), source: [0])
         script.wait(1)
         #expect(wishes(script) == (isHasty ? [.acknowledge] : []))

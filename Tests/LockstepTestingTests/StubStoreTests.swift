@@ -72,11 +72,11 @@ import Testing
         await sent.cancel()
         #expect(stub.cancelled == [0])
         stub.end(0, with: .cancelled)
-        #expect(try await sent.finished() == .cancelled(place: stub.place))
-        #expect(try await stub.end(of: run) == .cancelled(place: stub.place))
+        #expect(try await sent.finished() == .cancelled(emissions: 0, place: stub.place))
+        #expect(try await stub.end(of: run) == .cancelled(emissions: 0, place: stub.place))
         let other = try stub.submit(.vote("Grace"))
         stub.end(1, with: .failed("no luck"))
-        #expect(try await other.finished() == .failed(reason: "no luck", place: stub.place))
+        #expect(try await other.finished() == .failed(reason: "no luck", emissions: 0, place: stub.place))
     }
 
     @Test func whatIsSentWhileDisconnectedWaits() async throws {

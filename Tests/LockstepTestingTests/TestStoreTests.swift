@@ -45,7 +45,7 @@ import Testing
         let sent = store.send(.fail("no luck"))
         store.receiveFailure("no luck")
         #expect(throws: LockstepError.self) { try store.reply(to: sent) }
-        guard case .failed("no luck", _) = store.outcome(of: sent) else {
+        guard case .failed("no luck", _, _) = store.outcome(of: sent) else {
             Issue.record("the outcome is \(String(describing: store.outcome(of: sent)))")
             return
         }

@@ -73,16 +73,16 @@ final class LiftedEnvironment<Parent: Reactor, Child: Reactor>: EffectEnvironmen
 
     func emit(_ mutations: [Child.Mutation], _ scope: EmitterScope<Child>) async throws -> Place {
         guard lift.isTied else { return try await parent(contentsOf: mutations.map(lift.embed)) }
-        return try await emit(mutations, scope) { _ in true }
+        return try await emit(mutations, scope, nil) { _ in true }
     }
 
     func emit(
-        _ mutations: [Child.Mutation], _ scope: EmitterScope<Child>,
+        _ mutations: [Child.Mutation], _ scope: EmitterScope<Child>, _ condition: EmissionCondition?,
         while isWanted: @escaping @Sendable (Child.State) -> Bool
     ) async throws -> Place {
         try parent.scope.checkLive()
-        return try await parent.scope.environment.emit(mutations.map(lift.embed), parent.scope) { [lift] state in
-            lift.find(state).map(isWanted) ?? false
+        return try await parent.scope.environment.emit(mutations.map(lift.embed), parent.scope, condition) {
+            [lift] state in lift.find(state).map(isWanted) ?? false
         }
     }
 

@@ -37,7 +37,9 @@ extension Effect {
     /// Does one effect after the other; the reply is the last one's (O5).
     ///
     /// The next begins when the one before has returned. An error or a cancellation ends the whole: what has not begun
-    /// never begins. Effects that all end at once become one entry.
+    /// never begins. Effects that all end at once become one entry. What a part keeps for its end
+    /// (``Emitter/atEnd(_:)``, ``after(_:emit:reply:)``) is committed with the end of the whole only by the last part; by
+    /// another it is emitted before the next part begins, which shall see it, and may be repeated after a restart.
     public static func concat(_ first: Effect, _ rest: Effect...) -> Effect { concat([first] + rest) }
 
     /// Does one effect after the other; there is at least one.

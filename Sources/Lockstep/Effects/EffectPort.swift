@@ -23,10 +23,22 @@ extension EffectPort {
 extension StorePort: EffectPort {
     package func waitUntilShown(_ sequence: SequenceNumber) async throws {
         guard publishedSequence < sequence else { return }
-        try await waitUntilReadable(.session, minimum: sequence, timeout: .seconds(600))
+        try await insistently { try await $0.waitUntilReadable(.session, minimum: sequence, timeout: .seconds(600)) }
     }
 
     package func waitUntilCurrent() async throws {
-        try await waitUntilReadable(.linearizable, minimum: .zero, timeout: .seconds(600))
+        try await insistently { try await $0.waitUntilReadable(.linearizable, minimum: .zero, timeout: .seconds(600)) }
+    }
+
+    /// Waits again where too many wait already: what has committed is shown sooner or later, and an effect must not fail
+    /// behind its own commit.
+    private func insistently(_ wait: (StorePort) async throws -> Void) async throws {
+        while true {
+            do { return try await wait(self) } catch let error as LockstepError
+                where error.code == .unavailable || error.code == .timeout
+            {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
     }
 }

@@ -169,23 +169,25 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     }
 
     func emit(_ mutations: [R.Mutation], _ scope: EmitterScope<R>) async throws -> Place {
-        try await emit(mutations, scope, isWanted: nil)
+        try await emit(mutations, scope, nil, isWanted: nil)
     }
 
     func emit(
-        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, while isWanted: @escaping @Sendable (R.State) -> Bool
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, _ condition: EmissionCondition?,
+        while isWanted: @escaping @Sendable (R.State) -> Bool
     ) async throws -> Place {
-        try await emit(mutations, scope, isWanted: isWanted)
+        try await emit(mutations, scope, condition, isWanted: isWanted)
     }
 
     private func emit(
-        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, isWanted: (@Sendable (R.State) -> Bool)?
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, _ condition: EmissionCondition?,
+        isWanted: (@Sendable (R.State) -> Bool)?
     ) async throws -> Place {
         guard let port = contents.withLock({ $0.port }) else { throw CancellationError() }
         let bytes = try EffectCoding<R>.emission(mutations)
         let outcome = await untilTaken { await self.emission(bytes, scope, isWanted, port) }
         guard case .committed(let epoch, let sequence) = outcome else {
-            scope.wasDropped()
+            if condition?.hasFailed != true { scope.wasDropped() }
             throw CancellationError()
         }
         try await port.waitUntilShown(sequence)

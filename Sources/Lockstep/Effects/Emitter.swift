@@ -27,6 +27,31 @@ public struct Emitter<R: Reactor>: Sendable {
         return try await scope.environment.emit(mutations, scope)
     }
 
+    /// Commits a mutation only if the state in front of it still satisfies a condition (S9).
+    ///
+    ///     let rate = try await service.rate(of: emit.state.currency)
+    ///     try await emit(.rated(rate)) { $0.currency == rate.currency }
+    ///
+    /// - Parameters:
+    ///   - mutation: What to commit.
+    ///   - holds: Asked on the node's thread, of the state behind everything that is sequenced before the mutation; a pure
+    ///     and short function.
+    /// - Returns: The mutation's place; nil if the condition did not hold: then nothing was committed, and the effect goes
+    ///   on.
+    /// - Throws: As without a condition.
+    @discardableResult
+    public func callAsFunction(
+        _ mutation: R.Mutation, onlyIf holds: @escaping @Sendable (R.State) -> Bool
+    ) async throws -> Place? {
+        try scope.checkLive()
+        let condition = EmissionCondition()
+        do {
+            return try await scope.environment.emit([mutation], scope, condition) { condition.note(holds($0)) }
+        } catch is CancellationError where condition.hasFailed {
+            return nil
+        }
+    }
+
     /// Commits the mutation together with the effect's end, exactly once, whatever crashes.
     ///
     /// Other emissions are repeated when the effect is run again by the next primary; what changes the state by an
@@ -57,6 +82,18 @@ public struct Emitter<R: Reactor>: Sendable {
 
     /// Waits on the store's clock; cancellable.
     public func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
+}
+
+/// What the state answered to the condition of an emission, the last time that it was asked.
+final class EmissionCondition: Sendable {
+    private let answer = Mutex(true)
+
+    var hasFailed: Bool { answer.withLock { !$0 } }
+
+    func note(_ holds: Bool) -> Bool {
+        answer.withLock { $0 = holds }
+        return holds
+    }
 }
 
 /// A part of an effect that returned, with what it keeps for the end.
@@ -166,23 +203,12 @@ protocol EffectEnvironment<R>: Sendable {
     /// Commits mutations and waits until ``snapshot`` includes them.
     func emit(_ mutations: [R.Mutation], _ scope: EmitterScope<R>) async throws -> Place
     /// The same, unless `isWanted` says no of the state in front of them: then it throws `CancellationError`.
+    ///
+    /// Where it said no because the effect's own condition did not hold, the effect counts as asked for all the same.
     func emit(
-        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, while isWanted: @escaping @Sendable (R.State) -> Bool
+        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, _ condition: EmissionCondition?,
+        while isWanted: @escaping @Sendable (R.State) -> Bool
     ) async throws -> Place
     /// Waits until a state is shown, not older than the call, of which `isWanted` says no.
     func wait(while isWanted: @escaping @Sendable (R.State) -> Bool) async throws
-}
-
-extension EffectEnvironment {
-    func emit(
-        _ mutations: [R.Mutation], _ scope: EmitterScope<R>, while isWanted: @escaping @Sendable (R.State) -> Bool
-    ) async throws -> Place {
-        guard isWanted(snapshot.state) else { throw CancellationError() }
-        return try await emit(mutations, scope)
-    }
-
-    /// Where states are not shown, the emissions alone find out.
-    func wait(while isWanted: @escaping @Sendable (R.State) -> Bool) async throws {
-        while true { try await Task.sleep(for: .seconds(86_400)) }
-    }
 }

@@ -12,7 +12,7 @@ import LockstepCore
 public struct ExternalSource<R: Reactor>: Sendable {
     /// 1 to 64 letters, digits, `-`, `_` and `.`.
     public let name: String
-    /// How often it is begun again when it fails in a row.
+    /// How often it is begun in all while this primary lives, and how far apart.
     public let retry: RetryPolicy
     let body: @Sendable (Emitter<R>) async throws -> Void
 
@@ -20,7 +20,7 @@ public struct ExternalSource<R: Reactor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: 1 to 64 letters, digits, `-`, `_` and `.`; it is in the log.
-    ///   - retry: How often it is begun again when it fails; by default for ever, from 100 ms to 10 s apart.
+    ///   - retry: How often it is begun in all, and how far apart, if it fails; by default for ever, from 100 ms to 10 s.
     ///   - body: Runs on the concurrent pool until it returns, fails, or the node stops.
     public init(
         _ name: String, retry: RetryPolicy = RetryPolicy(attempts: .max),

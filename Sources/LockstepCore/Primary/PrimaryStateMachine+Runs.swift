@@ -22,19 +22,22 @@ extension PrimaryStateMachine {
         _ id: RunID, _ plan: RunPlan, _ request: RunRequest, in frame: RawSpan, ackedThrough: RequestNumber, now: Tick,
         wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) -> Acceptance {
-        guard log.runs.count < Limits.runs, log.runs.count(of: id.session) < Limits.runsOfSession,
-            log.runs.byteCount <= Limits.runBytes
-        else { return .busy }
-        if log.runs.count(of: id.session) > 0, buggify(.fewRuns) { return .busy }
-        let cancelled = cancelled(by: request)
-        let superseded: [RunID]
-        switch scheduler.decide(plan, cancelling: cancelled) {
+        guard log.runs.count < Limits.runs, log.runs.byteCount <= Limits.runBytes else { return .busy }
+        let ofSession = log.runs.count(of: id.session)
+        if ofSession > 0, buggify(.fewRuns) { return .busy }
+        var replaced = cancelled(by: request)
+        switch scheduler.decide(plan, cancelling: replaced) {
         case .rejected(let reason): return .rejected(reason)
-        case .accepted(let others): superseded = others
+        case .accepted(let superseded): replaced += superseded
         }
-        for other in cancelled + superseded {
-            cancelRun(other, now: now, wall: wall, state: state, into: &directives)
+        if ofSession >= Limits.runsOfSession {
+            let (unfinished, left) = log.runs.unfinishedCounts(of: id.session, without: Set(replaced))
+            // Waiting could be for ever: what stands behind this action may be what ends them.
+            guard left < Limits.runsOfSession else { return .rejected(Self.tooManyRuns) }
+            // The others have ended, and go when their sender has acknowledged them.
+            guard ofSession - unfinished < Limits.runsOfSession else { return .busy }
         }
+        for other in replaced { cancelRun(other, now: now, wall: wall, state: state, into: &directives) }
         let entry = Entry.accepted(
             session: id.session, number: id.number, ackedThrough: ackedThrough, action: request.action)
         appendFrom(frame, entry, now: now, wall: wall, state: state) { machine, sequence in
@@ -50,6 +53,10 @@ extension PrimaryStateMachine {
         #endif
         answerLater(id.session, numbers: id.number...id.number)
         return .accepted
+    }
+
+    private static var tooManyRuns: String {
+        "\(Limits.runsOfSession) actions of this session go on already; wait for some to end, or cancel them"
     }
 
     /// What an action cancels, in its order.
@@ -317,7 +324,7 @@ extension PrimaryStateMachine {
             } else if sentBytes <= Limits.creditBytes {
                 // What is above comes with the next request, when some of these are acknowledged.
                 sentBytes += end.item.count
-                sendEnd(run.id, end, to: connection, into: &directives)
+                sendEnd(run, end, to: connection, into: &directives)
             }
         }
         if admits, endAcknowledgements.count >= Limits.waitingRunAcks {
@@ -330,19 +337,22 @@ extension PrimaryStateMachine {
         _ id: RunID, at sequence: SequenceNumber, into directives: inout [PrimaryDirective]
     ) {
         directives.append(.runEnd(id, .committed(epoch, sequence)))
-        guard let end = log.runs[id]?.end, let connection = bindings[id.session]?.connection, !buggify(.keepsEnd)
+        guard let run = log.runs[id], let end = run.end, let connection = bindings[id.session]?.connection,
+            !buggify(.keepsEnd)
         else { return }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.endAcknowledgedWhenSent) { endAcknowledgements.insert(id) }
         #endif
-        sendEnd(id, end, to: connection, into: &directives)
+        sendEnd(run, end, to: connection, into: &directives)
     }
 
     func sendEnd(
-        _ id: RunID, _ end: Run.End, to connection: Connection, into directives: inout [PrimaryDirective]
+        _ run: Run, _ end: Run.End, to connection: Connection, into directives: inout [PrimaryDirective]
     ) {
         withBytes(of: end.item) { bytes in
-            let message = RunEnded(id: id, epoch: end.epoch, sequence: end.sequence, item: 0..<bytes.byteCount)
+            let message = RunEnded(
+                id: run.id, epoch: end.epoch, sequence: end.sequence, emissions: run.emissions,
+                item: 0..<bytes.byteCount)
             directives.append(.send(stamp.frame(.runEnded(message), source: bytes), to: connection))
         }
     }

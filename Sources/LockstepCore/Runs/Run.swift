@@ -88,6 +88,14 @@ package struct RunTable: Hashable, Sendable {
     package func isUnfinished(_ id: RunID) -> Bool { self[id].map { $0.end == nil } ?? false }
     package func count(of session: SessionID) -> Int { bySession[session]?.count ?? 0 }
 
+    /// How many of a session have not ended, and how many of those are not among the others.
+    ///
+    /// Cost: a walk over the session's runs.
+    func unfinishedCounts(of session: SessionID, without others: Set<RunID>) -> (all: Int, left: Int) {
+        let unfinished = bySession[session]?.values.filter { $0.end == nil } ?? []
+        return (unfinished.count, unfinished.count { !others.contains($0.id) })
+    }
+
     /// All runs in the order of acceptance.
     ///
     /// Cost: a sort.

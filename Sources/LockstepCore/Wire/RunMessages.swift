@@ -34,13 +34,16 @@ package struct RunEnded: Hashable, Sendable {
     package var id: RunID
     package var epoch: Epoch
     package var sequence: SequenceNumber
+    /// How many of its emissions are in the log, of all attempts.
+    package var emissions: UInt64
     /// One ``ReplyItem``; rejected means failed, void cancelled.
     package var item: Range<Int>
 
-    package init(id: RunID, epoch: Epoch, sequence: SequenceNumber, item: Range<Int>) {
+    package init(id: RunID, epoch: Epoch, sequence: SequenceNumber, emissions: UInt64, item: Range<Int>) {
         self.id = id
         self.epoch = epoch
         self.sequence = sequence
+        self.emissions = emissions
         self.item = item
     }
 }
@@ -72,6 +75,7 @@ extension RunEnded {
         id = RunID(session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes))
         epoch = Epoch(rawValue: try reader.readVarint(from: bytes))
         sequence = SequenceNumber(rawValue: try reader.readVarint(from: bytes))
+        emissions = try reader.readVarint(from: bytes)
         item = try reader.readRange(from: bytes)
     }
 
@@ -80,6 +84,7 @@ extension RunEnded {
         writer.writeVarint(id.number)
         writer.writeVarint(epoch.rawValue)
         writer.writeVarint(sequence.rawValue)
+        writer.writeVarint(emissions)
         writer.writeRange(source, item)
     }
 }

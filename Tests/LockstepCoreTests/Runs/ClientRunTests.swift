@@ -79,7 +79,7 @@ import Testing
             .runEnded(
                 RunEnded(
                     id: RunID(session: other, number: 1), epoch: Epoch(rawValue: 5),
-                    sequence: SequenceNumber(rawValue: 200), item: 0..<1)), source: [0])
+                    sequence: SequenceNumber(rawValue: 200), emissions: 0, item: 0..<1)), source: [0])
         #expect(script.ends.isEmpty)
         script.end(1)
         #expect(script.ends == [Self.id(1)])
@@ -193,7 +193,7 @@ extension ClientScript {
     mutating func end(_ number: RequestNumber, sequence: UInt64 = 200, item: [UInt8] = [4, 7]) {
         let ended = RunEnded(
             id: RunID(session: Self.session, number: number), epoch: Epoch(rawValue: 5),
-            sequence: SequenceNumber(rawValue: sequence), item: 0..<item.count)
+            sequence: SequenceNumber(rawValue: sequence), emissions: 0, item: 0..<item.count)
         receive(.runEnded(ended), source: item)
     }
 

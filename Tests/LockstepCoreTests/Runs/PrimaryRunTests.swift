@@ -70,43 +70,51 @@ import Testing
         #expect(next.machine.log.runs.count == 1)
     }
 
-    /// Goal: a session has its most runs, then a further one gets BUSY and no number is taken; what ends and is
-    /// acknowledged makes room (PROTOCOL ).
-    @Test func tooManyRunsAreBusy() throws {
+    /// Goal: a session has its most runs, then a further one is rejected, and what stands behind it is taken, so that it
+    /// can end some; one that ends others itself is accepted (PROTOCOL ).
+    @Test func tooManyRunsAreRejected() throws {
         primary.checksFrames = false
         let most = Limits.runsOfSession
-        primary.submit(session, 1, actions: Array(repeating: EffectAction.run(), count: most), from: peer)
+        primary.submit(session, 1, actions: Array(repeating: EffectAction.run(name: "n"), count: most), from: peer)
         primary.commit()
         primary.forget()
         let next = UInt64(most) + 1
         primary.submit(session, next, actions: [[5], EffectAction.run(), [6]], from: peer)
+        primary.commit()
+        #expect(primary.answers.map(\.status) == [.committed, .rejected, .committed] && primary.state.sum == 11)
+        #expect(unfinished.count == most)
+        primary.forget()
+        primary.submit(session, next + 3, actions: [EffectAction.run(cancelling: ["n"])], from: peer)
+        primary.commit()
+        #expect(primary.answers.map(\.status) == [.accepted] && unfinished == [next + 3])
+        #expect(primary.machine.log.runs.count == most + 1)
+        #expect(try primary.isLikeReplica())
+    }
+
+    /// Goal: where a session's most runs have ended and nobody acknowledged them a further one gets BUSY, no number is
+    /// taken, and it cancels nothing; acknowledgements make room (PROTOCOL ).
+    @Test func tooManyEndsAreBusy() throws {
+        primary.checksFrames = false
+        let most = Limits.runsOfSession
+        primary.submit(session, 1, actions: Array(repeating: EffectAction.run(), count: most), from: peer)
+        primary.commit()
+        for number in 1...UInt64(most) { primary.finish(id(number)) }
+        primary.commit()
+        let next = UInt64(most) + 1
+        primary.forget()
+        let head = primary.machine.log.position
+        primary.submit(session, next, actions: [EffectAction.run(cancelling: ["n"]), [6]], from: peer)
         let busy = try #require(primary.sent.compactMap(\.busy).first)
-        #expect(busy.reason == .tooManyRuns && busy.expected == next + 1 && busy.retryAfter == 50_000)
-        primary.commit()
-        #expect(primary.answers.map(\.number) == [next] && primary.state.sum == 5)
-        primary.finish(id(3))
-        primary.commit()
+        #expect(busy.reason == .tooManyRuns && busy.expected == next && busy.retryAfter == 50_000)
+        #expect(primary.machine.log.position == head)
         primary.wish(session, .acknowledge, [3], from: peer)
         primary.pass(milliseconds: 1_100)
         primary.commit()
         primary.forget()
-        primary.submit(session, next + 1, actions: [EffectAction.run(), [6]], from: peer)
+        primary.submit(session, next, actions: [EffectAction.run(), [6]], from: peer)
         primary.commit()
         #expect(primary.answers.map(\.status) == [.accepted, .committed])
         #expect(try primary.isLikeReplica())
-    }
-
-    /// Goal: an action that gets BUSY cancels nothing: nothing of it is logged (PROTOCOL ).
-    @Test func aBusyActionCancelsNothing() throws {
-        primary.checksFrames = false
-        let runs = Array(repeating: EffectAction.run(name: "n"), count: Limits.runsOfSession)
-        primary.submit(session, 1, actions: runs, from: peer)
-        primary.commit()
-        let head = primary.machine.log.position
-        primary.submit(
-            session, UInt64(runs.count) + 1, actions: [EffectAction.run(cancelling: ["n"])], from: peer)
-        #expect(primary.sent.compactMap(\.busy).first?.reason == .tooManyRuns)
-        #expect(unfinished.count == runs.count && primary.machine.log.position == head && primary.stopped.isEmpty)
     }
 
     /// Goal: the entry that fills a batch is its last, wherever in a SUBMIT actions are accepted, rejected or cancelled

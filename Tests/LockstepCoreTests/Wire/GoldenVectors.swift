@@ -73,7 +73,7 @@ enum GoldenVectors {
         .runEnded(
             RunEnded(
                 id: RunID(session: session, number: 129), epoch: epoch, sequence: SequenceNumber(rawValue: 70_003),
-                item: 6..<8)),
+                emissions: 2, item: 6..<8)),
         .runGone(RunID(session: session, number: 127)),
         .sync(
             Sync(

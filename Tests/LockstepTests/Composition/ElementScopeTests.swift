@@ -41,7 +41,7 @@ import Testing
             await stage.noted("at two")
             let removal = try await store.send(.remove(1, endingEffects: isAtOnce)).place
             let end = try await one.finished()
-            guard case .cancelled(let place) = end else {
+            guard case .cancelled(_, let place) = end else {
                 Issue.record("\(end) is not the end of an effect whose element has gone")
                 return
             }

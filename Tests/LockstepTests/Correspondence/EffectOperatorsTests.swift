@@ -64,7 +64,7 @@ import Testing
         let failing = store { .fail(Broken()) }
         let sent = failing.send(.go)
         failing.receiveFailure("broken")
-        guard case .failed("broken", _) = failing.outcome(of: sent) else { return unexpected() }
+        guard case .failed("broken", _, _) = failing.outcome(of: sent) else { return unexpected() }
         failing.finish()
         let refusing = store { try .reject("no") }
         refusing.send(.go, rejected: "no")
