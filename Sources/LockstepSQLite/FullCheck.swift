@@ -61,7 +61,7 @@ struct FullCheck: Sendable {
             // Retention may have taken it since the last step.
             isGone =
                 try Row.fetchOne(
-                    db, sql: "SELECT 1 FROM snapshots WHERE sequence = ?",
+                    try db.cachedStatement(sql: "SELECT 1 FROM snapshots WHERE sequence = ?"),
                     arguments: [Int64(row.position.sequence.rawValue)])
                 == nil
             if isGone { return }
@@ -81,13 +81,13 @@ struct FullCheck: Sendable {
         let stop = checkedBytes + bytes
         var isOver = true
         let finding = try Self.finding {
-            let oldest = try Row.fetchOne(db, sql: "SELECT min(first) FROM batches")?.sequence(0)
+            let oldest = try Row.fetchOne(try db.cachedStatement(sql: "SELECT min(first) FROM batches"))?.sequence(0)
             // Retention may have taken the rows behind the last step: the chain then begins anew at the oldest.
             if let oldest, let position = chain.position, position.sequence.next < oldest, limit != nil {
                 chain.position = nil
             }
             let from = Int64(chain.position?.sequence.rawValue ?? 0)
-            let rows = try Row.fetchCursor(db, sql: ChainCheck.query, arguments: [from])
+            let rows = try Row.fetchCursor(try db.cachedStatement(sql: ChainCheck.query), arguments: [from])
             while let row = try reading(.batch, chain.position?.sequence.next ?? .zero, { try rows.next() }) {
                 if let limit, let first = row.sequence(0), first > limit { return }
                 do {

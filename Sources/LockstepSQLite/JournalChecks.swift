@@ -51,7 +51,8 @@ struct SnapshotRow: Hashable, Sendable {
     /// All rows, the newest first.
     static func fetchAll(_ db: Database) throws -> [Result<SnapshotRow, any Error>] {
         try reading(.snapshot, .zero) {
-            let rows = try Row.fetchCursor(db, sql: "SELECT \(columns) FROM snapshots ORDER BY sequence DESC")
+            let rows = try Row.fetchCursor(
+                try db.cachedStatement(sql: "SELECT \(columns) FROM snapshots ORDER BY sequence DESC"))
             var result: [Result<SnapshotRow, any Error>] = []
             while let row = try rows.next() { result.append(Result { try SnapshotRow(row) }) }
             return result

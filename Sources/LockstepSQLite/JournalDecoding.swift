@@ -113,30 +113,49 @@ package final class JournalTables: Sendable {
         _ rows: [(table: String, columns: [JournalDecoding.Column])], mark: Position?, of store: StoreID
     ) throws -> (all: [JournalFinding], atStart: JournalFinding?) {
         try database.writeWithoutTransaction { db in
-            var result: (all: [JournalFinding], atStart: JournalFinding?) = ([], nil)
-            try db.inTransaction(.immediate) {
+            // Prepared once: preparing takes longer than all else here.
+            try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute()
+            let result = Result {
                 for row in rows { Self.insert(row.columns, into: row.table, db) }
-                var check = FullCheck(store: store)
-                while try check.step(db, bytes: 4_096) {}
-                result.all = check.findings
-                do {
-                    let content = mark.map { position in
-                        SideMarkFile.Content.mark(
-                            SideMark(incarnation: .none, generation: 1, position: position), isWhole: true)
-                    }
-                    _ = try RecoveryCheck(store: store, meta: try JournalMeta(from: db), mark: content ?? .missing).run(
-                        db)
-                } catch let finding as JournalFinding { result.atStart = finding }
-                return .rollback
+                return (try Self.all(db, store: store), try Self.atStart(db, mark: mark, store: store))
             }
-            return result
+            try db.cachedStatement(sql: "ROLLBACK").execute()
+            return try result.get()
         }
     }
 
+    private static func all(_ db: Database, store: StoreID) throws -> [JournalFinding] {
+        var check = FullCheck(store: store)
+        while try check.step(db, bytes: 4_096) {}
+        return check.findings
+    }
+
+    private static func atStart(_ db: Database, mark: Position?, store: StoreID) throws -> JournalFinding? {
+        let content = mark.map { position in
+            SideMarkFile.Content.mark(SideMark(incarnation: .none, generation: 1, position: position), isWhole: true)
+        }
+        do {
+            let meta = try JournalMeta(from: db)
+            _ = try RecoveryCheck(store: store, meta: meta, mark: content ?? .missing).run(db)
+        } catch let finding as JournalFinding { return finding }
+        return nil
+    }
+
     private static func insert(_ columns: [JournalDecoding.Column], into table: String, _ db: Database) {
+        guard table == "meta" || columns.first.map(canBeRowNumber) == true else { return }
         let places = columns.map { _ in "?" }.joined(separator: ", ")
-        // A row that the table's own rules refuse is none that a journal can hold.
-        try? db.cachedStatement(sql: "INSERT INTO \(table) VALUES (\(places))").execute(
+        // A row that the table's own rules refuse is none that a journal can hold; IGNORE, since an error costs the
+        // prepared statement.
+        try? db.cachedStatement(sql: "INSERT OR IGNORE INTO \(table) VALUES (\(places))").execute(
             arguments: StatementArguments(columns.map(JournalDecoding.value)))
+    }
+
+    /// Whether SQLite may take the value for an integer primary key: it takes texts of integers, and a number for NULL.
+    private static func canBeRowNumber(_ column: JournalDecoding.Column) -> Bool {
+        switch column {
+        case .blob: false
+        case .real(let number): number.isNaN || Int64(exactly: number) != nil
+        case .null, .integer, .text: true
+        }
     }
 }

@@ -139,7 +139,8 @@ struct JournalMeta: Sendable {
 
     /// Reads and checks every fact.
     init(from db: Database) throws {
-        let rows = try Row.fetchCursor(db, sql: "SELECT key, value, sum FROM meta ORDER BY key")
+        let rows = try Row.fetchCursor(
+            try db.cachedStatement(sql: "SELECT key, value, sum FROM meta ORDER BY key"))
         while let row = try rows.next() { try add(row) }
     }
 

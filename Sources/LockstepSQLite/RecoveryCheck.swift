@@ -31,7 +31,8 @@ struct RecoveryCheck {
         let wanted = try validMark(isEmpty: snapshot == nil && Self.isEmpty(db))
         var hashAtMark = wanted?.position.sequence == start.sequence ? start.hash : nil
         try reading(.batch, start.sequence.next) {
-            let rows = try Row.fetchCursor(db, sql: ChainCheck.query, arguments: [Int64(start.sequence.rawValue)])
+            let rows = try Row.fetchCursor(
+                try db.cachedStatement(sql: ChainCheck.query), arguments: [Int64(start.sequence.rawValue)])
             while let row = try reading(.batch, end.sequence.next, { try rows.next() }) {
                 let batch = try chain.next(row)
                 end = batch.position
@@ -92,7 +93,8 @@ struct RecoveryCheck {
     /// The hash at a batch end before the newest snapshot; nil if that batch is no longer kept.
     private func storedHash(endingAt sequence: SequenceNumber, _ db: Database) throws -> BatchHash? {
         let row = try Row.fetchOne(
-            db, sql: "SELECT last, hash FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1",
+            try db.cachedStatement(
+                sql: "SELECT last, hash FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1"),
             arguments: [Int64(sequence.rawValue)])
         guard let row else { return nil }
         guard row.sequence(0) == sequence else {
@@ -106,6 +108,8 @@ struct RecoveryCheck {
     }
 
     private static func isEmpty(_ db: Database) throws -> Bool {
-        try reading(.batch, .zero) { try Row.fetchOne(db, sql: "SELECT first FROM batches LIMIT 1") == nil }
+        try reading(.batch, .zero) {
+            try Row.fetchOne(try db.cachedStatement(sql: "SELECT first FROM batches LIMIT 1")) == nil
+        }
     }
 }
