@@ -27,6 +27,13 @@ let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let sqlite = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let web: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Web"])),
+    .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Web"])),
+    .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Web"])),
+    .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Web"])),
+    .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Web"])),
+]
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -37,8 +44,14 @@ let package = Package(
         .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
         .library(name: "LockstepTesting", targets: ["LockstepTesting"]),
         .library(name: "Counters", targets: ["Counters"]),
+        .library(name: "SearchCache", targets: ["SearchCache"]),
+        .library(name: "SearchCacheSQLite", targets: ["SearchCacheSQLite"]),
+        .library(name: "SearchCacheWeb", targets: ["SearchCacheWeb"]),
         .library(name: "ZeroMQ", targets: ["ZeroMQ"]),
         .executable(name: "lockstep", targets: ["LockstepCLI"]),
+    ],
+    traits: [
+        .trait(name: "Web", description: "Searches over HTTP, and an HTTP face of the search cache.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -46,7 +59,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -63,6 +79,12 @@ let package = Package(
             name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", trees, deques, logging],
             swiftSettings: base),
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
+        .target(name: "SearchCache", dependencies: ["Lockstep"], swiftSettings: base),
+        .target(
+            name: "SearchCacheSQLite", dependencies: ["SearchCache", "Lockstep", sqlite], swiftSettings: base),
+        .target(
+            name: "SearchCacheWeb", dependencies: ["SearchCache", "Lockstep", logging, lifecycle] + web,
+            swiftSettings: base),
         .target(name: "LockstepChecking", swiftSettings: base),
         .target(
             name: "LockstepSimulator",
@@ -94,6 +116,16 @@ let package = Package(
             swiftSettings: base),
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),
+        .testTarget(
+            name: "SearchCacheTests", dependencies: ["SearchCache", "Lockstep", "LockstepTesting"],
+            swiftSettings: base),
+        .testTarget(
+            name: "SearchCacheSQLiteTests", dependencies: ["SearchCacheSQLite", "SearchCache", "Lockstep", sqlite],
+            swiftSettings: base),
+        .testTarget(
+            name: "SearchCacheWebTests",
+            dependencies: ["SearchCacheWeb", "SearchCache", "Lockstep", "LockstepTesting", logging, lifecycle] + web,
+            swiftSettings: base),
         .testTarget(name: "LockstepCheckingTests", dependencies: ["LockstepChecking"], swiftSettings: base),
         .testTarget(
             name: "LockstepSimulatorTests",

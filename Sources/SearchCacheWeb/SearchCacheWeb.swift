@@ -1,0 +1,1 @@
+// Without the trait Web this module is empty.
