@@ -1,0 +1,380 @@
+import Foundation
+import GRDB
+import Lockstep
+
+/// One update: finds what has changed in a folder, reads it, and writes it in parts.
+///
+/// Invariants:
+/// - A part is one transaction, with its rows of `seen`; between parts there is none.
+/// - `seen` has every item that was found in this run. Only a run that came to its end removes the others, and never
+///   what lies below a folder that could not be listed.
+/// - The writer's connection is its alone while it runs, and other processes are kept out by a lock.
+final class IndexUpdate {
+    /// A part ends at so many items, or so many bytes of text.
+    static let partItems = 256
+    static let partBytes = 8 << 20
+
+    /// What a source is.
+    enum Kind: String { case folder, control, file }
+
+    /// Something that goes into the index, or is there already.
+    struct Item {
+        var key: String
+        var stamp: String
+        /// Its number, if it has one.
+        var id: Int64?
+        var change: Change
+    }
+
+    enum Change {
+        /// It is as it was.
+        case none
+        /// Only its stamp is new.
+        case stamp
+        /// Nil for a file that is not text.
+        case text(title: String, body: String?, hash: Int64)
+        /// It cannot be read, so its text cannot be right any more.
+        case removal
+    }
+
+    private let db: Database
+    private let index: String
+    private let limit: Int
+    private let progress: (@Sendable (IndexProgress) -> Void)?
+    private var report = IndexReport()
+    private var state = IndexProgress()
+    private var source: Int64 = 0
+    private var part: [Item] = []
+    private var partSize = 0
+
+    init(_ db: Database, index: String, limit: Int, progress: (@Sendable (IndexProgress) -> Void)?) {
+        self.db = db
+        self.index = index
+        self.limit = limit
+        self.progress = progress
+    }
+
+    func run(_ folder: String) throws -> IndexReport {
+        let (root, kind, size) = try look(folder)
+        try db.execute(
+            sql: "CREATE TEMP TABLE IF NOT EXISTS seen(id INTEGER PRIMARY KEY); DELETE FROM temp.seen")
+        source = try openSource(root, kind)
+        switch kind {
+        case .folder: try walk(root)
+        case .control: try readParagraphs(root, size: size)
+        case .file: try readOne(root)
+        }
+        try commitPart()
+        try removeOthers()
+        report.seen = state.seen
+        progress?(state)
+        return report
+    }
+
+    // MARK: - Sources
+
+    /// The path without symbolic links, and what is there.
+    private func look(_ folder: String) throws -> (path: String, Kind, size: Int64) {
+        guard let pointer = realpath(folder, nil) else {
+            throw FolderIndexError(.source, "\(folder) cannot be indexed (\(systemMessage())).")
+        }
+        defer { free(pointer) }
+        var information = stat()
+        guard let path = String(validatingCString: pointer), stat(path, &information) == 0 else {
+            throw FolderIndexError(.source, "\(folder) cannot be indexed: its path is not UTF-8.")
+        }
+        let size = Int64(information.st_size)
+        switch information.st_mode & S_IFMT {
+        case S_IFDIR: return (path, .folder, size)
+        case S_IFREG:
+            do {
+                return (path, ControlFile.isControlFile(try TextFile.start(of: path)) ? .control : .file, size)
+            } catch {
+                throw FolderIndexError(.source, "\(path) cannot be read (\(error.message)).")
+            }
+        default: throw FolderIndexError(.source, "\(path) is neither a folder nor a file.")
+        }
+    }
+
+    private func openSource(_ path: String, _ kind: Kind) throws -> Int64 {
+        var found: Int64?
+        for row in try Row.fetchAll(db, sql: "SELECT id, path, kind FROM sources") {
+            let other: String = row["path"]
+            if other == path {
+                // What was a folder is a file now, or the other way round: no key means the same any more.
+                if row["kind"] as String != kind.rawValue { _ = try remove(path) } else { found = row["id"] }
+            } else if Self.contains(other, path) || Self.contains(path, other) {
+                throw FolderIndexError(
+                    .source,
+                    "\(path) overlaps with \(other), which is indexed already: each text would be found twice. "
+                        + "Index one of them, or use another index.")
+            }
+        }
+        if let found { return found }
+        try db.execute(sql: "INSERT INTO sources(path, kind) VALUES (?, ?)", arguments: [path, kind.rawValue])
+        return db.lastInsertedRowID
+    }
+
+    private static func contains(_ folder: String, _ path: String) -> Bool {
+        path.utf8.starts(with: (folder.hasSuffix("/") ? folder : folder + "/").utf8)
+    }
+
+    /// Forgets a source; returns how many texts it had.
+    func remove(_ folder: String) throws -> Int {
+        // What is gone has no canonical path any more, so it is taken as it was given.
+        let pointer = realpath(folder, nil)
+        defer { free(pointer) }
+        let path = pointer.map { String(cString: $0) } ?? folder
+        guard let id = try Int64.fetchOne(db, sql: "SELECT id FROM sources WHERE path = ?", arguments: [path]) else {
+            return 0
+        }
+        try db.execute(
+            sql: "CREATE TEMP TABLE IF NOT EXISTS seen(id INTEGER PRIMARY KEY); DELETE FROM temp.seen")
+        source = id
+        try removeOthers()
+        try db.execute(sql: "DELETE FROM sources WHERE id = ?", arguments: [id])
+        defer { report.removed = 0 }
+        return report.removed
+    }
+
+    // MARK: - Reading
+
+    private func walk(_ root: String) throws {
+        let own = URL(fileURLWithPath: index).resolvingSymlinksInPath().path
+        let excluded = Set(["", "-wal", "-shm", "-journal", "-lock"].map { own + $0 })
+        var total = 0
+        let counting = FolderWalk(root: root, excluding: excluded)
+        while let step = counting.next() {
+            guard case .file(_, _, let mark) = step else { continue }
+            total += 1
+            state.totalBytes += mark.size
+            if total.isMultiple(of: 1_024) { try Task.checkCancellation() }
+        }
+        state.total = total
+        progress?(state)
+        let walk = FolderWalk(root: root, excluding: excluded)
+        while let step = walk.next() {
+            switch step {
+            case .file(let key, let path, let mark): try take(key, path: path, mark)
+            case .unreadable(let key, let reason):
+                state.seen += 1
+                report.fail(key, reason)
+            case .unreadableFolder(let key, let reason):
+                report.fail(key, reason)
+                try keepBelow(key)
+            }
+        }
+    }
+
+    private func readOne(_ path: String) throws {
+        var information = stat()
+        guard stat(path, &information) == 0 else {
+            throw FolderIndexError(.source, "\(path) cannot be read (\(systemMessage())).")
+        }
+        let mark = TextFile.Mark(information)
+        state.total = 1
+        state.totalBytes = mark.size
+        try take(URL(fileURLWithPath: path).lastPathComponent, path: path, mark)
+    }
+
+    /// Reads a file if it may have changed.
+    private func take(_ key: String, path: String, _ mark: TextFile.Mark) throws {
+        state.seen += 1
+        state.bytes += mark.size
+        let known = try known(key)
+        let stamp = mark.stamp(limit: limit)
+        if let known, !stamp.isEmpty, known.stamp == stamp {
+            report.unchanged += 1
+            return try add(Item(key: key, stamp: stamp, id: known.id, change: .none), bytes: 0)
+        }
+        switch TextFile.read(path: path, limit: limit) {
+        case .text(let text, let isCut):
+            if isCut { report.cut += 1 }
+            try take(key, title: key, text, stamp: stamp, known)
+        case .binary:
+            report.binary += 1
+            let change = known?.hash == 0 ? Change.stamp : .text(title: "", body: nil, hash: 0)
+            try add(Item(key: key, stamp: stamp, id: known?.id, change: change), bytes: 0)
+        case .unreadable(let reason):
+            report.fail(key, reason)
+            // Without its row in `seen` an item that was known would go too, but with no other it is right at once.
+            if let known { try add(Item(key: key, stamp: "", id: known.id, change: .removal), bytes: 0) }
+        }
+    }
+
+    private func take(_ key: String, title: String, _ text: String, stamp: String, _ known: KnownItem?) throws {
+        let hash = Self.hash(text)
+        if let known, known.hash == hash {
+            report.unchanged += 1
+            let isSame = known.stamp == stamp
+            return try add(Item(key: key, stamp: stamp, id: known.id, change: isSame ? .none : .stamp), bytes: 0)
+        }
+        try add(
+            Item(key: key, stamp: stamp, id: known?.id, change: .text(title: title, body: text, hash: hash)),
+            bytes: text.utf8.count)
+    }
+
+    private func readParagraphs(_ path: String, size: Int64) throws {
+        guard let file = ControlFile(path: path, limit: limit) else {
+            throw FolderIndexError(.source, "\(path) cannot be read (\(systemMessage())).")
+        }
+        state.totalBytes = size
+        do {
+            while let paragraph = try file.next() {
+                state.seen += 1
+                state.bytes = Int64(file.bytesRead)
+                if paragraph.isCut { report.cut += 1 }
+                // A description that is no text leaves the package's name, which is found all the same.
+                let text = TextDecoding.text(paragraph.description, isCut: paragraph.isCut) ?? ""
+                try take(paragraph.key, title: paragraph.package, text, stamp: "", try known(paragraph.key))
+            }
+        } catch let error as TextFile.ReadFailure {
+            throw FolderIndexError(.source, "\(path) cannot be read (\(error.message)).")
+        }
+    }
+
+    /// 63 bits that are as good as different for different texts; never 0, which stands for no text.
+    private static func hash(_ text: String) -> Int64 {
+        var text = text
+        let hash = text.withUTF8 { SipHash.digest.hash(UnsafeRawBufferPointer($0)) }
+        return max(1, Int64(truncatingIfNeeded: hash & 0x7FFF_FFFF_FFFF_FFFF))
+    }
+
+    // MARK: - Writing
+
+    private struct KnownItem {
+        var id: Int64
+        var stamp: String
+        var hash: Int64
+    }
+
+    private func known(_ key: String) throws -> KnownItem? {
+        let statement = try db.cachedStatement(
+            sql: "SELECT id, stamp, hash FROM items WHERE source = ? AND key = ?")
+        return try Row.fetchOne(statement, arguments: [source, key]).map {
+            KnownItem(id: $0[0], stamp: $0[1], hash: $0[2])
+        }
+    }
+
+    private func add(_ item: Item, bytes: Int) throws {
+        part.append(item)
+        partSize += bytes
+        if part.count >= Self.partItems || partSize >= Self.partBytes { try commitPart() }
+    }
+
+    private func commitPart() throws {
+        try Task.checkCancellation()
+        guard !part.isEmpty else { return }
+        let before = report
+        do {
+            try db.inTransaction(.immediate) {
+                var isChanged = false
+                for item in part { isChanged = try write(item) || isChanged }
+                if isChanged { try grow() }
+                return .commit
+            }
+        } catch {
+            report = before
+            throw error
+        }
+        part.removeAll(keepingCapacity: true)
+        partSize = 0
+        state.indexed = report.indexed
+        progress?(state)
+    }
+
+    private func grow() throws {
+        try db.execute(sql: "UPDATE facts SET value = value + 1 WHERE key = 'generation'")
+    }
+
+    /// Writes an item; returns whether it changes what is found.
+    private func write(_ item: Item) throws -> Bool {
+        switch item.change {
+        case .none: return try see(item.id)
+        case .stamp:
+            try db.cachedStatement(sql: "UPDATE items SET stamp = ? WHERE id = ?").execute(
+                arguments: [item.stamp, item.id])
+            return try see(item.id)
+        case .removal:
+            guard try item.id.map(forget) ?? false else { return false }
+            report.removed += 1
+            return true
+        case .text(let title, let body, let hash):
+            // The same paragraph may come twice, also in one part: the first one counts.
+            if let twin = try known(item.key), try isSeen(twin.id) {
+                report.duplicates += 1
+                return false
+            }
+            let isGone = try item.id.map(forget) ?? false
+            try db.cachedStatement(
+                sql: "INSERT INTO items(id, source, key, stamp, hash, has_text) VALUES (?, ?, ?, ?, ?, ?)"
+            ).execute(arguments: [item.id, source, item.key, item.stamp, hash, body != nil])
+            let id = db.lastInsertedRowID
+            if let body {
+                try db.cachedStatement(sql: "INSERT INTO texts(rowid, title, body) VALUES (?, ?, ?)").execute(
+                    arguments: [id, title, body])
+                report.indexed += 1
+                report.textBytes += Int64(body.utf8.count)
+            } else if isGone {
+                report.removed += 1
+            }
+            _ = try see(id)
+            return body != nil || isGone
+        }
+    }
+
+    /// Notes that an item is still there; nothing that is found changes.
+    private func see(_ id: Int64?) throws -> Bool {
+        try db.cachedStatement(sql: "INSERT OR IGNORE INTO temp.seen(id) VALUES (?)").execute(arguments: [id])
+        return false
+    }
+
+    private func isSeen(_ id: Int64) throws -> Bool {
+        let statement = try db.cachedStatement(sql: "SELECT 1 FROM temp.seen WHERE id = ?")
+        return try Bool.fetchOne(statement, arguments: [id]) ?? false
+    }
+
+    /// Deletes an item and its text; returns whether it had one.
+    private func forget(_ id: Int64) throws -> Bool {
+        let hadText = try Bool.fetchOne(
+            try db.cachedStatement(sql: "SELECT has_text FROM items WHERE id = ?"), arguments: [id])
+        if hadText == true {
+            try db.cachedStatement(sql: "DELETE FROM texts WHERE rowid = ?").execute(arguments: [id])
+        }
+        try db.cachedStatement(sql: "DELETE FROM items WHERE id = ?").execute(arguments: [id])
+        return hadText == true
+    }
+
+    /// Keeps what is known of a folder that cannot be listed.
+    private func keepBelow(_ key: String) throws {
+        // Keys that begin with `key/` are those from it up to `key0`, the next character.
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO temp.seen(id) SELECT id FROM items
+                WHERE source = ?1 AND (?2 = '' OR (key >= ?2 || '/' AND key < ?2 || '0'))
+                """, arguments: [source, key])
+    }
+
+    /// Removes what this run has not found, in parts.
+    private func removeOthers() throws {
+        var last: Int64 = 0
+        while true {
+            try Task.checkCancellation()
+            let ids = try Int64.fetchAll(
+                db,
+                sql: """
+                    SELECT id FROM items WHERE id > ? AND source = ? AND id NOT IN (SELECT id FROM temp.seen)
+                    ORDER BY id LIMIT \(Self.partItems)
+                    """, arguments: [last, source])
+            guard let end = ids.last else { return }
+            last = end
+            var removed = 0
+            try db.inTransaction(.immediate) {
+                for id in ids where try forget(id) { removed += 1 }
+                if removed > 0 { try grow() }
+                return .commit
+            }
+            report.removed += removed
+        }
+    }
+}
