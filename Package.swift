@@ -30,6 +30,7 @@ let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-ser
 let web: [Target.Dependency] = [
     .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Web"])),
     .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Web"])),
+    .product(name: "HummingbirdCore", package: "hummingbird", condition: .when(traits: ["Web"])),
     .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Web"])),
     .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Web"])),
     .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Web"])),
@@ -83,7 +84,7 @@ let package = Package(
         .target(
             name: "SearchCacheSQLite", dependencies: ["SearchCache", "Lockstep", sqlite], swiftSettings: base),
         .target(
-            name: "SearchCacheWeb", dependencies: ["SearchCache", "Lockstep", logging, lifecycle] + web,
+            name: "SearchCacheWeb", dependencies: ["SearchCache", "Lockstep", logging, lifecycle, crypto] + web,
             swiftSettings: base),
         .target(name: "LockstepChecking", swiftSettings: base),
         .target(

@@ -45,7 +45,8 @@ public struct SearchAnswer: Codable, Hashable, Sendable {
 ///
 /// It is for many callers at once. ``run()`` has to run beside it, so that eviction learns what is used.
 public final class CachedSearch: Sendable {
-    private let store: Store<SearchCache>
+    /// The store that is searched.
+    public let store: Store<SearchCache>
     private let reads = Mutex(Reads())
 
     /// What was not reported yet; bounded by what one report takes.
@@ -71,19 +72,30 @@ public final class CachedSearch: Sendable {
     /// - Returns: The answer; where the backend failed, with the failure, and with what there was before.
     /// - Throws: ``LockstepError``: `rejected` for a wrong query or page, `timeout`, and what `send` throws.
     public func search(_ text: String, page: Int = 1, timeout: Duration = .seconds(30)) async throws -> SearchAnswer {
+        let (key, remembered) = try look(text, page)
+        if let remembered { return remembered }
+        let store = store
+        let answer = try await Self.within(timeout) { try await Self.ask(store, key, page) }
+        note(key, isHit: false, isJoined: answer.source == .joined)
+        return answer
+    }
+
+    /// A page of a query if this node has a fresh one, at once; nil if somebody would have to be asked.
+    ///
+    /// The beginning of ``search(_:page:timeout:)``, for a caller that has something else to do with what takes time.
+    ///
+    /// - Throws: ``LockstepError`` of code `rejected` for a query that is too long.
+    public func remembered(_ text: String, page: Int = 1) throws -> SearchAnswer? { try look(text, page).answer }
+
+    private func look(_ text: String, _ page: Int) throws -> (key: String, answer: SearchAnswer?) {
         let key: String
         do { key = try SearchCache.key(of: text) } catch let error as Rejection {
             throw LockstepError(.rejected, error.reason)
         }
         let look = store.state.look(key, page: page)
-        if look.isFresh {
-            note(key, isHit: true)
-            return SearchAnswer(key, page, look, .memory)
-        }
-        let store = store
-        let answer = try await Self.within(timeout) { try await Self.ask(store, key, page) }
-        note(key, isHit: false, isJoined: answer.source == .joined)
-        return answer
+        guard look.isFresh else { return (key, nil) }
+        note(key, isHit: true)
+        return (key, SearchAnswer(key, page, look, .memory))
     }
 
     /// Sends an action, such as a refresh, and waits until it is committed.

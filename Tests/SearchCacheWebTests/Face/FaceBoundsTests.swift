@@ -1,0 +1,174 @@
+#if Web
+    import Lockstep
+    import NIOCore
+    import SearchCache
+    import SearchCacheWeb
+    import Synchronization
+    import Testing
+
+    /// What clients may send, how many may be there, and what a face may not do.
+    @Suite("Face: bounds", .timeLimit(.minutes(1)))
+    struct FaceBoundsTests {
+        /// Other paths and methods are refused with what there is.
+        @Test func otherPathsAndMethodsAreRefused() async throws {
+            try await withFace(ScriptedBackend.plain, runsNode: false) { face in
+                for path in ["/x", "/search/", "/Search?q=a", "//search?q=a", "/health/x"] {
+                    let answer = try await face.get(path)
+                    #expect(answer.status == 404, "\(path)")
+                    #expect(try answer.problem == "notFound")
+                }
+                for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
+                    for path in ["/search?q=a", "/health", "/metrics", "/openapi.yaml", "/"] {
+                        let answer = try await face.get(path, method: method)
+                        #expect(answer.status == 405, "\(method) \(path)")
+                        #expect(answer.headers["allow"] == "GET, HEAD")
+                        #expect(try answer.problem == "methodNotAllowed")
+                    }
+                }
+            }
+        }
+
+        private static let fields = (1...101).map { "X-\($0): 1" }
+        private static let long = String(repeating: "a", count: 9 << 10)
+        private static let huge = String(repeating: "a", count: 70 << 10)
+
+        /// What is too long, or no HTTP, is answered once, and the connection ends.
+        @Test(
+            arguments: [
+                ("GET /search?q=\(long) HTTP/1.1\r\nHost: x\r\n\r\n", 414, "uriTooLong"),
+                ("GET / HTTP/1.1\r\nHost: x\r\nX: \(huge)\r\n\r\n", 431, "headersTooLarge"),
+                ("GET /\(huge) HTTP/1.1\r\nHost: x\r\n\r\n", 431, "headersTooLarge"),
+                ("GET / HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n", 431, "headersTooLarge"),
+                ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n", 413, "contentTooLarge"),
+                ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 411, "lengthRequired"),
+                ("this is not HTTP\r\n\r\n", 400, "badRequest"),
+                ("GET / HTTP/1.1\r\nHost: x\r\nbad header: 1\r\n\r\n", 400, "badRequest"),
+                ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1e3\r\n\r\n", 400, "badRequest"),
+            ]
+        ) func whatIsTooLongEndsTheConnection(text: String, status: Int, word: String) async throws {
+            try await withFace(ScriptedBackend.plain, runsNode: false) { face in
+                let answer = try WebAnswer(try await face.exchange(text))
+                #expect(answer.status == status)
+                #expect(try answer.problem == word)
+                #expect(answer.headers["connection"] == "close")
+                #expect(answer.headers["content-length"] == String(answer.body.utf8.count))
+                #expect(try await face.metric("lockstep_face_requests_total{status=\"\(status)\"}") == 1)
+            }
+        }
+
+        /// A bad request behind good ones does not take their answers, and is answered behind them.
+        @Test func answersKeepTheirOrder() async throws {
+            let latch = Latch()
+            let backend = ScriptedBackend { _ in
+                await latch.wait()
+                return .page([], hasNext: false)
+            }
+            try await withFace(backend) { face in
+                async let exchange = face.exchange(
+                    "GET /search?q=x HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n"
+                )
+                try await face.wait(for: "lockstep_face_waiting", 1)
+                latch.open()
+                let text = try await exchange
+                let statuses = text.matches(of: /HTTP\/1\.1 (\d+)/).map { String($0.1) }
+                #expect(statuses == ["200", "200", "400"])
+            }
+        }
+
+        /// A connection serves one request behind the other, bodies that are too much are read and dropped.
+        @Test func aConnectionIsKept() async throws {
+            try await withFace(ScriptedBackend.plain) { face in
+                let text = try await face.exchange(
+                    "POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+                        + "GET /search?q=x HTTP/1.1\r\nHost: x\r\n\r\n"
+                        + "GET /search?q=x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                let statuses = text.matches(of: /HTTP\/1\.1 (\d+)/).map { String($0.1) }
+                #expect(statuses == ["405", "200", "200"])
+            }
+        }
+
+        /// One connection more than may be open is told so, and has its place when another ends.
+        @Test func oneMoreConnectionIsTold() async throws {
+            var settings = SearchFace.Settings()
+            settings.connections = 1
+            try await withFace(ScriptedBackend.plain, settings: settings) { face in
+                try await face.connected { inbound, outbound in
+                    try await outbound.write(ByteBuffer(string: "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"))
+                    var iterator = inbound.makeAsyncIterator()
+                    #expect(try await iterator.next() != nil)
+                    let more = try await face.get("/search?q=x")
+                    #expect(more.status == 503)
+                    #expect(try more.problem == "full")
+                    #expect(more.headers["retry-after"] == "1")
+                }
+                // The face learns of the end a little later.
+                while try await face.get("/search?q=x").status != 200 { try Task.checkCancellation() }
+            }
+        }
+
+        /// A connection on which nothing, or only a part of a request, comes is ended.
+        @Test(arguments: ["", "GET /health HTTP/1.1\r\nHost: x\r\nX: "])
+        func whoSendsNothingIsEnded(text: String) async throws {
+            var settings = SearchFace.Settings()
+            settings.idleTime = .milliseconds(200)
+            try await withFace(ScriptedBackend.plain, settings: settings) { face in
+                let received = try await face.exchange(text)
+                #expect(received == "")
+            }
+        }
+
+        /// A client that asks and does not read is ended, and holds nothing then.
+        @Test func whoDoesNotReadIsEnded() async throws {
+            let filler = String(repeating: "a", count: 2_000)
+            let backend = ScriptedBackend { _ in
+                .page((1...100).map { SearchHit(title: "\($0)", url: filler, snippet: "") }, hasNext: false)
+            }
+            var settings = SearchFace.Settings()
+            settings.unreadTime = .milliseconds(300)
+            try await withFace(backend, settings: settings) { face in
+                #expect(try await face.get("/search?q=x").status == 200)
+                try await face.connected(readsByItself: false) { _, outbound in
+                    // 40 MB of answers, which is more than the system buffers.
+                    let request = "GET /search?q=x HTTP/1.1\r\nHost: x\r\n\r\n"
+                    try await outbound.write(ByteBuffer(string: String(repeating: request, count: 200)))
+                    try await face.wait(for: "lockstep_face_connections", 2)
+                    // The one that asks is open itself.
+                    try await face.wait(for: "lockstep_face_connections", 1)
+                }
+                #expect(try await face.get("/search?q=x").status == 200)
+            }
+        }
+
+        /// Only what is explicitly allowed is reachable from elsewhere.
+        @Test func otherHostsMustBeAllowed() async throws {
+            var configuration = NodeConfiguration.local()
+            let node = try Node(configuration)
+            let search = CachedSearch(try node.store(try SearchCache(ScriptedBackend.plain), named: "search"))
+            for host in ["0.0.0.0", "::", "192.0.2.1", "example.org", "127.evil.example", "*"] {
+                let error = #expect(throws: LockstepError.self) {
+                    try SearchFace(search, node: configuration, host: host)
+                }
+                #expect(error?.code == .invalidConfiguration, "\(host)")
+            }
+            for host in ["127.0.0.1", "127.1.2.3", "::1", "localhost"] {
+                _ = try SearchFace(search, node: configuration, host: host)
+            }
+            configuration.allowsPlaintext = true
+            _ = try SearchFace(search, node: configuration, host: "0.0.0.0")
+            #expect(throws: LockstepError.self) { try SearchFace(search, node: configuration, port: 65_536) }
+            #expect(throws: LockstepError.self) { try SearchFace(search, node: configuration, port: -1) }
+            var settings = SearchFace.Settings()
+            settings.waitingSearches = 0
+            #expect(throws: LockstepError.self) { try SearchFace(search, node: configuration, settings: settings) }
+        }
+
+        /// A port that is taken is named as that.
+        @Test func aTakenPortIsNamed() async throws {
+            try await withFace(ScriptedBackend.plain, runsNode: false) { face in
+                let second = try SearchFace(face.search, node: .local(), port: face.port)
+                let error = await #expect(throws: LockstepError.self) { try await second.run() }
+                #expect(error?.code == .addressInUse)
+            }
+        }
+    }
+#endif
