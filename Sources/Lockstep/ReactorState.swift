@@ -8,8 +8,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     private let reactor: R
     private let box: StateBox<R>
     private let codings = ReactorCodings<R>()
-    private let published: PublishedState<R.State>
-    private let runtime: EffectRuntime<R>?
+    package let published: PublishedState<R.State>
+    package let runtime: EffectRuntime<R>?
     private var request: RunRequest?
     /// The effect of the action that is about to be accepted.
     private var pending: DeferredEffect<R>?

@@ -54,12 +54,21 @@ package struct CallRecord: Sendable {
         case unknown
     }
 
+    /// How the effect of an accepted action ended, as its caller learned.
+    package enum End: Hashable, Sendable {
+        case told(ActionStatus, [UInt8])
+        /// It will never learn it.
+        case lost
+    }
+
     package var caller: Int
     package var call: Call
     /// Beginnings and ends of all calls are numbered in their order.
     package var invoked: Int64
     package var returned: Int64?
     package var outcome: Outcome = .pending
+    /// Of an action whose outcome is `accepted`; nil until then.
+    package var end: End?
     package var epoch = Epoch.zero
     package var sequence = SequenceNumber.zero
     package var session = SessionID.none
@@ -71,5 +80,11 @@ package struct CallRecord: Sendable {
         self.caller = caller
         self.call = call
         self.invoked = invoked
+    }
+
+    /// Whether the caller waits for something: its answer, or the end behind it.
+    package var isOpen: Bool {
+        if case .answered(.accepted, _) = outcome { return end == nil }
+        return outcome == .pending
     }
 }

@@ -2,18 +2,38 @@ import Lockstep
 import LockstepCore
 import LockstepSimulator
 
-/// What the simulator has to know of a user's reactor: how to make its state, and whether an answer is right.
+/// What the simulator has to know of a user's reactor: how to make its state, what runs its effects, and whether an
+/// answer is right.
 ///
 /// It makes no calls of its own.
 final class ReactorWorkload<R: Reactor>: Workload {
     private let makeReactor: () -> R
+    private let effects: ClusterEffects
 
-    init(_ makeReactor: @escaping () -> R) { self.makeReactor = makeReactor }
+    init(_ makeReactor: @escaping () -> R, effects: ClusterEffects) {
+        self.makeReactor = makeReactor
+        self.effects = effects
+    }
 
     func makeState() -> any ReplicatedState {
         let reactor = makeReactor()
         let snapshot = Snapshot(state: reactor.initialState, place: .start, time: .zero)
-        return ReactorState(reactor, published: PublishedState(snapshot))
+        let published = PublishedState(snapshot)
+        // Only the primary's is ever run.
+        let runtime = EffectRuntime(reactor, published: published, clock: effects.clock, seed: effects.seed)
+        return ReactorState(reactor, published: published, runtime: runtime)
+    }
+
+    func makeExecutor(
+        _ port: any LockstepSimulator.EffectPort, random: SplitMix64
+    ) -> (any EffectExecutor)? {
+        guard let state = port.effectState as? ReactorState<R>, let runtime = state.runtime else {
+            preconditionFailure("a node has this reactor's state")
+        }
+        let executor = ClusterExecutor(
+            runtime, published: state.published, port: port, effects: effects, random: random)
+        effects.life = executor
+        return executor
     }
 
     func next(caller: Int, random: inout SplitMix64) -> Call? { nil }

@@ -80,17 +80,33 @@ extension TestCluster {
         return (nil, [])
     }
 
-    /// What the actions of a batch changed, in words.
+    /// Where the mutations of an entry are.
+    private func mutationRanges(of entry: Entry, _ bytes: RawSpan) -> [Range<Int>] {
+        let items: Range<Int>
+        switch entry {
+        case .actions(let run): items = run.items
+        case .finished(_, _, let item): items = item
+        case .emitted(_, let range):
+            var reader = ByteReader(offset: range.lowerBound, end: range.upperBound)
+            guard (try? reader.readVarint(from: bytes)) != nil else { return [] }
+            return [reader.offset..<range.upperBound]
+        default: return []
+        }
+        var reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
+        var ranges: [Range<Int>] = []
+        while reader.remaining > 0, let item = try? Item(from: bytes, &reader) { ranges.append(item.mutations) }
+        return ranges
+    }
+
+    /// What the mutations of a batch are, in words.
     private func entryText(_ batch: SealedBatch) -> String {
         var mutations: [String] = []
         var count = 0
         withBytes(of: batch.bytes) { bytes in
             var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
             while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
-                guard case .actions(let run) = entry else { continue }
-                var items = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
-                while items.remaining > 0, let item = try? Item(from: bytes, &items) {
-                    var inside = ByteReader(offset: item.mutations.lowerBound, end: item.mutations.upperBound)
+                for range in mutationRanges(of: entry, bytes) {
+                    var inside = ByteReader(offset: range.lowerBound, end: range.upperBound)
                     while inside.remaining > 0, let range = try? inside.readRange(from: bytes) {
                         count += 1
                         guard mutations.count < 8, let mutation = try? R.mutationCoding.decode(bytes, range) else {

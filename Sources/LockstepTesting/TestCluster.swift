@@ -25,7 +25,10 @@ import LockstepSimulator
 /// answers that stay, equal digests at equal places. A reducer that gives another state on a replica than on the primary
 /// is found at the entry where it does. The first ``failure`` ends the run, and the next call that can throw throws it.
 ///
-/// Effects that go on are accepted and never begun here: ``TestStore`` runs them.
+/// The primary runs its effects, feedback and sources, as a node does. They run on the calling thread, between two events
+/// of the simulation, so give dependencies that wait ``clock``, or use ``Emitter/sleep(for:)``. A kill cuts them off, and
+/// the next life begins again what the log has. What waits for a thread, or for real time, is no part of the simulation:
+/// the cluster does not wait for it, and such a run is not the same each time.
 public final class TestCluster<R: Reactor> {
     /// How many replicas there are.
     public let replicas: Int
@@ -33,16 +36,20 @@ public final class TestCluster<R: Reactor> {
     public let clients: Int
     /// What the run is drawn from.
     public let seed: UInt64
+    /// What effects sleep on: it follows the virtual time, as far as the primary lives and is not paused.
+    public let clock: VirtualClock
     /// The first broken promise; `nil` as long as all hold.
     public private(set) var failure: BrokenPromise?
 
     let simulation: Simulation
     private let faults: [ClusterFault: Double]
+    private let effects: ClusterEffects
 
     /// Makes a cluster and runs it until all its nodes are live.
     ///
     /// - Parameters:
-    ///   - reactor: Evaluated anew for each life of each node, as a process makes its own.
+    ///   - reactor: Evaluated anew for each life of each node, as a process makes its own, and for the checkers.
+    ///   - clock: Given if the reactor's dependencies were made with one; only the cluster moves it from now on.
     ///   - replicas: At least 1.
     ///   - clients: At least 1.
     ///   - seed: What the times of frames and writes, and all random faults, are drawn from.
@@ -50,7 +57,8 @@ public final class TestCluster<R: Reactor> {
     ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 60 s as in a node.
     ///   - faults: Faults that strike at random from the start on, with their strengths; none unless given.
     public init(
-        _ reactor: @autoclosure @escaping () -> R, replicas: Int = 2, clients: Int = 1, seed: UInt64 = 1,
+        _ reactor: @autoclosure @escaping () -> R, clock: VirtualClock = VirtualClock(), replicas: Int = 2,
+        clients: Int = 1, seed: UInt64 = 1,
         replicasHaveJournals: Bool = true, sessionTimeToLive: Duration = .seconds(60),
         faults: [ClusterFault: Double] = [:]
     ) {
@@ -62,16 +70,20 @@ public final class TestCluster<R: Reactor> {
         var options = SimulationOptions(seed: seed, replicas: replicas, clients: clients, operations: 0)
         options.script = ScriptOptions(
             replicasHaveJournals: replicasHaveJournals, timeToLive: sessionTimeToLive.wholeNanoseconds / 1_000)
-        simulation = Simulation(options, workload: ReactorWorkload(reactor))
+        self.clock = clock
+        effects = ClusterEffects(clock: clock, seed: seed)
+        simulation = Simulation(options, workload: ReactorWorkload(reactor, effects: effects))
         simulation.startAll()
         simulation.pass(10 * Span.second) { self.simulation.isSettled }
         if !faults.isEmpty { simulation.inject(FaultPlan(faults)) }
         look()
     }
 
+    deinit { effects.close() }
+
     // MARK: - Actions
 
-    /// Sends an action and lets virtual time pass until it is answered.
+    /// Sends an action and lets virtual time pass until it is answered, and its effect has ended.
     ///
     /// - Parameters:
     ///   - action: What to do.
@@ -99,7 +111,7 @@ public final class TestCluster<R: Reactor> {
         return PendingReply(sender: sender, call: make(.action(bytes), on: sender))
     }
 
-    /// Lets virtual time pass until a pending action is answered, and returns the reply.
+    /// Lets virtual time pass until a pending action is answered, and its effect has ended, and returns the reply.
     ///
     /// - Throws: ``TestClusterError``; if the time ran out, the action may still be answered later.
     @discardableResult
@@ -113,7 +125,7 @@ public final class TestCluster<R: Reactor> {
         return try outcome.get()
     }
 
-    /// What became of a pending action, or `nil` while it is open; no virtual time passes.
+    /// What became of a pending action, or `nil` while it is open or its effect goes on; no virtual time passes.
     public func outcome(of pending: PendingReply<R>) -> Result<R.Reply, TestClusterError>? {
         let index: Int
         switch pending.call {
@@ -126,6 +138,7 @@ public final class TestCluster<R: Reactor> {
         case .answered(.committed, let bytes):
             return Result { try R.replyCoding.decoded(bytes) }.mapError { .refused("the reply cannot be read: \($0)") }
         case .answered(.rejected, let bytes): return .failure(.rejected(String(decoding: bytes, as: UTF8.self)))
+        case .answered(.accepted, _): return record.end.map { ended(pending, index, $0) }
         case .answered, .read: return .failure(.withoutEffect("\(pending.sender) never got it to the primary"))
         case .unknown:
             let place = simulation.placeInLog(of: index).map { "\($0.epoch):\($0.sequence)" }
@@ -134,7 +147,33 @@ public final class TestCluster<R: Reactor> {
         }
     }
 
-    /// The entry that a committed or rejected action became, once its sender knows.
+    private func ended(
+        _ pending: PendingReply<R>, _ index: Int, _ end: CallRecord.End
+    ) -> Result<R.Reply, TestClusterError> {
+        switch end {
+        case .told(.rejected, let bytes): return .failure(.failed(String(decoding: bytes, as: UTF8.self)))
+        case .told(.void, _): return .failure(.cancelled("the action that \(pending.sender) sent, or a newer one"))
+        case .told(_, let bytes):
+            return Result { try R.replyCoding.decoded(bytes) }.mapError { .refused("the reply cannot be read: \($0)") }
+        case .lost:
+            let place = simulation.endInLog(of: index).map { "\($0.epoch):\($0.sequence), \($0.status)" }
+            let log = place.map { "the log has its end at \($0)" } ?? "the log does not have its end so far"
+            return .failure(.outcomeUnknown("\(pending.sender) lost its session behind the acceptance; \(log)"))
+        }
+    }
+
+    /// Asks for the end of an action's effect, as its sender can; no virtual time passes.
+    ///
+    /// What became of it ``outcome(of:)`` tells: it may have ended by itself before. Without effect for an action that
+    /// was not sent yet.
+    public func cancel(_ pending: PendingReply<R>) {
+        if case .record(let index) = pending.call { simulation.cancelRun(of: index) }
+    }
+
+    /// What failed beside the log so far: feedback and sources, and effects of actions, whose senders learn it too.
+    public var failures: [EffectFailure] { effects.failed.all }
+
+    /// The entry that a committed, rejected or accepted action became, once its sender knows.
     public func place(of pending: PendingReply<R>) -> Place? {
         guard case .record(let index) = pending.call else { return nil }
         let record = simulation.record(index)
@@ -231,7 +270,7 @@ public final class TestCluster<R: Reactor> {
 
     private func wait(for call: PendingReply<R>.Call, within limit: Duration) throws(TestClusterError) {
         guard case .record(let index) = call else { return }
-        simulation.pass(limit.wholeNanoseconds) { self.simulation.record(index).outcome != .pending }
+        simulation.pass(limit.wholeNanoseconds) { !self.simulation.record(index).isOpen }
         try check()
     }
 

@@ -10,9 +10,13 @@ public import Lockstep
 public enum TestClusterError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reactor, or a limit, refused the action, for this reason; it is certainly without effect.
     case rejected(String)
+    /// The effect of the accepted action failed, for this reason; what it had emitted stays.
+    case failed(String)
+    /// The effect of the accepted action was cancelled, or superseded; what it had emitted stays.
+    case cancelled(String)
     /// The action never reached the log: its sender was killed before, for example. It is certainly without effect.
     case withoutEffect(String)
-    /// Whether the action took effect its sender will never learn; the text says what the log has.
+    /// Whether the action took effect, or how it ended, its sender will never learn; the text says what the log has.
     case outcomeUnknown(String)
     /// There was no answer within the virtual time that was given; the text says what stands in the way.
     case notAnswered(String)
@@ -29,6 +33,8 @@ public enum TestClusterError: Error, Hashable, Sendable, CustomStringConvertible
     public var description: String {
         switch self {
         case .rejected(let reason): "rejected: \(reason)"
+        case .failed(let reason): "failed: \(reason)"
+        case .cancelled(let text): "cancelled: \(text)"
         case .withoutEffect(let text): "without effect: \(text)"
         case .outcomeUnknown(let text): "outcome unknown: \(text)"
         case .notAnswered(let text): "not answered: \(text)"

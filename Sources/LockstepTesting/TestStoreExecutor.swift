@@ -25,6 +25,9 @@ final class TestStoreExecutor: TaskExecutor {
         waiter?.resume()
     }
 
+    /// Whether nothing is ready.
+    var isIdle: Bool { contents.withLock { $0.jobs.isEmpty } }
+
     /// Starts a task here.
     ///
     /// It has no parent: it lives from one call of the test to another, and ``TestStore`` cancels it

@@ -94,7 +94,7 @@ final class TestPrimary<R: Reactor> {
         self.clock = clock
         self.executor = executor
         published = PublishedState(Snapshot(state: reactor.initialState, place: .start, time: .zero))
-        let runtime = EffectRuntime(reactor, published: published, clock: clock.virtual)
+        let runtime = EffectRuntime(reactor, published: published, clock: clock.virtual, seed: UInt64(boot))
         self.runtime = runtime
         state = ReactorState(reactor, published: published, runtime: runtime)
         port = TestStorePort(name: Self.storeName) { [weak runtime] errand in
@@ -302,9 +302,11 @@ enum TestHappening<R: Reactor> {
     case failure(EffectFailure)
 }
 
-/// Failures on their way from the runtime to the store.
-private final class FailureBox: Sendable {
+/// Failures on their way from the runtime to the test.
+final class FailureBox: Sendable {
     private let contents = Mutex<[EffectFailure]>([])
+
+    var all: [EffectFailure] { contents.withLock { $0 } }
 
     func add(_ failure: EffectFailure) { contents.withLock { $0.append(failure) } }
 

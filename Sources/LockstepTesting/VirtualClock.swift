@@ -69,6 +69,9 @@ public final class VirtualClock: Clock {
         contents.withLock { $0.sleepers.map { Instant(offset: $0.deadline) } }
     }
 
+    /// When the first of the sleepers will wake, as the time since the beginning.
+    var nextDeadline: Swift.Duration? { contents.withLock { $0.sleepers.first?.deadline } }
+
     /// Sleeps until the clock has reached `deadline`; the tolerance is not used.
     ///
     /// It returns at once if that time has come, and throws `CancellationError` if the task is cancelled.

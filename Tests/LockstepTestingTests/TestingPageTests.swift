@@ -28,6 +28,17 @@ import Testing
         store.finish()
     }
 
+    @Test func aSearchOutlivesThePrimary() throws {
+        let cluster = TestCluster(Search(), replicas: 2)
+        let pending = cluster.begin(.search("swift"))
+        try cluster.run(for: .milliseconds(200))
+        cluster.kill(.primary)
+        cluster.restart(.primary)
+        try cluster.reply(to: pending)
+        try cluster.settle()
+        #expect(try cluster.state(of: .replica(2)).results == ["Swift"])
+    }
+
     @Test func aVoteIsCounted() {
         spec(Votes())
             .given(Votes.State(votes: ["Ada": 1]))

@@ -13,6 +13,8 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     let reactor: R
     let published: PublishedState<R.State>
     let clock: any Clock<Duration>
+    /// What chance begins with; the same gives the same delays.
+    let seed: UInt64
     package let failures = Broadcast<EffectFailure>()
     private let commands: AsyncStream<Command>
     private let orders: AsyncStream<Command>.Continuation
@@ -48,10 +50,14 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         var isWanted: @Sendable (R.State) -> Bool
     }
 
-    package init(_ reactor: R, published: PublishedState<R.State>, clock: any Clock<Duration>) {
+    package init(
+        _ reactor: R, published: PublishedState<R.State>, clock: any Clock<Duration>,
+        seed: UInt64 = .random(in: .min ... .max)
+    ) {
         self.reactor = reactor
         self.published = published
         self.clock = clock
+        self.seed = seed
         // As many as there are accepted actions, which the log bounds.
         (commands, orders) = AsyncStream.makeStream(of: Command.self, bufferingPolicy: .unbounded)
     }
@@ -229,7 +235,7 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
             let outcome = await attempt()
             guard outcome == .busy else { return outcome }
             // Only cancellation ends the sleep early.
-            guard (try? await Task.sleep(for: delay)) != nil else { return .dropped }
+            guard (try? await clock.sleep(for: delay)) != nil else { return .dropped }
             delay = min(delay * 2, .milliseconds(200))
         }
     }

@@ -36,7 +36,7 @@ public struct ExternalSource<R: Reactor>: Sendable {
 extension EffectRuntime {
     /// Runs a source, and again when it fails.
     func perform(_ source: ExternalSource<R>) async {
-        var generator = SystemRandomNumberGenerator()
+        var generator = SplitMix64(seed: seed)
         var attempt = 1
         while !Task.isCancelled {
             let life = number()

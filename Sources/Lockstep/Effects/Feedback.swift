@@ -102,7 +102,9 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
             for await snapshot in States(published: runtime.published) {
                 let wanted = requests(snapshot.state)
                 let ids = Set(wanted.map(\.0))
-                for (id, life) in lives where !ids.contains(id) {
+                // In the order in which they began: a simulated run must be the same each time.
+                let gone = lives.filter { !ids.contains($0.key) }.sorted { $0.value.number < $1.value.number }
+                for (id, life) in gone {
                     stop(life, runtime)
                     lives[id] = nil
                 }
@@ -119,7 +121,7 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
                     lives[id] = begin(id, request, runtime, in: &group)
                 }
             }
-            for life in lives.values { stop(life, runtime) }
+            for life in lives.values.sorted(by: { $0.number < $1.number }) { stop(life, runtime) }
             group.cancelAll()
         }
     }

@@ -12,6 +12,16 @@ package protocol EffectExecutor: AnyObject {
     func committed(through sequence: SequenceNumber)
     /// A wake-up that it asked for.
     func due(_ token: UInt64)
+    /// The end of a turn of its process, when everything that the turn brings has been said.
+    func turnEnded()
+    /// Its process was killed; whatever it still does counts for nothing.
+    func end()
+}
+
+extension EffectExecutor {
+    // Of an executor that keeps nothing running between its calls.
+    package func turnEnded() {}
+    package func end() {}
 }
 
 /// What an executor may do.

@@ -23,21 +23,23 @@ extension Caller {
             simulation.fail(.invariant, "\(process.name) is given an end that cannot be read")
             return
         }
-        guard awaited.remove(ended.id) != nil else {
+        guard let record = awaited.removeValue(forKey: ended.id) else {
             simulation.fail(.runEnd, "\(process.name) is told the end of \(ended.id), which it does not await")
             return
         }
         simulation.trace(process.id, .runEnded, ended.id.session.sequence.rawValue, ended.id.number)
         simulation.coverage.note(item.status == .void ? .learnedCancel : .learnedEnd)
         simulation.oracle.learned(ended, item.status, Array(frame[item.reply]), by: process)
+        simulation.history[record].end = .told(item.status, Array(frame[item.reply]))
         seen = max(seen, ended.sequence)
     }
 
     func endLost(_ id: RunID) {
-        guard awaited.remove(id) != nil else {
+        guard let record = awaited.removeValue(forKey: id) else {
             simulation.fail(.runEnd, "\(process.name) loses the end of \(id), which it does not await")
             return
         }
+        simulation.history[record].end = .lost
         simulation.coverage.note(.lostEnd)
         // While the session is its own, only the primary can have said so.
         if machine.session?.id == id.session, !isClosed { simulation.oracle.lostEnd(id, by: process) }

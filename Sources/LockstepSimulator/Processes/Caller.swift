@@ -26,8 +26,8 @@ final class Caller {
     private var nextRead: UInt64 = 1
     /// The highest place that this caller has seen in an answer: its next session read includes it.
     var seen = SequenceNumber.zero
-    /// Its accepted actions that have not ended.
-    var awaited: Set<RunID> = []
+    /// Its accepted actions that have not ended, with their records.
+    var awaited: [RunID: Int] = [:]
     private var askedAgain: [Query: Int] = [:]
     private(set) var isClosed = false
 
@@ -54,11 +54,12 @@ final class Caller {
         for record in staged { simulation.history.forget(record) }
         for (_, record) in outstanding { simulation.history.lost(record) }
         for record in reads.values { simulation.history.forget(record) }
+        for record in awaited.values { simulation.history[record].end = .lost }
         staged = []
         outstanding = []
         reads = [:]
         askedAgain = [:]
-        awaited = []
+        awaited = [:]
     }
 
     // MARK: - Calls
@@ -226,7 +227,7 @@ final class Caller {
                 next.record, .answered(item.0, item.1), epoch: answers.epoch, sequence: sequence)
             simulation.trace(process.id, .answered, UInt64(next.record), sequence.rawValue)
             seen = max(seen, sequence)
-            if item.0 == .accepted { awaited.insert(RunID(session: session, number: number)) }
+            if item.0 == .accepted { awaited[RunID(session: session, number: number)] = next.record }
         }
     }
 

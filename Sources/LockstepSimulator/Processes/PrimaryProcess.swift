@@ -65,6 +65,7 @@ final class PrimaryProcess: NodeProcess {
     override func end() {
         if let machine { simulation.coverage.noteFired(machine.buggify.fired) }
         machine = nil
+        executor?.end()
         executor = nil
         directives = []
         toMachine = []
@@ -139,6 +140,7 @@ final class PrimaryProcess: NodeProcess {
         guard isUp else { return }
         if now >= nextLook { look() }
         answerReaders()
+        executor?.turnEnded()
     }
 
     /// Once a second: room on the disk, the growth of the journal.
@@ -148,7 +150,7 @@ final class PrimaryProcess: NodeProcess {
         if !simulation.options.isVolatile, disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes) {
             machine?.snapshotDue()
         }
-        if executor != nil { abandonOne() }
+        if simulation.workload.hasScriptedEffects { abandonOne() }
         run()
     }
 

@@ -42,6 +42,19 @@ extension Simulation {
         }
     }
 
+    /// How the log ended the accepted action of a record, whether or not its caller knows.
+    package func endInLog(of index: Int) -> RunNote.End? {
+        let record = history[index]
+        return oracle.runs.runs[RunID(session: record.session, number: record.number)]?.end
+    }
+
+    /// The caller of a record asks for its effect to be ended; without effect if it has no number, or is gone.
+    package func cancelRun(of index: Int) {
+        let record = history[index]
+        guard record.number > 0, let caller = callers.first(where: { $0.id == record.caller }) else { return }
+        caller.cancelRun(RunID(session: record.session, number: record.number))
+    }
+
     // MARK: - Processes
 
     package func isUp(_ process: Int) -> Bool { processes[process].isUp }
