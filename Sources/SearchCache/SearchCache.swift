@@ -31,6 +31,8 @@ public struct SearchCache: Reactor {
             attempts: 3, backoff: .exponential(first: .seconds(1), factor: 2, limit: .seconds(30)))
         /// How long a failed query is not asked again, unless the backend says so: 0 s to 1 day.
         public var failureKept: Duration = .seconds(5)
+        /// How long the backend has for one request, 1 s to 1 h; what takes longer counts as offline.
+        public var requestTimeout: Duration = .seconds(30)
         /// Requests that run at once: 1 to 256.
         public var concurrentRequests = 8
         /// Queries that may wait for the backend; a further one is rejected.
@@ -48,6 +50,7 @@ public struct SearchCache: Reactor {
             try demand(timeToLive >= .seconds(1) && timeToLive <= .seconds(365 * 86_400), "a life of 1 s to 365 days")
             try demand(bytes >= 1 << 20, "a bound of at least 1 MiB")
             try demand(failureKept >= .zero && failureKept <= .seconds(86_400), "failures kept for at most 1 day")
+            try demand(requestTimeout >= .seconds(1) && requestTimeout <= .seconds(3_600), "1 s to 1 h for a request")
             try demand((1...256).contains(concurrentRequests), "1 to 256 requests at once")
             try demand(waitingQueries >= 1, "room for a query that waits")
         }
@@ -164,13 +167,12 @@ public struct SearchCache: Reactor {
     private func ask(_ ready: ReadyRequest, _ number: UInt64, _ emit: Emitter<Self>) async throws {
         let outcome: Mutation
         do {
-            let result = try await backend.search(ready.request)
+            let result = try await answer(to: ready.request, emit)
             // Cancelled for this request's end: what the backend returned in spite of that counts for nothing.
             try Task.checkCancellation()
             outcome = try mutation(for: result, ready, number)
-        } catch let error as CancellationError {
-            throw error
         } catch {
+            // A backend may throw a cancellation of its own; that is a failure like others, and the request ends by it.
             try Task.checkCancellation()
             outcome = mutation(for: error, ready, number)
         }
@@ -178,6 +180,20 @@ public struct SearchCache: Reactor {
             try await emit(outcome)
         } catch let error as LockstepError where error.code == .tooLarge || error.code == .refused {
             try await emit(mutation(for: SearchError(.badAnswer, "\(backend.name): \(error.message)"), ready, number))
+        }
+    }
+
+    /// Asks, for a limited time: a request that never ended would keep its query, and its place among those that run.
+    private func answer(to request: SearchRequest, _ emit: Emitter<Self>) async throws -> SearchResult {
+        try await withThrowingTaskGroup(of: SearchResult.self) { group in
+            group.addTask { try await backend.search(request) }
+            group.addTask {
+                try await emit.sleep(for: settings.requestTimeout)
+                throw SearchError(.offline, "\(backend.name) did not answer within \(settings.requestTimeout)")
+            }
+            defer { group.cancelAll() }
+            guard let result = try await group.next() else { throw CancellationError() }
+            return result
         }
     }
 

@@ -112,10 +112,8 @@ public struct SearchEntry: Codable, Hashable, Sendable {
     }
 }
 
-extension SearchEntry: Digestible {
-    /// The digest of its fields.
-    public var contentDigest: Digest { StateDigest.digest(of: self) }
-}
+// By its fields.
+extension SearchEntry: Digestible {}
 
 /// A page that was asked for and has not come: one at a time for a query.
 public struct WantedPage: Codable, Hashable, Sendable {
@@ -129,10 +127,8 @@ public struct WantedPage: Codable, Hashable, Sendable {
     public internal(set) var next: [Int]
 }
 
-extension WantedPage: Digestible {
-    /// The digest of its fields.
-    public var contentDigest: Digest { StateDigest.digest(of: self) }
-}
+// By its fields.
+extension WantedPage: Digestible {}
 
 extension String {
     /// The longest beginning that fits into so many bytes of UTF-8 and cuts no character.
