@@ -21,9 +21,6 @@ public struct FolderBackend: SearchBackend {
     /// Hits are counted up to here; beyond, the total is not known.
     public static let countLimit = 10_000
 
-    /// Words around what was found.
-    private static let snippetWords = 24
-
     /// Searches an index, which may be brought up to date meanwhile, by this process or another.
     ///
     /// - Parameters:
@@ -60,14 +57,18 @@ public struct FolderBackend: SearchBackend {
         if request.etag == etag { return .unchanged }
         let tokenizer = try db.makeTokenizer(.unicode61(diacritics: .remove))
         let expression = try SearchExpression(request.query) { !(try tokenizer.tokenize(query: $0)).isEmpty }
-        guard let match = expression?.match else { return .page([], hasNext: false, total: 0, etag: etag) }
+        guard let expression else { return .page([], hasNext: false, total: 0, etag: etag) }
 
+        let match = expression.match
         let skipped = (request.page - 1) * hitsPerPage
         let ids = try Int64.fetchAll(
             try db.cachedStatement(
                 sql: "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank, rowid LIMIT ? OFFSET ?"),
             arguments: [match, hitsPerPage + 1, skipped])
-        let hits = try ids.prefix(hitsPerPage).compactMap { try hit($0, match, db) }
+        let snippet = try Snippet(expression.wanted, tokenizer)
+        let hits = try ids.prefix(hitsPerPage).compactMap { id in
+            try hit(id, db) { snippet.line(of: $0, tokenizer) }
+        }
         let hasNext = ids.count > hitsPerPage
         // The last page knows how many there were, unless it is beyond the end.
         let total = hasNext || ids.isEmpty ? try count(match, db) : skipped + ids.count
@@ -82,17 +83,16 @@ public struct FolderBackend: SearchBackend {
     }
 
     /// Title, place and snippet: for the hits of the page only, since a snippet needs the whole text.
-    private func hit(_ id: Int64, _ match: String, _ db: Database) throws -> SearchHit? {
+    private func hit(_ id: Int64, _ db: Database, snippet: (String) -> String) throws -> SearchHit? {
         let statement = try db.cachedStatement(
             sql: """
-                SELECT texts.title, snippet(texts, 1, '', '', '…', \(Self.snippetWords)), sources.path, sources.kind,
-                    items.key
+                SELECT texts.title, texts.body, sources.path, sources.kind, items.key
                 FROM texts JOIN items ON items.id = texts.rowid JOIN sources ON sources.id = items.source
-                WHERE texts MATCH ? AND texts.rowid = ?
+                WHERE texts.rowid = ?
                 """)
-        guard let row = try Row.fetchOne(statement, arguments: [match, id]) else { return nil }
+        guard let row = try Row.fetchOne(statement, arguments: [id]) else { return nil }
         return SearchHit(
-            title: row[0], url: Self.url(path: row[2], kind: row[3], key: row[4]), snippet: Self.line(row[1]))
+            title: row[0], url: Self.url(path: row[2], kind: row[3], key: row[4]), snippet: snippet(row[1]))
     }
 
     /// A `file:` URL; of a control file with the paragraph's key as its fragment.
@@ -117,10 +117,5 @@ public struct FolderBackend: SearchBackend {
             }
         }
         return result
-    }
-
-    /// The words in one line.
-    private static func line(_ text: String) -> String {
-        text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 }

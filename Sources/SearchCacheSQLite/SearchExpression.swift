@@ -29,6 +29,8 @@ struct SearchExpression: Hashable {
 
     /// What is given to MATCH.
     let match: String
+    /// The words and phrases that are looked for.
+    let wanted: [String]
 
     /// Reads a query; nil if there is no word in it.
     ///
@@ -59,7 +61,9 @@ struct SearchExpression: Hashable {
             let words = try terms.filter { try hasWords($0.text) }
             guard !words.isEmpty else { return nil }
             match = words.map(\.quoted).joined(separator: " AND ")
+            wanted = words.map(\.text)
         } else {
+            wanted = alternatives.joined().filter { !$0.isExcluded }.map(\.text)
             match = expressions.count == 1 ? expressions[0] : expressions.map { "(\($0))" }.joined(separator: " OR ")
         }
     }

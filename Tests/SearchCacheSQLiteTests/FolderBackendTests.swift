@@ -143,6 +143,26 @@ import Testing
         #expect(try await index.page("text").hits.first?.snippet.hasPrefix("before0 before1 ") == true)
     }
 
+    /// The place with the most of the words is shown, and a phrase where it is one.
+    @Test func snippetsShowTheBestPlace() async throws {
+        let filler = (0..<100).map { "filler\($0)" }.joined(separator: " ")
+        let text = "carpenter \(filler) walrus \(filler) the carpenter, a walrus \(filler) walrus carpenter end"
+        let (_, index) = try await index(["text": text])
+        let both = try #require(try await index.page("walrus carpenter").hits.first?.snippet)
+        #expect(both.hasPrefix("…") && both.contains("filler99 the carpenter, a walrus filler0"))
+        let phrase = try #require(try await index.page("\"walrus carpenter\"").hits.first?.snippet)
+        #expect(phrase.hasPrefix("…") && phrase.hasSuffix("filler99 walrus carpenter end"))
+        let one = try #require(try await index.page("carpenter -nobody").hits.first?.snippet)
+        #expect(one.hasPrefix("carpenter filler0 ") && one.hasSuffix("…"))
+    }
+
+    /// A word that is half of a long text costs one pass over it, where `snippet()` takes minutes.
+    @Test func snippetOfAWordThatIsEverywhereTakesOnePass() async throws {
+        let (_, index) = try await index(["text": String(repeating: "0 other ", count: 200_000) + "end"])
+        #expect(try await index.page("0").hits.first?.snippet.hasPrefix("0 other 0 other ") == true)
+        #expect(try await index.page("0 end").hits.first?.snippet.hasSuffix("0 other end") == true)
+    }
+
     // MARK: - Pages
 
     /// Pages of hits that are all as good have each hit once, and the last page knows that it is.
