@@ -184,6 +184,7 @@
             var young: [Key: Item] = [:]
             var old: [Key: Item] = [:]
             var youngSize = 0
+            var oldSize = 0
         }
 
         private let generations = Mutex(Generations())
@@ -197,7 +198,9 @@
             let key = Key(query: content.query, number: content.number)
             let found = generations.withLock { generations -> EncodedContent? in
                 if let item = generations.young[key] { return item.matches(content) ? item.encoded : nil }
-                guard let item = generations.old.removeValue(forKey: key), item.matches(content) else { return nil }
+                guard let item = generations.old.removeValue(forKey: key) else { return nil }
+                generations.oldSize -= item.size
+                guard item.matches(content) else { return nil }
                 put(item, key, &generations)
                 return item.encoded
             }
@@ -210,17 +213,14 @@
         private func put(_ item: Item, _ key: Key, _ generations: inout Generations) {
             guard item.size <= limit / 2 else { return }
             if generations.youngSize + item.size > limit / 2 {
-                generations.old = generations.young
-                generations.young = [:]
-                generations.youngSize = 0
+                (generations.old, generations.oldSize) = (generations.young, generations.youngSize)
+                (generations.young, generations.youngSize) = ([:], 0)
             }
             generations.youngSize += item.size - (generations.young[key]?.size ?? 0)
             generations.young[key] = item
         }
 
         /// How many bytes it counts; at most its limit.
-        var size: Int {
-            generations.withLock { $0.youngSize + $0.old.values.reduce(0) { $0 + $1.size } }
-        }
+        var size: Int { generations.withLock { $0.youngSize + $0.oldSize } }
     }
 #endif

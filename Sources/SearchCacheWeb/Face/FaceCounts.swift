@@ -50,7 +50,7 @@
         func endWaiting() { waiting.wrappingSubtract(1, ordering: .relaxed) }
 
         /// All figures in the text format of Prometheus.
-        func exposition(_ state: SearchCache.State) -> String {
+        func exposition(_ state: SearchCache.State, encodedBytes: Int) -> String {
             var page = Exposition()
             let statistics = state.statistics
             page.counter("lockstep_search_hits", "Answers from memory that nodes reported.", statistics.hits)
@@ -67,6 +67,7 @@
             page.gauge("lockstep_search_wanted", "Queries that wait for the backend.", state.wanted.count)
             page.gauge("lockstep_face_connections", "Connections that are open.", open.load(ordering: .relaxed))
             page.gauge("lockstep_face_waiting", "Searches here that wait.", waiting.load(ordering: .relaxed))
+            page.gauge("lockstep_face_encoded_bytes", "What pages that are kept as JSON count.", encodedBytes)
             let requests = requests.withLock { $0 }
             page.head("lockstep_face_requests_total", "Requests of this face by status.", "counter")
             for (status, count) in requests.byStatus.sorted(by: { $0.key < $1.key }) {

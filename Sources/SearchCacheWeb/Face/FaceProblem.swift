@@ -40,7 +40,7 @@
         /// What the store threw.
         init(_ error: any Error) {
             guard let error = error as? LockstepError else {
-                self = .stopping
+                self = error is CancellationError ? .stopping : FaceProblem(500, "failed", "the node cannot answer")
                 return
             }
             switch error.code {

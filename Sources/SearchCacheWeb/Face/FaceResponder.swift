@@ -91,20 +91,29 @@
             let key = SearchCache.normalized(wanted.text)
             // No node has to be asked to know that there is nothing.
             guard !key.isEmpty else { return FaceAnswer(emptyQueryOfPage: wanted.page) }
-            guard counts.beginWaiting(limit: settings.waitingSearches) else { throw .busy }
-            defer { counts.endWaiting() }
             let before = search.state.look(key, page: wanted.page)
             let answer: SearchAnswer
             do {
-                answer = try await search.search(key, page: wanted.page, timeout: settings.timeout)
+                answer = try await ask(key, wanted.page)
             } catch {
-                let problem = FaceProblem(error)
-                if problem.status == 500 { logger.error("a search failed", metadata: ["error": "\(error)"]) }
-                guard problem.isTemporary, before.page != nil else { throw problem }
-                return FaceAnswer(key, wanted.page, stale: before, problem)
+                // A page of before is better than being told to come again.
+                guard error.isTemporary, before.page != nil else { throw error }
+                return FaceAnswer(key, wanted.page, stale: before, error)
             }
             if answer.page == nil, let failure = answer.failure { throw FaceProblem(failure) }
             return FaceAnswer(answer, wasStale: before.page != nil)
+        }
+
+        private func ask(_ key: String, _ page: Int) async throws(FaceProblem) -> SearchAnswer {
+            guard counts.beginWaiting(limit: settings.waitingSearches) else { throw .busy }
+            defer { counts.endWaiting() }
+            do {
+                return try await search.search(key, page: page, timeout: settings.timeout)
+            } catch {
+                let problem = FaceProblem(error)
+                if problem.status == 500 { logger.error("a search failed", metadata: ["error": "\(error)"]) }
+                throw problem
+            }
         }
 
         private func response(
@@ -167,7 +176,7 @@
         }
 
         private func metrics() -> Response {
-            let text = counts.exposition(search.state)
+            let text = counts.exposition(search.state, encodedBytes: pages.size)
             return response(.ok, "text/plain; version=0.0.4; charset=utf-8", ByteBuffer(string: text))
         }
 

@@ -139,6 +139,31 @@
             }
         }
 
+        /// Pages as JSON are kept within their bound, whatever is asked for, and those that went are encoded again.
+        @Test func encodedPagesStayWithinTheirBound() async throws {
+            let filler = String(repeating: "a", count: 2_000)
+            let backend = ScriptedBackend { _ in
+                .page((1...40).map { SearchHit(title: "\($0)", url: filler, snippet: "") }, hasNext: false)
+            }
+            var settings = SearchFace.Settings()
+            settings.encodedBytes = 1 << 20
+            try await withFace(backend, settings: settings) { face in
+                var largest = 0.0
+                for round in 1...2 {
+                    for number in 1...12 {
+                        let answer = try await face.get("/search?q=\(number)")
+                        #expect(try answer.titles.count == 40)
+                        #expect(
+                            answer.headers["cache-status"]
+                                == (round == 1 ? "lockstep; fwd=miss; stored" : "lockstep; hit"))
+                        largest = max(largest, try await face.metric("lockstep_face_encoded_bytes") ?? .infinity)
+                    }
+                }
+                // 12 pages of 160 kB each are twice as much.
+                #expect(largest <= 1_048_576 && largest > 500_000)
+            }
+        }
+
         /// Only what is explicitly allowed is reachable from elsewhere.
         @Test func otherHostsMustBeAllowed() async throws {
             var configuration = NodeConfiguration.local()

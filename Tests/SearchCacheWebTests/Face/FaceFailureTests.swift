@@ -128,32 +128,30 @@
             }
         }
 
-        /// A backend that takes too long: 504, or the page of before.
+        /// A backend that takes too long: 504; what it brings later is there for the next who asks.
         @Test func whatTakesTooLongIsTold() async throws {
-            let isHeld = Mutex(true)
             let latch = Latch()
             let backend = ScriptedBackend { _ in
-                if isHeld.withLock({ $0 }) { await latch.wait() }
+                await latch.wait()
                 return .page([SearchHit(title: "here", url: "")], hasNext: false)
             }
-            var cache = SearchCache.Settings()
-            cache.fresh = .seconds(1)
             var settings = SearchFace.Settings()
             settings.timeout = .milliseconds(300)
-            try await withFace(backend, cache: cache, settings: settings) { face in
+            try await withFace(backend, settings: settings) { face in
                 let late = try await face.get("/search?q=x")
                 #expect(late.status == 504)
                 #expect(try late.problem == "timeout")
                 #expect(late.headers["retry-after"] == "1")
-                // It is still asked for, and there for the next who asks.
                 latch.open()
                 await face.wait { $0.entries["x"]?.page(1) != nil }
-                await face.wait { $0.entries["x"]?.page(1)?.isFresh == false }
+                let next = try await face.get("/search?q=x")
+                #expect(next.headers["cache-status"] == "lockstep; hit")
+                #expect(backend.calls.count == 1)
             }
         }
 
-        /// A primary that is not there: from memory what is here, 200 with the failure what is old, 504 what is not here.
-        @Test func anOldPageIsShownWhenThePrimaryIsSilent() async throws {
+        /// A backend that does not answer where an old page is: that page, with the failure.
+        @Test func anOldPageIsShownWhenTheBackendIsSilent() async throws {
             let isHeld = Mutex(false)
             let latch = Latch()
             let backend = ScriptedBackend { _ in
@@ -175,6 +173,31 @@
                 #expect(failure["kind"] as? String == "timeout")
                 #expect(failure["until"] is NSNull)
                 latch.open()
+            }
+        }
+
+        /// Where as many wait as may, a page of before is shown with the word for it.
+        @Test func anOldPageIsShownWhereTooManyWait() async throws {
+            let latch = Latch()
+            let backend = ScriptedBackend { request in
+                if request.query == "slow" { await latch.wait() }
+                return .page([SearchHit(title: request.query, url: "")], hasNext: false)
+            }
+            var cache = SearchCache.Settings()
+            cache.fresh = .seconds(1)
+            var settings = SearchFace.Settings()
+            settings.waitingSearches = 1
+            try await withFace(backend, cache: cache, settings: settings) { face in
+                _ = try await face.get("/search?q=old")
+                await face.wait { $0.entries["old"]?.page(1)?.isFresh == false }
+                async let slow = face.get("/search?q=slow")
+                try await face.wait(for: "lockstep_face_waiting", 1)
+                let old = try await face.get("/search?q=old")
+                #expect(old.status == 200)
+                #expect(old.headers["cache-status"] == "lockstep; fwd=stale; detail=busy")
+                #expect(try old.titles == ["old"])
+                latch.open()
+                _ = try await slow
             }
         }
 

@@ -157,6 +157,16 @@
         configuration.node = try #require(NodeID("here"))
         let node = try Node(configuration)
         let search = CachedSearch(try node.store(try SearchCache(backend, settings: cache), named: "search"))
+        return try await withFace(
+            of: search, configuration, settings: settings, beside: runsNode ? node : nil, now: now, body)
+    }
+
+    /// Runs a face on a free port, beside its node if that is given, for as long as `body` takes.
+    func withFace<Result: Sendable>(
+        of search: CachedSearch, _ configuration: NodeConfiguration,
+        settings: SearchFace.Settings = SearchFace.Settings(), beside node: Node?,
+        now: (@Sendable () -> LogTime)? = nil, _ body: (RunningFace) async throws -> Result
+    ) async throws -> Result {
         let (ports, port) = AsyncStream<Int>.makeStream()
         let clock = now ?? { LogTime(rawValue: Int64(Date().timeIntervalSince1970 * 1_000_000)) }
         let face = try SearchFace(
@@ -165,7 +175,7 @@
             onRunning: { port.yield($0) })
         return try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            if runsNode {
+            if let node {
                 group.addTask { try await node.run() }
                 try await search.store.whenReady()
             }
