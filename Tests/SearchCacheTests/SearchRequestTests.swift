@@ -56,6 +56,15 @@ import Testing
         #expect(state.look("b", page: 1).isFresh && state.wanted.isEmpty)
     }
 
+    /// A request that has no time, or no end, is refused before anything runs.
+    @Test(arguments: [Duration.zero, .milliseconds(999), .seconds(3_601)])
+    func aWrongTimeForARequestIsRefused(timeout: Duration) throws {
+        var settings = SearchCache.Settings()
+        settings.requestTimeout = timeout
+        let backend = Backend { _ in .unchanged }
+        #expect(throws: LockstepError.self) { try SearchCache(backend, settings: settings) }
+    }
+
     /// What is wanted and what is known have digests, by their fields.
     @Test func entriesAndRequestsHaveDigests() throws {
         let clock = VirtualClock()
