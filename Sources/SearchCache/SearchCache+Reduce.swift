@@ -41,6 +41,8 @@ extension SearchCache.State {
             return
         }
         statistics.misses &+= 1
+        // Who asks now waits for this request's answer, and must not take the failure of one before for it.
+        if entries[key]?.failure != nil { change(key) { entry, _ in entry.failure = nil } }
         begin(key, page, attempt: 1, next: [], at: now)
     }
 
@@ -143,9 +145,12 @@ extension SearchCache.State {
             timers.schedule(TimerID(key: key, kind: .retry), at: failure.until, true)
         }
         if failure.kind == .rateLimited, failure.until > limit?.until ?? .zero { limit = failure }
-        if timers[TimerID(key: key, kind: .expire)] == nil {
-            // Nothing but the failure is there: it is kept for as long as it holds.
-            timers.schedule(TimerID(key: key, kind: .expire), at: failure.until, true)
+        // Where nothing but the failure is there it is kept for as long as it holds, and so long that those who wait for
+        // it see it, who look at the newest state only.
+        let expire = TimerID(key: key, kind: .expire)
+        let end = max(failure.until, now.advanced(by: .seconds(1)))
+        if entries[key]?.pages.isEmpty ?? true, timers[expire]?.deadline ?? .zero < end {
+            timers.schedule(expire, at: end, true)
         }
         uses.schedule(key, at: now, true)
         makeRoom(bounds.bytes, for: key, request.page)

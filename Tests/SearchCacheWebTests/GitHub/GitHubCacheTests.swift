@@ -186,6 +186,42 @@
             }
         }
 
+        /// Who asks again waits for the new answer, and is not told why there was none before.
+        @Test func aFailureOfBeforeIsNoAnswer() async throws {
+            let gate = Gate()
+            try await withCache(
+                { request in
+                    switch request.number {
+                    case 1: return .http(200, [#"Link: <https://x/>; rel="next""#], pageOfRepositories(["a"]))
+                    case 2: return .http(422)
+                    default:
+                        try await gate.pass()
+                        return .http(200, [], pageOfRepositories(["b"]))
+                    }
+                }, { $0.failureKept = .zero }
+            ) { server, search in
+                _ = try await search.search("swift")
+                let refused = try await search.search("swift", page: 2)
+                #expect(refused.failure?.kind == .refused)
+                let caller = Task { try await search.search("swift", page: 2) }
+                try await server.wait { $0.requests.count == 3 }
+                gate.open()
+                let answer = try await caller.value
+                #expect(answer.page?.hits.map(\.title) == ["somebody/b"] && answer.failure == nil)
+            }
+        }
+
+        /// A failure that keeps nobody from asking again is told to those who asked, each time after one request.
+        @Test func aFailureThatIsNotKeptIsTold() async throws {
+            try await withCache({ _ in .http(422) }, { $0.failureKept = .zero }) { server, search in
+                for number in 1...100 {
+                    let answer = try await search.search("query \(number % 3)")
+                    #expect(answer.failure?.kind == .refused)
+                    #expect(server.requestCount == number)
+                }
+            }
+        }
+
         /// A refreshed page that is unchanged is fresh again, and was not sent again.
         @Test func anUnchangedPageStays() async throws {
             try await withCache({ request in

@@ -1,7 +1,8 @@
 #if Web
-    import AsyncHTTPClient
+    import Logging
     import SearchCache
     import SearchCacheWeb
+    import ServiceLifecycle
     import Testing
 
     /// What becomes of answers that are wrong, and of none.
@@ -270,14 +271,23 @@
             }
         }
 
-        /// In a service group it ends with the group; one that nobody closes goes without a word.
-        @Test func aBackendEndsWithItsTask() async throws {
+        /// It ends with its task, and with a service group that is shut down; one that nobody closes goes silently.
+        @Test func aBackendEndsWithItsTaskAndItsGroup() async throws {
             let backend = try GitHubBackend()
             let running = Task { try await backend.run() }
             running.cancel()
             try await running.value
-            let error = await #expect(throws: SearchError.self) { try await backend.search(SearchRequest(query: "a")) }
-            #expect(error?.kind == .offline)
+            let second = try GitHubBackend()
+            let group = ServiceGroup(services: [second], logger: Logger(label: "test"))
+            let serving = Task { try await group.run() }
+            await group.triggerGracefulShutdown()
+            try await serving.value
+            for closed in [backend, second] {
+                let error = await #expect(throws: SearchError.self) {
+                    try await closed.search(SearchRequest(query: "a"))
+                }
+                #expect(error?.kind == .offline && error?.message == "the connections to GitHub were closed")
+            }
             for _ in 0..<20 { _ = try GitHubBackend() }
         }
     }
