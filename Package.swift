@@ -102,7 +102,9 @@ let package = Package(
             name: "LockstepCLI",
             dependencies: [
                 "Lockstep", "LockstepHarness", "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore",
-                "Counters", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "Counters", "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging,
+                lifecycle,
+                signals,
             ],
             swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Lockstep
+import LockstepCore
 import LockstepHarness
 import LockstepNode
 import LockstepSQLite
@@ -22,11 +23,16 @@ struct InitCommand: ParsableCommand {
     var node: String?
     @Option(help: "The ID of the cluster that the node joins. Default: a new cluster.")
     var cluster: String?
+    @Option(name: .customLong("store"), help: "A store to host; may be given twice. Default: counters and search.")
+    var stores: [String] = Hosted.all
     @Flag(help: "Print JSON.")
     var json = false
 
     func run() throws {
         let folder = NodeFolder(data)
+        guard !stores.isEmpty, Set(stores).isSubset(of: Hosted.all), Set(stores).count == stores.count else {
+            throw ValidationError("--store is one of \(Hosted.all.joined(separator: ", ")), each at most once")
+        }
         guard !FileManager.default.fileExists(atPath: folder.identityPath) else {
             throw CommandFailure("\(folder.path) is a node's folder already; choose another, or serve it")
         }
@@ -34,11 +40,14 @@ struct InitCommand: ParsableCommand {
         var generator = SystemRandomNumberGenerator()
         let clusterID = try cluster.map(parseCluster) ?? ClusterID(using: &generator)
         let source = JournalSource.sqlite(at: folder.path, create: true)
-        let journal = try source.open(
-            JournalRequest(cluster: clusterID, storeName: Hosted.counters, nodeName: name.name))
-        journal.close()
+        // A store's channel is the same on all nodes, whichever of the stores they host.
+        for (channel, store) in Hosted.all.enumerated() where stores.contains(store) {
+            let request = JournalRequest(
+                cluster: clusterID, storeName: store, nodeName: name.name, channel: Channel(rawValue: UInt16(channel)))
+            try source.open(request).close()
+        }
         try folder.write(
-            NodeFolder.Identity(node: name.name, cluster: "\(clusterID)", stores: [Hosted.counters]))
+            NodeFolder.Identity(node: name.name, cluster: "\(clusterID)", stores: Hosted.all.filter(stores.contains)))
         if json {
             try Output.json(["cluster": "\(clusterID)", "node": name.name, "data": folder.path])
         } else {
@@ -51,4 +60,7 @@ struct InitCommand: ParsableCommand {
 /// The stores that the program hosts, by name.
 enum Hosted {
     static let counters = "counters"
+    static let search = "search"
+    /// In the order in which a node shows them; a place is a channel, so new ones come last.
+    static let all = [counters, search]
 }

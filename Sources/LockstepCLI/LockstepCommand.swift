@@ -20,8 +20,9 @@ struct LockstepCommand: AsyncParsableCommand {
             """,
         version: Version.description,
         subcommands: [
-            InitCommand.self, ServeCommand.self, RecoverCommand.self, CounterCommand.self, StatusCommand.self,
-            JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self, BenchCommand.self,
+            InitCommand.self, ServeCommand.self, RecoverCommand.self, CounterCommand.self, SearchCommand.self,
+            StatusCommand.self, JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self,
+            BenchCommand.self,
             SimulateCommand.self,
         ])
 

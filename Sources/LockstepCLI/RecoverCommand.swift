@@ -27,9 +27,9 @@ struct RecoverCommand: ParsableCommand {
     var from: String?
     @Option(help: "EPOCH:SEQUENCE, as the alarm names it: everything up to there that this journal lacks is given up.")
     var acceptLoss: String?
-    @Option(help: "The store.")
-    var store: String = Hosted.counters
-    @Flag(help: "Print JSON.")
+    @Option(help: "The store. Default: all of the folder; with --accept-loss, the counters.")
+    var store: String?
+    @Flag(help: "Print JSON, a line for each store.")
     var json = false
 
     func run() throws {
@@ -38,15 +38,21 @@ struct RecoverCommand: ParsableCommand {
         let cluster = try parseCluster(identity.cluster)
         switch (from, acceptLoss) {
         case (let from?, nil):
-            let report = try Recovery(folder: folder, identity: identity, cluster: cluster, store: store).run(
-                from: from)
-            if json { return try Output.json(report) }
-            Output.line("kept aside   \(report.keptAside) entries that only this journal had")
-            Output.line("fetched      \(report.fetched) entries\(report.usedSnapshot ? ", by a snapshot" : "")")
-            Output.line("the journal now ends at \(report.end)")
+            for store in store.map({ [$0] }) ?? identity.stores {
+                let report = try Recovery(folder: folder, identity: identity, cluster: cluster, store: store).run(
+                    from: from)
+                if json {
+                    try Output.json(report)
+                    continue
+                }
+                Output.line("store        \(store)")
+                Output.line("kept aside   \(report.keptAside) entries that only this journal had")
+                Output.line("fetched      \(report.fetched) entries\(report.usedSnapshot ? ", by a snapshot" : "")")
+                Output.line("the journal now ends at \(report.end)")
+            }
         case (nil, let position?):
             let known = try Self.parse(position)
-            let journal = try folder.openJournal(identity, cluster: cluster, store: store)
+            let journal = try folder.openJournal(identity, cluster: cluster, store: store ?? Hosted.counters)
             defer { journal.close() }
             try journal.openForRepair()
             try journal.setNote(.lossAccepted, to: "\(known.epoch):\(known.sequence)")
@@ -78,6 +84,7 @@ extension NodeFolder {
 /// Fetches from one node what a journal lacks, verified by the chain.
 struct Recovery {
     struct Report: Encodable {
+        var store: String
         var keptAside: UInt64
         var fetched: UInt64
         var usedSnapshot: Bool
@@ -107,6 +114,7 @@ struct Recovery {
         if let content { try replace(journal, with: content) }
         try fetchTail(link, journal: journal, log: &log, through: plan.commit.sequence)
         return Report(
+            store: store,
             keptAside: end.sequence.rawValue - common.position.sequence.rawValue,
             fetched: log.position.sequence.rawValue - common.position.sequence.rawValue, usedSnapshot: content != nil,
             end: "\(log.position)")

@@ -31,6 +31,7 @@ struct ServeCommand: AsyncParsableCommand {
     var insecure = false
     @Flag(help: "Do not run the accepted actions that the former primary left; see \"lockstep actions\".")
     var holdEffects = false
+    @OptionGroup(title: "Searches") var search: SearchServing
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
     var logLevel: String = "info"
 
@@ -53,14 +54,22 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.administrationFolder = folder.administration
         configuration.allowsPlaintext = insecure
         configuration.holdsEffects = holdEffects
-        try OperatorNotes(folder).apply(to: &configuration)
+        try OperatorNotes(folder: folder, stores: identity.stores).apply(to: &configuration)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
         let node = try Node(configuration, logger: logger)
-        _ = try node.store(Counters(), named: Hosted.counters)
+        var services: [any Service] = []
+        for store in identity.stores {
+            switch store {
+            case Hosted.counters: _ = try node.store(Counters(), named: store)
+            case Hosted.search: services += try search.attach(to: node, configuration, logger: logger)
+            default: throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
+            }
+        }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [.init(service: node, successTerminationBehavior: .gracefullyShutdownGroup)],
+                services: [.init(service: node, successTerminationBehavior: .gracefullyShutdownGroup)]
+                    + services.map { .init(service: $0) },
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
     }
@@ -69,22 +78,23 @@ struct ServeCommand: AsyncParsableCommand {
 /// What an operator noted in the journals of a folder: `recover --accept-loss` and `clock accept`.
 struct OperatorNotes {
     let folder: NodeFolder
-
-    init(_ folder: NodeFolder) { self.folder = folder }
+    let stores: [String]
 
     /// Puts the notes into a node's configuration.
     func apply(to configuration: inout NodeConfiguration) throws {
-        let reader = try SQLiteJournalReader(folder: folder.path, storeName: Hosted.counters)
-        if let text = reader.note(.lossAccepted) {
-            let place = try RecoverCommand.parse(text)
-            let position = Position(epoch: place.epoch, sequence: place.sequence, hash: .none)
-            configuration.lossAccepted = KnownPosition(position: position, boot: .none)
+        for store in stores {
+            let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+            if let text = reader.note(.lossAccepted) {
+                let place = try RecoverCommand.parse(text)
+                let position = Position(epoch: place.epoch, sequence: place.sequence, hash: .none)
+                configuration.lossesAccepted[store] = KnownPosition(position: position, boot: .none)
+            }
+            if let accepted = reader.note(.clockAccepted).flatMap(Double.init) {
+                // The clock was looked at then; an hour later it may be another story.
+                let age = Date().timeIntervalSince1970 - accepted / 1_000_000
+                if (0...3_600).contains(age) { configuration.acceptsClock = true }
+            }
+            try reader.close()
         }
-        if let accepted = reader.note(.clockAccepted).flatMap(Double.init) {
-            // The clock was looked at then; an hour later it may be another story.
-            let age = Date().timeIntervalSince1970 - accepted / 1_000_000
-            configuration.acceptsClock = (0...3_600).contains(age)
-        }
-        try reader.close()
     }
 }

@@ -70,13 +70,16 @@ package final class ProcessCluster {
         }
     }
 
-    /// Waits until all nodes stand at one sequence number with one digest, and returns them.
-    package func waitUntilEqual(seconds: Double = 30) async throws -> (sequence: UInt64, digest: String) {
+    /// Waits until all nodes stand at one sequence number of a store with one digest, and returns them.
+    package func waitUntilEqual(
+        _ store: String = "counters", seconds: Double = 30
+    ) async throws -> (sequence: UInt64, digest: String) {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
             var places: [(sequence: UInt64, digest: String)] = []
             for index in 0...replicas {
-                guard let store = try? await node(index).decodedStatus().stores.first else { continue }  // Asked again.
+                let stores = try? await node(index).decodedStatus().stores  // Asked again.
+                guard let store = stores?.first(where: { $0.name == store }) else { continue }
                 places.append((store.sequence, store.digest ?? ""))
             }
             if places.count == replicas + 1, let first = places.first,

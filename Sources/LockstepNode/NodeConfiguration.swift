@@ -33,8 +33,8 @@ public struct NodeConfiguration: Sendable {
     /// Starts a primary without running the accepted actions that its former boot left, without feedback and without
     /// sources, so that an operator can look and end what does harm; new actions have their effects.
     public var holdsEffects = false
-    /// An operator gave up everything up to here that the journal does not have.
-    package var lossAccepted: KnownPosition?
+    /// By store: an operator gave up everything up to there that its journal does not have.
+    package var lossesAccepted: [String: KnownPosition] = [:]
     package var role: Role
 
     package enum Role: Sendable {

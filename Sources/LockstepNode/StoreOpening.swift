@@ -42,7 +42,7 @@ package struct StoreOpening {
             cluster: journal.identity.cluster, node: services.node, incarnation: journal.identity.incarnation,
             boot: services.boot, channel: journal.identity.channel, storeName: name, isVolatile: journal.isVolatile,
             publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint,
-            seed: services.generator.next(), lossAccepted: services.configuration.given.lossAccepted)
+            seed: services.generator.next(), lossAccepted: services.configuration.given.lossesAccepted[name])
         configuration.holdsEffects = services.configuration.given.holdsEffects
         let machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,

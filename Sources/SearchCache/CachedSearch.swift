@@ -92,9 +92,11 @@ public final class CachedSearch: Sendable {
         do { key = try SearchCache.key(of: text) } catch let error as Rejection {
             throw LockstepError(.rejected, error.reason)
         }
-        let look = store.state.look(key, page: page)
-        guard look.isFresh else { return (key, nil) }
+        guard let entry = store.state.entries[key], let found = entry.page(page), found.isFresh else {
+            return (key, nil)
+        }
         note(key, isHit: true)
+        let look = SearchLook(found, of: entry)
         return (key, SearchAnswer(key, page, look, .memory))
     }
 

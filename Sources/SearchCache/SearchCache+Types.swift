@@ -21,7 +21,7 @@ extension SearchCache {
     public enum Reply: Codable, Hashable, Sendable {
         /// A fresh page is there.
         case present
-        /// The backend is asked because of this action, under this number.
+        /// The backend is asked because of this action: under this number, or behind the request of this number.
         case asked(UInt64)
         /// It was asked already.
         case joined(UInt64)
@@ -68,6 +68,13 @@ extension SearchCache {
         public var live: Int64
         /// The most bytes of all entries.
         public var bytes: Int
+
+        /// Makes bounds.
+        public init(fresh: Int64, live: Int64, bytes: Int) {
+            self.fresh = fresh
+            self.live = live
+            self.bytes = bytes
+        }
     }
 
     /// What a timer is for.
@@ -186,6 +193,16 @@ public struct SearchLook: Codable, Hashable, Sendable {
     /// How many hits all pages have, if it is known.
     public internal(set) var total: Int?
 
+    init() {}
+
+    /// What an entry has, for a page of it that nobody asks for.
+    init(_ page: SearchPage?, of entry: SearchEntry) {
+        self.page = page
+        failure = entry.failure
+        lastPage = entry.lastPage
+        total = entry.total
+    }
+
     /// Whether it is an answer: a fresh page.
     public var isFresh: Bool { page?.isFresh ?? false }
 
@@ -200,13 +217,7 @@ public struct SearchLook: Codable, Hashable, Sendable {
 extension SearchCache.State {
     /// What is there of a page: O(log n).
     public func look(_ key: String, page: Int) -> SearchLook {
-        var look = SearchLook()
-        if let entry = entries[key] {
-            look.page = entry.page(page)
-            look.failure = entry.failure
-            look.lastPage = entry.lastPage
-            look.total = entry.total
-        }
+        var look = entries[key].map { SearchLook($0.page(page), of: $0) } ?? SearchLook()
         look.isWanted = wanted[key].map { $0.page == page || $0.next.contains(page) } ?? false
         return look
     }

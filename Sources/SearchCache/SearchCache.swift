@@ -80,9 +80,23 @@ public struct SearchCache: Reactor {
     /// The form of a query under which equal ones share an entry: lower case, words apart by one space, and nothing
     /// around them; `AND`, `OR` and `NOT` stay as they are, since backends take them for operators.
     public static func normalized(_ text: String) -> String {
-        text.split(whereSeparator: \.isWhitespace)
+        if isNormal(text) { return text }
+        return text.split(whereSeparator: \.isWhitespace)
             .map { ["AND", "OR", "NOT"].contains($0) ? String($0) : $0.lowercased() }
             .joined(separator: " ")
+    }
+
+    /// Whether a text is certainly in that form; most are.
+    private static func isNormal(_ text: String) -> Bool {
+        var previous = UInt8(ascii: " ")
+        for byte in text.utf8 {
+            let isSpace = byte == UInt8(ascii: " ")
+            guard (0x21...0x7E).contains(byte) || isSpace, !(0x41...0x5A).contains(byte),
+                !isSpace || previous != byte
+            else { return false }
+            previous = byte
+        }
+        return previous != UInt8(ascii: " ") || text.isEmpty
     }
 
     // MARK: - Actions
@@ -130,7 +144,10 @@ public struct SearchCache: Reactor {
 
     private func want(_ key: String, _ page: Int, isAnew: Bool, _ context: Context) throws -> Effect<Self> {
         let state = context.state
+        var number = state.lastRequest + 1
         if let wanted = state.wanted[key], !isAnew {
+            // Its own number comes when its turn does.
+            number = wanted.number
             guard wanted.next.count < Self.waitingPages else {
                 throw Rejection("\(Self.waitingPages) pages of this query wait already; ask again when they are here")
             }
@@ -139,7 +156,7 @@ public struct SearchCache: Reactor {
                 throw Rejection("\(settings.waitingQueries) queries wait for the backend already; ask again later")
             }
         }
-        return .emit(.wanted(key, page: page, isAnew: isAnew), reply: .asked(state.lastRequest + 1))
+        return .emit(.wanted(key, page: page, isAnew: isAnew), reply: .asked(number))
     }
 
     /// The key of a query.

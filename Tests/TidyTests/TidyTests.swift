@@ -5,12 +5,14 @@ import Testing
 @Suite struct TidyTests {
     static let targets = [
         "ZeroMQ", "LockstepCore", "LockstepNode", "LockstepSQLite", "Lockstep", "Counters", "LockstepCLI",
-        "LockstepChecking", "LockstepSimulator", "LockstepTesting",
+        "LockstepChecking", "LockstepSimulator", "LockstepTesting", "SearchCache", "SearchCacheSQLite",
+        "SearchCacheWeb",
     ]
     /// The most escapes that each target may have; lower a number when it falls.
     static let escapeLimits = [
         "ZeroMQ": 140, "LockstepCore": 60, "LockstepNode": 40, "LockstepSQLite": 30, "Lockstep": 30, "Counters": 0,
         "LockstepCLI": 10, "LockstepChecking": 0, "LockstepSimulator": 1, "LockstepTesting": 30,
+        "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20,
     ]
 
     @Test func noFileIsTooLong() {
@@ -32,6 +34,12 @@ import Testing
             "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB"]),
             "Lockstep": system.union(["LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging"]),
             "Counters": ["Lockstep"],
+            "SearchCache": ["Lockstep", "Synchronization"],
+            "SearchCacheSQLite": system.union(["Lockstep", "SearchCache", "GRDB"]),
+            "SearchCacheWeb": system.union([
+                "Lockstep", "SearchCache", "AsyncHTTPClient", "Crypto", "HTTPTypes", "Hummingbird", "HummingbirdCore",
+                "Logging", "NIOCore", "NIOHTTP1", "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle",
+            ]),
             "LockstepChecking": [],
             "LockstepSimulator": [
                 "LockstepCore", "LockstepChecking", "Lockstep", "Counters", "DequeModule", "HeapModule", "Foundation",

@@ -1,0 +1,175 @@
+import ArgumentParser
+import Foundation
+import Lockstep
+import LockstepNode
+import SearchCache
+
+/// `lockstep search`: the search cache of a running cluster, and the index that it searches.
+struct SearchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "search", abstract: "Searches through the cache of a cluster.",
+        discussion: """
+            The primary asks its backend once for all nodes; what is known comes from the memory of the node that is asked.
+
+              lockstep search index /usr/share/doc --index data/doc.index
+              lockstep serve --data data/primary --listen tcp://127.0.0.1:7400 --search-index data/doc.index
+              lockstep search query "shared library"
+            """,
+        subcommands: subcommands)
+
+    private static var subcommands: [any ParsableCommand.Type] {
+        let all: [any ParsableCommand.Type] = [
+            Index.self, SearchQueryCommand.self, Stats.self, Watch.self, Refresh.self, Evict.self, Clear.self,
+        ]
+        #if Web
+            return all + [Bench.self]
+        #else
+            return all
+        #endif
+    }
+
+    /// Which node is asked, and how the answer is printed.
+    struct Options: ParsableArguments {
+        @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers from its memory.")
+        var node: String = ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
+        @Option(help: "Seconds to wait for the answer.")
+        var timeout: Double = 30
+        @Flag(help: "Allow plain text to other hosts.")
+        var insecure = false
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        var patience: Duration { .milliseconds(Int64(min(max(0.001, timeout), 86_400) * 1_000)) }
+
+        /// Runs a client node for as long as `body` runs.
+        func withSearch<Value>(_ body: (RemoteStore<SearchCache>) async throws -> Value) async throws -> Value {
+            var configuration = NodeConfiguration.client(of: node)
+            configuration.allowsPlaintext = insecure
+            configuration.sessionTimeToLive = .seconds(60)
+            let node = try Node(configuration, logger: Program.quiet)
+            let search = try node.remote(SearchCache.self, named: Hosted.search)
+            return try await node.whileRunning { try await body(search) }
+        }
+
+        /// Sends an action that has no page to show.
+        func send(_ action: SearchCache.Action) async throws {
+            let patience = patience
+            let reply = try await withSearch { try await $0.send(action, timeout: patience).reply }
+            if json { return try Output.json(reply) }
+            switch reply {
+            case .asked: Output.line("the backend is asked")
+            case .joined: Output.line("the backend is asked already")
+            case .failed(let failure): throw CommandFailure(SearchText.line(failure))
+            case .nothing: Output.line("there is nothing to ask")
+            case .present, .done: Output.line("done")
+            }
+        }
+    }
+
+    struct Stats: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints what the cache did, and what it keeps.", discussion: "  lockstep search stats")
+        @OptionGroup var options: Options
+
+        func run() async throws {
+            let patience = options.patience
+            let answer = try await options.withSearch {
+                try await $0.ask(.statistics, .local, timeout: patience).answer
+            }
+            guard case .statistics(let statistics, let queries, let bytes) = answer else {
+                throw CommandFailure("the node gave another answer than statistics")
+            }
+            let figures = SearchFigures(statistics, queries: queries, bytes: bytes)
+            if options.json { try Output.json(figures) } else { figures.lines.forEach(Output.line) }
+        }
+    }
+
+    struct Watch: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints what happens in the cache, until Ctrl-C: the command is a replica for that time.",
+            discussion: "  lockstep search watch")
+        @OptionGroup var options: Options
+
+        func run() async throws {
+            var configuration = NodeConfiguration.replica(of: options.node)
+            configuration.allowsPlaintext = options.insecure
+            let json = options.json
+            let node = try Node(configuration, logger: Program.quiet)
+            let store = try node.store(try SearchCache(NoBackend()), named: Hosted.search)
+            try await node.whileRunning {
+                let start = try await store.snapshot(.linearizable).place.sequence
+                for try await entry in store.entries(after: start) {
+                    for mutation in entry.mutations {
+                        if json { try Output.json(mutation) } else { Output.line(SearchText.line(mutation)) }
+                    }
+                }
+            }
+        }
+    }
+
+    struct Refresh: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Asks the backend anew for the first page of a query.",
+            discussion: "  lockstep search refresh swift")
+        @Argument(help: "The query.") var query: String
+        @OptionGroup var options: Options
+        func run() async throws { try await options.send(.refresh(query)) }
+    }
+
+    struct Evict: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forgets a query, and gives up what is asked for it.", discussion: "  lockstep search evict swift"
+        )
+        @Argument(help: "The query.") var query: String
+        @OptionGroup var options: Options
+        func run() async throws { try await options.send(.evict(query)) }
+    }
+
+    struct Clear: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forgets everything but the statistics.", discussion: "  lockstep search clear")
+        @OptionGroup var options: Options
+        func run() async throws { try await options.send(.clear) }
+    }
+}
+
+/// `lockstep search query`.
+struct SearchQueryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query", abstract: "Prints a page of what a query finds, and where the answer came from.",
+        discussion: """
+            Exit status 1 if the backend failed and nothing is known.
+
+              lockstep search query "shared library" --page 2 --node tcp://127.0.0.1:7410
+            """)
+    @Argument(help: "What to search for: up to 256 bytes of UTF-8.")
+    var text: String
+    @Option(help: "Which page, from 1.")
+    var page: Int = 1
+    @OptionGroup var options: SearchCommand.Options
+
+    func run() async throws {
+        let (text, page, patience) = (text, page, options.patience)
+        let (answer, took) = try await options.withSearch { search in
+            // The question is timed, and not the way to the node.
+            _ = try await search.ask(.statistics, .local, timeout: patience)
+            let clock = ContinuousClock()
+            let start = clock.now
+            let answer = try await search.search(text, page: page, timeout: patience)
+            return (answer, start.duration(to: clock.now))
+        }
+        let line = SearchLine(answer, took: took, now: Date())
+        if options.json { try Output.json(line) } else { line.lines.forEach(Output.line) }
+        if answer.page == nil, let failure = answer.failure { throw CommandFailure(SearchText.line(failure)) }
+    }
+}
+
+/// What a primary has that was given no backend: it says so.
+struct NoBackend: SearchBackend {
+    var name: String { "none" }
+
+    func search(_ request: SearchRequest) async throws -> SearchResult {
+        throw SearchError(
+            .refused, "this primary searches nothing: start it with --search-index FILE, or --search-github")
+    }
+}
