@@ -120,7 +120,7 @@
                 if let redisClient { round.redis = try await time(20_000) { word in _ = try redisClient.get(word) } }
                 round.http = try await time(10_000) { word in _ = try faceClient.http("/search?q=\(word)") }
                 round.constant = try await time(10_000) { _ in _ = try constantClient.http("/constant") }
-                round.index = try await time(1_000) { word in
+                round.index = try await time(128) { word in
                     _ = try await backend.search(SearchRequest(query: word))
                 }
                 report.rounds.append(round)

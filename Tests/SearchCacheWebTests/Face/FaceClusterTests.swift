@@ -17,7 +17,7 @@
             let primary = try Node(given)
             let first = CachedSearch(try primary.store(try SearchCache(backend), named: "search"))
             var settings = SearchFace.Settings()
-            settings.timeout = .milliseconds(500)
+            settings.timeout = .seconds(4)
             let (ended, end) = AsyncStream.makeStream(of: Void.self)
             let (faces, face) = AsyncStream.makeStream(of: (RunningFace, String).self)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -34,6 +34,7 @@
                 let replica = try Node(other)
                 let second = CachedSearch(try replica.store(try SearchCache(unused), named: "search"))
                 try await withFace(of: second, other, settings: settings, beside: replica) { here in
+                    try await second.store.whenReady()
                     let miss = try await here.get("/search?q=x")
                     #expect(miss.headers["cache-status"] == "lockstep; fwd=miss; stored")
                     let hit = try await there.get("/search?q=x")
