@@ -72,6 +72,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])]),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: memorySafe),
         .target(name: "LockstepCore", dependencies: [crypto, deques], swiftSettings: memorySafe),
         .target(
@@ -86,7 +87,8 @@ let package = Package(
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
         .target(name: "SearchCache", dependencies: ["Lockstep"], swiftSettings: base),
         .target(
-            name: "SearchCacheSQLite", dependencies: ["SearchCache", "Lockstep", sqlite], swiftSettings: base),
+            name: "SearchCacheSQLite", dependencies: ["SearchCache", "Lockstep", "CZlib", sqlite],
+            swiftSettings: base),
         .target(
             name: "SearchCacheWeb", dependencies: ["SearchCache", "Lockstep", logging, lifecycle, crypto] + web,
             swiftSettings: base),

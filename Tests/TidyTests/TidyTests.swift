@@ -35,7 +35,7 @@ import Testing
             "Lockstep": system.union(["LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging"]),
             "Counters": ["Lockstep"],
             "SearchCache": ["Lockstep", "Synchronization"],
-            "SearchCacheSQLite": system.union(["Lockstep", "SearchCache", "GRDB"]),
+            "SearchCacheSQLite": system.union(["Lockstep", "SearchCache", "CZlib", "GRDB"]),
             "SearchCacheWeb": system.union([
                 "Lockstep", "SearchCache", "AsyncHTTPClient", "Crypto", "HTTPTypes", "Hummingbird", "HummingbirdCore",
                 "Logging", "NIOCore", "NIOHTTP1", "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle",

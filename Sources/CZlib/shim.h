@@ -1,0 +1,8 @@
+#pragma once
+
+#include <zlib.h>
+
+// inflateInit2 is a macro, which Swift does not see.
+static inline int lockstep_inflate_init(z_stream *stream, int window_bits) {
+    return inflateInit2(stream, window_bits);
+}
