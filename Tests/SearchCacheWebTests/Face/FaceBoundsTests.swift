@@ -1,4 +1,5 @@
 #if Web
+    import Foundation
     import Lockstep
     import NIOCore
     import SearchCache
@@ -112,8 +113,12 @@
             var settings = SearchFace.Settings()
             settings.idleTime = .milliseconds(200)
             try await withFace(ScriptedBackend.plain, settings: settings) { face in
-                let received = try await face.exchange(text)
-                #expect(received == "")
+                do {
+                    let received = try await face.exchange(text)
+                    #expect(received == "")
+                } catch let error as IOError where error.errnoCode == ECONNRESET {
+                    // What it had sent was not read: then the system says so.
+                }
             }
         }
 

@@ -93,7 +93,7 @@
                 return .page([SearchHit(title: "old", url: "")], hasNext: false)
             }
             var cache = SearchCache.Settings()
-            cache.fresh = .seconds(1)
+            cache.fresh = .seconds(3)
             try await withFace(backend, cache: cache) { face in
                 let fresh = try await face.get("/search?q=x")
                 isDown.withLock { $0 = true }
@@ -118,7 +118,7 @@
         /// A page that is asked for again is marked as one that was not fresh.
         @Test func aStalePageIsAskedForAgain() async throws {
             var cache = SearchCache.Settings()
-            cache.fresh = .seconds(1)
+            cache.fresh = .seconds(3)
             try await withFace(ScriptedBackend.plain, cache: cache) { face in
                 let first = try await face.get("/search?q=x")
                 await face.wait { $0.entries["x"]?.page(1)?.isFresh == false }
@@ -159,9 +159,9 @@
                 return .page([SearchHit(title: "old", url: "")], hasNext: false)
             }
             var cache = SearchCache.Settings()
-            cache.fresh = .seconds(1)
+            cache.fresh = .seconds(3)
             var settings = SearchFace.Settings()
-            settings.timeout = .milliseconds(500)
+            settings.timeout = .seconds(3)
             try await withFace(backend, cache: cache, settings: settings) { face in
                 #expect(try await face.get("/search?q=x").status == 200)
                 isHeld.withLock { $0 = true }
@@ -184,7 +184,7 @@
                 return .page([SearchHit(title: request.query, url: "")], hasNext: false)
             }
             var cache = SearchCache.Settings()
-            cache.fresh = .seconds(1)
+            cache.fresh = .seconds(3)
             var settings = SearchFace.Settings()
             settings.waitingSearches = 1
             try await withFace(backend, cache: cache, settings: settings) { face in

@@ -211,14 +211,17 @@
             }
         }
 
-        /// A failure that keeps nobody from asking again is told to those who asked, each time after one request.
+        /// A failure that keeps nobody from asking again is told to those who asked, and not asked for again and again;
+        /// who is held up for longer than it is kept may ask once more.
         @Test func aFailureThatIsNotKeptIsTold() async throws {
             try await withCache({ _ in .http(422) }, { $0.failureKept = .zero }) { server, search in
                 for number in 1...100 {
+                    let before = server.requestCount
                     let answer = try await search.search("query \(number % 3)")
                     #expect(answer.failure?.kind == .refused)
-                    #expect(server.requestCount == number)
+                    #expect((1...2).contains(server.requestCount - before))
                 }
+                #expect(server.requestCount < 120)
             }
         }
 
