@@ -236,7 +236,7 @@ public actor Node: Service {
 
     /// The store that a frame is for: by its channel, a HELLO by the store's name.
     ///
-    /// A HELLO for a store that is not here goes to the first, which refuses it.
+    /// A HELLO for a store that is not here, or of another version of the wire, goes to the first, which refuses it.
     private func host(of frame: WaitingFrame) -> StoreHost? {
         frame.withFrame { bytes in
             var reader = ByteReader(bytes)
@@ -247,8 +247,9 @@ public actor Node: Service {
             }
             let channel = Channel(rawValue: number)
             guard channel == .none else { return hosts.first { $0.channel == channel } }
+            // What cannot be read gets its answer, or is counted, there.
             guard let decoded = try? Message.decode(bytes, rule: .any), case .hello(let hello) = decoded.message else {
-                return nil
+                return hosts.first
             }
             return hosts.first { $0.name == hello.store } ?? hosts.first
         }
