@@ -52,7 +52,8 @@ enum ConfigurationTarget {
             let text = text(input.rest())
             let path = try AdministrationPath(folder: text)
             try checks.holds(
-                path.socket.hasPrefix(path.folder) && path.socket.utf8.count <= AdministrationPath.longestPath,
+                path.socket.utf8.starts(with: path.folder.utf8)
+                    && path.socket.utf8.count <= AdministrationPath.longestPath,
                 "the socket \(path.socket) of \(path.folder)")
             _ = NodeFolder(text).identityPath
         case .primary: try configuration(.primary(listen: text(input.rest()), journal: .memory), checks)

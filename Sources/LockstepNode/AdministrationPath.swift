@@ -13,7 +13,11 @@ package struct AdministrationPath: Hashable, Sendable {
 
     /// Checks the length of the path.
     package init(folder: String) throws {
-        let folder = folder.hasSuffix("/") && folder.count > 1 ? String(folder.dropLast()) : folder
+        // By bytes, as the system reads a path: a mark that belongs to the next letter makes one letter of itself and "/".
+        let bytes = folder.utf8
+        let folder =
+            bytes.last == UInt8(ascii: "/") && bytes.count > 1
+            ? String(decoding: bytes.dropLast(), as: UTF8.self) : folder
         self.folder = folder
         guard socket.utf8.count <= Self.longestPath else {
             throw LockstepError(
