@@ -5,66 +5,110 @@ extension Int: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension Int8: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension Int16: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension Int32: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension Int64: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension UInt: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension UInt8: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension UInt16: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension UInt32: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension UInt64: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension UInt128: ReplicatedKey {
     /// The number, extended to 128 bits.
     @inlinable
     public var contentDigest: Digest { Digest(rawValue: UInt128(truncatingIfNeeded: self)) }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 }
 
 extension Bool: Digestible {

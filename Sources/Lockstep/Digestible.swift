@@ -25,12 +25,21 @@ public protocol Digestible {
 public protocol ReplicatedKey: Hashable, Comparable, Sendable, Digestible {
     /// A digest whose bits are well mixed, also for neighbouring keys.
     var keyDigest: Digest { get }
+    /// Whether ``keyDigest`` costs no more than a hash, as it does for texts and integers.
+    ///
+    /// A map then finds keys by it, so that a write hashes its key once; else by their `hashValue`. False if it is not
+    /// said.
+    static var hasFastDigest: Bool { get }
 }
 
 extension ReplicatedKey {
     /// The ``Digestible/contentDigest``, mixed once more.
     @inlinable
     public var keyDigest: Digest { .pair(.keyMark, contentDigest) }
+
+    /// False.
+    @inlinable
+    public static var hasFastDigest: Bool { false }
 }
 
 extension Digest {
@@ -109,6 +118,10 @@ extension String: ReplicatedKey {
 
     /// The same: the hash is well mixed.
     public var keyDigest: Digest { contentDigest }
+
+    /// True.
+    @inlinable
+    public static var hasFastDigest: Bool { true }
 
     private static func normalizedDigest(_ text: String) -> Digest {
         var text = text.precomposedStringWithCanonicalMapping

@@ -49,6 +49,7 @@ package struct SipHash: Sendable {
             v3 = 0x7465_6462_7974_6573 ^ key.1
         }
 
+        @inline(__always)
         mutating func round() {
             v0 &+= v1
             v1 = v1 &<< 13 | v1 &>> 51
@@ -66,12 +67,14 @@ package struct SipHash: Sendable {
             v2 = v2 &<< 32 | v2 &>> 32
         }
 
+        @inline(__always)
         mutating func compress(_ word: UInt64, rounds: Int) {
             v3 ^= word
             for _ in 0..<rounds { round() }
             v0 ^= word
         }
 
+        @inline(__always)
         mutating func finish(rounds: Int) -> UInt128 {
             v2 ^= 0xEE
             for _ in 0..<rounds { round() }

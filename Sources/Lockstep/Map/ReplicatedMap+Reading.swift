@@ -1,13 +1,11 @@
-import HashTreeCollections
-
-// Everything here gives the same result whatever order the tree has.
+// Everything here gives the same result whatever order the table has.
 
 extension ReplicatedMap {
     /// A pair of the map.
     public typealias Element = (key: Key, value: Value)
 
     /// All pairs in the order of their keys: O(n log n).
-    public func sorted() -> [Element] { tree.sorted { $0.key < $1.key } }
+    public func sorted() -> [Element] { table.sorted { $0.key < $1.key } }
 
     /// Calls `body` for each pair, in the order of the keys: O(n log n).
     public func forEachSorted(_ body: (Key, Value) throws -> Void) rethrows {
@@ -31,7 +29,7 @@ extension ReplicatedMap {
     /// The sum of what `amount` says of each pair, which must fit into 128 bits: O(n).
     public func total(_ amount: (Key, Value) throws -> Int64) rethrows -> Int128 {
         var total: Int128 = 0
-        for (key, value) in tree { total += Int128(try amount(key, value)) }
+        for (key, value) in table { total += Int128(try amount(key, value)) }
         return total
     }
 
@@ -42,7 +40,7 @@ extension ReplicatedMap {
         guard limit > 0 else { return [] }
         var kept: [Element] = []
         var last: Element?
-        for element in tree where try isIncluded(element.key, element.value) {
+        for element in table where try isIncluded(element.key, element.value) {
             if let last, !isBefore(element, last) { continue }
             kept.append(element)
             guard kept.count >= 2 * max(min(limit, count), 64) else { continue }

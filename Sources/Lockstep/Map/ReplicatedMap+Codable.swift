@@ -1,5 +1,3 @@
-public import HashTreeCollections
-
 /// A text as a coding key.
 private struct TextKey: CodingKey {
     let stringValue: String
@@ -55,7 +53,7 @@ extension ReplicatedMap: WireCodable where Key: WireCodable, Value: WireCodable 
     @inlinable
     public func encode(into writer: inout ByteWriter) {
         writer.writeVarint(UInt64(count))
-        for (key, value) in tree {
+        for (key, value) in table {
             key.encode(into: &writer)
             value.encode(into: &writer)
         }
