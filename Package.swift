@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 // A checkout that somebody depends on must build with a newer compiler that warns of more, so warnings are errors
@@ -37,6 +38,19 @@ let web: [Target.Dependency] = [
     .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Web"])),
     .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Web"])),
 ]
+let macros: TargetDependencyCondition? = .when(traits: ["Macros"])
+let syntax: [Target.Dependency] = [
+    .product(name: "SwiftDiagnostics", package: "swift-syntax", condition: macros),
+    .product(name: "SwiftSyntax", package: "swift-syntax", condition: macros),
+    .product(name: "SwiftSyntaxBuilder", package: "swift-syntax", condition: macros),
+    .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: macros),
+]
+let syntaxOfPlugin = syntax + [.product(name: "SwiftCompilerPlugin", package: "swift-syntax", condition: macros)]
+let syntaxOfTests: [Target.Dependency] =
+    syntax + [
+        .product(name: "SwiftParser", package: "swift-syntax", condition: macros),
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax", condition: macros),
+    ]
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -54,7 +68,8 @@ let package = Package(
         .executable(name: "lockstep", targets: ["LockstepCLI"]),
     ],
     traits: [
-        .trait(name: "Web", description: "Searches over HTTP, and an HTTP face of the search cache.")
+        .trait(name: "Macros", description: "The macro @WireCodable, which needs swift-syntax to build."),
+        .trait(name: "Web", description: "Searches over HTTP, and an HTTP face of the search cache."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -69,6 +84,7 @@ let package = Package(
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
     ],
     targets: [
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])]),
@@ -81,9 +97,16 @@ let package = Package(
         .target(
             name: "LockstepSQLite", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", sqlite],
             swiftSettings: base),
+        // Without the trait Macros these two are empty, and nothing depends on them.
+        .target(name: "LockstepMacroExpansion", dependencies: syntax, swiftSettings: base),
+        .macro(
+            name: "LockstepMacros", dependencies: ["LockstepMacroExpansion"] + syntaxOfPlugin, swiftSettings: base),
         .target(
-            name: "Lockstep", dependencies: ["LockstepNode", "LockstepCore", trees, deques, logging],
-            swiftSettings: base),
+            name: "Lockstep",
+            dependencies: [
+                "LockstepNode", "LockstepCore", .target(name: "LockstepMacros", condition: macros), trees, deques,
+                logging,
+            ], swiftSettings: base),
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
         .target(name: "SearchCache", dependencies: ["Lockstep"], swiftSettings: base),
         .target(
@@ -123,6 +146,9 @@ let package = Package(
         .testTarget(
             name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting"],
             swiftSettings: base),
+        .testTarget(
+            name: "LockstepMacrosTests",
+            dependencies: ["LockstepMacroExpansion", "Lockstep", "Counters"] + syntaxOfTests, swiftSettings: base),
         .testTarget(
             name: "CountersTests", dependencies: ["Counters", "Lockstep"], swiftSettings: base),
         .testTarget(

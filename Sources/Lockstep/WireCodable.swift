@@ -23,6 +23,8 @@
 /// }
 /// ```
 ///
+/// With the package trait `Macros` the macro `@WireCodable` writes both functions, see <doc:WireCoding>.
+///
 /// The bytes are a public format: other versions of the program, and other programs, read them. A value takes at least
 /// one byte if it is to be an element of an array, set or map.
 public protocol WireCodable {

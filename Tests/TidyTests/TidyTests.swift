@@ -6,13 +6,14 @@ import Testing
     static let targets = [
         "ZeroMQ", "LockstepCore", "LockstepNode", "LockstepSQLite", "Lockstep", "Counters", "LockstepCLI",
         "LockstepChecking", "LockstepSimulator", "LockstepTesting", "SearchCache", "SearchCacheSQLite",
-        "SearchCacheWeb",
+        "SearchCacheWeb", "LockstepMacros", "LockstepMacroExpansion",
     ]
     /// The most escapes that each target may have; lower a number when it falls.
     static let escapeLimits = [
         "ZeroMQ": 140, "LockstepCore": 60, "LockstepNode": 40, "LockstepSQLite": 30, "Lockstep": 30, "Counters": 0,
         "LockstepCLI": 10, "LockstepChecking": 0, "LockstepSimulator": 1, "LockstepTesting": 30,
-        "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20,
+        "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20, "LockstepMacros": 0,
+        "LockstepMacroExpansion": 0,
     ]
 
     @Test func noFileIsTooLong() {
@@ -33,6 +34,8 @@ import Testing
             ]),
             "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB"]),
             "Lockstep": system.union(["LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging"]),
+            "LockstepMacros": ["LockstepMacroExpansion", "SwiftCompilerPlugin", "SwiftSyntax", "SwiftSyntaxMacros"],
+            "LockstepMacroExpansion": ["SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"],
             "Counters": ["Lockstep"],
             "SearchCache": ["Lockstep", "Synchronization"],
             "SearchCacheSQLite": system.union(["Lockstep", "SearchCache", "CZlib", "GRDB"]),

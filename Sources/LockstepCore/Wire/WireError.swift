@@ -22,6 +22,10 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case wrongChecksum = "wrong checksum"
         /// The kind of message, entry or case is not known here.
         case unknownKind = "unknown kind"
+        /// The value has fields that are not known here: a newer version wrote it.
+        case unknownFields = "fields of a newer version"
+        /// The value has fewer fields than any version that is read here wrote.
+        case missingFields = "missing fields"
         /// The user's coding refused the bytes.
         case payload = "payload refused"
     }
