@@ -191,10 +191,10 @@ public actor Node: Service {
         }
         stopIfAsked(services, now: now)
         if isBusy { return .again }
-        var deadline = hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never
-        // libzmq takes notice of subscriptions on this thread only; and a node without deadlines looks once a second.
-        deadline = min(deadline, now.advanced(byMilliseconds: services.server.isPublishing ? 10 : 1_000))
-        return .until(deadline)
+        let deadline = hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never
+        // Subscriptions, of which libzmq takes notice on this thread only, end the sleep as every frame does. A node
+        // without deadlines looks once a second.
+        return .until(min(deadline, now.advanced(byMilliseconds: 1_000)))
     }
 
     private func drain(_ services: NodeServices) -> Bool {

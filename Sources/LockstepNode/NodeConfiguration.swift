@@ -33,6 +33,12 @@ public struct NodeConfiguration: Sendable {
     /// Starts a primary without running the accepted actions that its former boot left, without feedback and without
     /// sources, so that an operator can look and end what does harm; new actions have their effects.
     public var holdsEffects = false
+    /// How large the batches behind a journal's newest snapshot may become before the next is taken, in bytes.
+    ///
+    /// 1 MiB or more, by default 64 MiB; four times that snapshot if that is more. A start reads the newest snapshot
+    /// and every batch behind it, at some 100 MB a second; a snapshot costs the encoding of the whole state, beside the
+    /// node's work, and its bytes on disk.
+    public var snapshotAfterBytes = 64 << 20
     /// By store: an operator gave up everything up to there that its journal does not have.
     package var lossesAccepted: [String: KnownPosition] = [:]
     package var role: Role
@@ -130,8 +136,18 @@ package struct CheckedConfiguration: Sendable {
             throw LockstepError(
                 .invalidConfiguration, "sessionTimeToLive is \(given.sessionTimeToLive); choose 1 s to 7 days")
         }
+        guard given.snapshotAfterBytes >= 1 << 20 else {
+            throw LockstepError(
+                .invalidConfiguration, "snapshotAfterBytes is \(given.snapshotAfterBytes); choose 1 MiB or more")
+        }
         if let folder = given.administrationFolder { _ = try AdministrationPath(folder: folder) }
         if listen != nil { try Self.checkDescriptors() }
+    }
+
+    /// Whether a journal has grown so much that a snapshot pays.
+    package func isSnapshotDue(_ journal: any Journal) -> Bool {
+        let (batches, snapshot) = journal.sizes
+        return !journal.isVolatile && batches > max(4 * snapshot, given.snapshotAfterBytes)
     }
 
     private static func listening(_ text: String, plaintext: Bool) throws -> TCPEndpoint {

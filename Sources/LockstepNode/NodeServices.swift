@@ -70,8 +70,6 @@ package final class ServerSockets {
 
     package init() {}
 
-    package var isPublishing: Bool { broadcast != nil }
-
     /// Binds the ports that follow from `listen`; returns the endpoints, wildcards of ports resolved.
     ///
     /// A replica has no broadcast of its own.

@@ -24,8 +24,6 @@ package final class PrimaryDriver {
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
-    /// A journal below this size needs no snapshot.
-    package static let smallestSnapshotDue = 64 << 20
 
     package init(host: StoreHost, state: ObservedState, journal: any Journal, machine: PrimaryStateMachine) {
         self.host = host
@@ -111,8 +109,7 @@ package final class PrimaryDriver {
         if let free = journal.freeBytes() {
             machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
         }
-        let (batches, snapshot) = journal.sizes
-        if !journal.isVolatile, batches > max(4 * snapshot, Self.smallestSnapshotDue) { machine.snapshotDue() }
+        if host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
         run(now: now, wall: wall)
         host.metrics.observe(
             sequence: machine.committed.position.sequence, lag: 0, sessions: machine.log.sessions.count,

@@ -132,10 +132,7 @@ package final class ReplicaDriver {
         }
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
-        if let journal, !journal.isVolatile {
-            let (batches, snapshot) = journal.sizes
-            if batches > max(4 * snapshot, PrimaryDriver.smallestSnapshotDue) { machine.snapshotDue() }
-        }
+        if let journal, host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
         let status = machine.status
         host.metrics.observe(
             sequence: status.known.position.sequence, lag: lag(status), sessions: machine.log.sessions.count,
