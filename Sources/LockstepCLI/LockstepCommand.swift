@@ -22,8 +22,7 @@ struct LockstepCommand: AsyncParsableCommand {
         subcommands: [
             InitCommand.self, ServeCommand.self, RecoverCommand.self, CounterCommand.self, SearchCommand.self,
             StatusCommand.self, JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self,
-            BenchCommand.self,
-            SimulateCommand.self,
+            BenchCommand.self, SimulateCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,
         ])
 
     /// Parses, runs, and turns every error into one line on standard error and an honest exit status.

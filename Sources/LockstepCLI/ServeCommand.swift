@@ -21,12 +21,7 @@ struct ServeCommand: AsyncParsableCommand {
               lockstep serve --data data/replica-1 --replica-of tcp://127.0.0.1:7400 --listen tcp://127.0.0.1:7410
             """)
 
-    @Option(help: "The node's folder, as \"lockstep init\" made it.")
-    var data: String
-    @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")
-    var listen: String?
-    @Option(help: "The primary's tcp://HOST:PORT; without it the node is the primary.")
-    var replicaOf: String?
+    @OptionGroup var place: NodePlace
     @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
     var insecure = false
     @Flag(help: "Do not run the accepted actions that the former primary left; see \"lockstep actions\".")
@@ -36,22 +31,12 @@ struct ServeCommand: AsyncParsableCommand {
     var logLevel: String = "info"
 
     func run() async throws {
-        let folder = NodeFolder(data)
+        let folder = NodeFolder(place.data)
         let identity = try folder.identity()
         guard let level = Logger.Level(rawValue: logLevel) else {
             throw ValidationError("--log-level is one of trace, debug, info, notice, warning, error")
         }
-        let journal = JournalSource.sqlite(at: folder.path, create: false)
-        var configuration: NodeConfiguration
-        if let replicaOf {
-            configuration = .replica(of: replicaOf, listen: listen, journal: journal)
-        } else {
-            guard let listen else { throw ValidationError("a primary needs --listen tcp://HOST:PORT") }
-            configuration = .primary(listen: listen, journal: journal)
-        }
-        configuration.node = try parseNode(identity.node)
-        configuration.cluster = try parseCluster(identity.cluster)
-        configuration.administrationFolder = folder.administration
+        var configuration = try place.configuration(identity)
         configuration.allowsPlaintext = insecure
         configuration.holdsEffects = holdEffects
         try OperatorNotes(folder: folder, stores: identity.stores).apply(to: &configuration)
@@ -72,6 +57,37 @@ struct ServeCommand: AsyncParsableCommand {
                     + services.map { .init(service: $0) },
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
+    }
+}
+
+/// Where a node of this program keeps its journals, and with whom it talks.
+struct NodePlace: ParsableArguments {
+    @Option(help: "The node's folder, as \"lockstep init\" made it.")
+    var data: String
+    @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")
+    var listen: String?
+    @Option(help: "The primary's tcp://HOST:PORT; without it the node is the primary.")
+    var replicaOf: String?
+    @Option(
+        help: "A snapshot is taken when the batches behind the last have so many bytes. Default: 67108864, 64 MiB.")
+    var snapshotAfter: Int?
+
+    /// The node's configuration; `create` makes journals that "lockstep init" did not.
+    func configuration(_ identity: NodeFolder.Identity, create: Bool = false) throws -> NodeConfiguration {
+        let folder = NodeFolder(data)
+        let journal = JournalSource.sqlite(at: folder.path, create: create)
+        var configuration: NodeConfiguration
+        if let replicaOf {
+            configuration = .replica(of: replicaOf, listen: listen, journal: journal)
+        } else {
+            guard let listen else { throw ValidationError("a primary needs --listen tcp://HOST:PORT") }
+            configuration = .primary(listen: listen, journal: journal)
+        }
+        configuration.node = try parseNode(identity.node)
+        configuration.cluster = try parseCluster(identity.cluster)
+        configuration.administrationFolder = folder.administration
+        if let snapshotAfter { configuration.snapshotAfterBytes = snapshotAfter }
+        return configuration
     }
 }
 

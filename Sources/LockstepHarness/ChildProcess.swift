@@ -1,10 +1,13 @@
 import Foundation
 import LockstepNode
+import Synchronization
 
 /// A process that a command starts and ends: a node, or a peer of the benchmark.
 package final class ChildProcess {
     private let process = Process()
     package let name: String
+    /// Those that run, of this whole process: what must end when it is told to stop.
+    private static let running = Mutex<(identifiers: Set<Int32>, isOver: Bool)>(([], false))
 
     /// Starts `path` with these arguments; output and errors go to the end of `log`.
     package init(
@@ -29,6 +32,32 @@ package final class ChildProcess {
         } catch {
             throw LockstepError(.unavailable, "\(path) cannot be started: \(error.localizedDescription)")
         }
+        Self.began(process)
+    }
+
+    deinit { Self.ended(process) }
+
+    private static func began(_ process: Process) {
+        let identifier = process.processIdentifier
+        let isOver = running.withLock { running in
+            running.identifiers.insert(identifier)
+            return running.isOver
+        }
+        if isOver { kill(identifier, SIGKILL) }
+    }
+
+    private static func ended(_ process: Process) {
+        let identifier = process.processIdentifier
+        running.withLock { _ = $0.identifiers.remove(identifier) }
+    }
+
+    /// Kills all that run, and those that another thread still starts; for a command that is about to exit.
+    package static func killAll() {
+        let identifiers = running.withLock { running in
+            running.isOver = true
+            return running.identifiers
+        }
+        for identifier in identifiers { kill(identifier, SIGKILL) }
     }
 
     package var identifier: Int32 { process.processIdentifier }
@@ -39,6 +68,18 @@ package final class ChildProcess {
         guard process.isRunning else { return }
         kill(process.processIdentifier, signal)
         process.waitUntilExit()
+        Self.ended(process)
+    }
+
+    /// Sends a signal and does not wait: SIGSTOP and SIGCONT.
+    package func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+    /// The memory that the process has in use, in bytes; `nil` once it has ended.
+    package var residentBytes: Int? {
+        guard let text = try? String(contentsOfFile: "/proc/\(identifier)/statm", encoding: .utf8),  // Ended: none.
+            let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+        else { return nil }
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
     /// User and system time that the process has used so far, in seconds; `nil` once it has ended.
@@ -60,6 +101,8 @@ package final class ChildProcess {
         process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice
         try process.run()
+        began(process)
+        defer { ended(process) }
         let data = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {

@@ -59,8 +59,8 @@ extension NodeFolder {
         }
     }
 
-    package func decodedStatus() async throws -> NodeStatus {
-        try JSONDecoder().decode(NodeStatus.self, from: try await status().get())
+    package func decodedStatus(timeout: Duration = .seconds(2)) async throws -> NodeStatus {
+        try JSONDecoder().decode(NodeStatus.self, from: try await status(timeout: timeout).get())
     }
 
     /// Whether every store admits, or follows the stream at its head.

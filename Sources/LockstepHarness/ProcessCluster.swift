@@ -38,15 +38,18 @@ package final class ProcessCluster {
     /// As the systemd units set it: a state of many small nodes lies in huge pages, where look-ups miss less.
     private static let environment = ["GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"]
 
-    package func start(_ index: Int) throws {
-        var arguments = ["serve", "--data", node(index).path, "--listen", endpoint(index)]
+    /// Starts a node; `command` is the program's command that runs one, with what it takes beside folder and addresses.
+    package func start(_ index: Int, _ command: [String] = ["serve"]) throws {
+        var arguments = command + ["--data", node(index).path, "--listen", endpoint(index)]
         if index > 0 { arguments += ["--replica-of", endpoint(0)] }
         children[Self.name(index)] = try ChildProcess(
             Self.name(index), program, arguments, environment: Self.environment,
             log: folder + "/\(Self.name(index)).log")
     }
 
-    package func startAll() throws { for index in 0...replicas { try start(index) } }
+    package func startAll(_ command: [String] = ["serve"]) throws {
+        for index in 0...replicas { try start(index, command) }
+    }
 
     /// Kills a node as a crash would (SIGKILL), or asks it to stop (SIGTERM), and waits for its end.
     package func end(_ index: Int, signal: Int32) { children.removeValue(forKey: Self.name(index))?.end(signal) }

@@ -28,8 +28,8 @@ enum Bench {
 
     private static let nextPort = Atomic<Int>(20_000)
 
-    /// The first of 100 ports that no other test uses.
-    static func ports() -> Int { nextPort.add(100, ordering: .relaxed).oldValue }
+    /// The first of so many ports that no other test uses.
+    static func ports(_ count: Int = 100) -> Int { nextPort.add(count, ordering: .relaxed).oldValue }
 
     /// A new folder, short enough for sockets in it.
     static func folder() throws -> String {

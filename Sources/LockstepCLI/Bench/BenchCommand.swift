@@ -3,44 +3,86 @@ import Foundation
 import Lockstep
 import LockstepHarness
 
-/// `lockstep bench`: measures the shipped program, and redis-server beside it in the same run.
+/// `lockstep bench`: measures the shipped program, and peers beside it in the same run.
 struct BenchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bench", abstract: "Measures throughput and latency, and Redis's in the same run.",
+        commandName: "bench", abstract: "Measures throughput, latency and memory, and peers in the same run.",
         discussion: """
-            P1: durable acknowledged increments over 100,000 counters, a primary and one replica as processes, at 12,800 \
-            and 65,536 actions in flight; redis-server with appendfsync always and one replica beside it.
-            P2: one client with one action in flight, beside what a durable append and a wake-up cost on this machine.
-            Build with -c release; let nothing else run.
+            The peers are redis-server with redis-benchmark, nats-server and etcd; those that are not installed are left \
+            out ("deploy/setup --bench" installs them). Every case starts its own processes, checks the values that they \
+            end with, and removes them. Build with -c release; let nothing else run.
 
-              lockstep bench
-              lockstep bench --actions 4000000 --rounds 3 --json
+              lockstep bench                         the cases that take less than two minutes each
+              lockstep bench p1 p2 --rounds 5
+              lockstep bench all --output figures.json
+              lockstep bench --list
+              lockstep bench --quick                 tiny sizes: whether all of it works, and no figures
+
+            What each figure means, and what is not comparable: docs/PERFORMANCE.md.
             """)
 
-    @Option(help: "Increments in one measurement of P1.")
-    var actions = 2_000_000
-    @Option(help: "How often each is measured; the median is printed.")
-    var rounds = 3
+    @Argument(help: "The cases; none: those that are not long; \"all\": all.")
+    var cases: [String] = []
+    @Flag(help: "List the cases.")
+    var list = false
+    @Flag(help: "Tiny sizes, every case: a check that it works. The figures mean nothing.")
+    var quick = false
+    @Option(help: "How often each figure is measured; medians count. Default: 3.")
+    var rounds: Int?
+    @Option(help: "Increments in one measurement of throughput. Default: 2000000.")
+    var actions: Int?
+    @Option(help: "Entries behind a primary that restarts, in p5. Default: 10000000.")
+    var entries: Int?
+    @Option(help: "How long a replica stands still, in p6. Default: 60.")
+    var stallSeconds: Double?
     @Option(help: "A folder on the disk to be measured. Default: a new one in the working folder, which is removed.")
     var scratch: String?
-    @Option(help: "The first of 60 ports.")
+    @Option(help: "The first of 200 ports.")
     var port = 7_700
-    @Flag(help: "Leave Redis out.")
-    var withoutRedis = false
+    @Flag(help: "Leave all peers out.")
+    var withoutPeers = false
+    @Option(help: "Where \"curve\" writes its points.")
+    var curveFile = "throughput-latency.csv"
+    @Option(help: "Where \"growth\" writes its points.")
+    var growthFile = "growth.csv"
     @Flag(help: "Print JSON.")
     var json = false
+    @Option(help: "Write the JSON to this file, beside the text.")
+    var output: String?
 
     struct Report: Encodable {
-        var machine: String
-        var versions: String
-        var actions: Int
-        var throughput: [Throughput.Result]
-        var latency: LatencyReport
+        var machine = Machine.description
+        var system = ProcessInfo.processInfo.operatingSystemVersionString
+        var date = Date().ISO8601Format()
+        var versions: [String]
+        var isQuick: Bool
+        var sizes: BenchSizes
+        var cases: [BenchResult] = []
+        /// Cases that ended with an error, and the error.
+        var failures: [String: String] = [:]
+    }
+
+    func validate() throws {
+        let unknown = cases.filter { name in name != "all" && !BenchCase.all.contains { $0.name == name } }
+        guard unknown.isEmpty else {
+            throw ValidationError("there is no case \(unknown.joined(separator: ", ")); see \"lockstep bench --list\"")
+        }
+        guard (1...20).contains(rounds ?? 1), (actions ?? .max) >= 100_000, (entries ?? .max) >= 100_000,
+            (1...3_600).contains(stallSeconds ?? 1), (1_024...60_000).contains(port)
+        else {
+            throw ValidationError(
+                "--rounds is 1 to 20, --actions and --entries at least 100000, --stall-seconds 1 to 3600, --port 1024 to "
+                    + "60000")
+        }
     }
 
     func run() async throws {
-        guard actions >= 100_000, (1...20).contains(rounds) else {
-            throw ValidationError("--actions is at least 100000, --rounds 1 to 20")
+        if list {
+            for one in BenchCase.all {
+                let name = one.name.padding(toLength: 7, withPad: " ", startingAt: 0)
+                Output.line("\(name)\(one.title)\(one.isLong ? " (long)" : "")")
+            }
+            return
         }
         #if DEBUG
             Output.error("this is a debug build; its figures mean nothing")
@@ -49,19 +91,79 @@ struct BenchCommand: AsyncParsableCommand {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         // A left-over does no harm.
         defer { if scratch == nil { try? FileManager.default.removeItem(atPath: folder) } }
-        let redis = withoutRedis ? nil : RedisPeer.find()
-        if redis == nil, !withoutRedis { Output.error("redis-server is not installed; measuring without it") }
-        let report = Report(
-            machine: Machine.description, versions: Version.description + (redis.map { ", " + $0.version } ?? ""),
-            actions: actions,
-            throughput: try await Throughput(
-                folder: folder, port: port, actions: actions, rounds: rounds, redis: redis
-            ).run(),
-            latency: try await Latency(folder: folder, port: port + 30, redis: redis).run())
-        if json { return try Output.json(report) }
-        Output.line("\(report.machine); \(report.versions)")
-        for result in report.throughput { Output.line(result.text) }
-        Output.line(report.latency.text)
+        // Of a folder that somebody named, what the cases put there.
+        let removed = scratch == nil ? [folder] : ["nodes", "redis", "nats", "etcd"].map { "\(folder)/\($0)" }
+        let interruptions = [SIGINT, SIGTERM].map { Self.onSignal($0, remove: removed) }
+        defer { for source in interruptions { source.cancel() } }
+        try await measure(in: folder)
+    }
+
+    private func measure(in folder: String) async throws {
+        var sizes = quick ? BenchSizes.quick : BenchSizes()
+        sizes.rounds = rounds ?? sizes.rounds
+        sizes.actions = actions ?? sizes.actions
+        sizes.entries = entries ?? sizes.entries
+        sizes.stallSeconds = stallSeconds ?? sizes.stallSeconds
+        let setting = BenchSetting(
+            folder: folder, port: port, sizes: sizes, curveFile: curveFile, growthFile: growthFile,
+            redis: withoutPeers ? nil : RedisPeer.find(),
+            nats: withoutPeers ? nil : NATSPeer.find(), etcd: withoutPeers ? nil : EtcdPeer.find())
+        let peers = [
+            ("redis-server", setting.redis?.version), ("nats-server", setting.nats?.version),
+            ("etcd", setting.etcd?.version),
+        ]
+        for (name, version) in peers where version == nil && !withoutPeers {
+            Output.error("\(name) is not installed; measuring without it")
+        }
+        var report = Report(
+            versions: [Version.description] + peers.compactMap { $0.1 }, isQuick: quick, sizes: sizes)
+        if !json { Output.line("\(report.machine); \(report.versions.joined(separator: ", "))") }
+        for one in chosen {
+            do {
+                let result = try await one.run(setting)
+                Output.progress("")
+                report.cases.append(result)
+                if !json { result.lines.forEach(Output.line) }
+            } catch {
+                // The others are still worth having.
+                Output.progress("")
+                let reason = (error as? CommandFailure ?? CommandFailure(describing: error))?.message ?? "\(error)"
+                Output.error("\(one.name): \(reason)")
+                report.failures[one.name] = reason
+            }
+        }
+        if json { try Output.json(report) }
+        if let output { try write(report, to: output) }
+        guard report.failures.isEmpty else { throw ExitCode(ExitStatus.failed.rawValue) }
+    }
+
+    private var chosen: [BenchCase] {
+        if cases.isEmpty { return BenchCase.all.filter { quick || !$0.isLong } }
+        return BenchCase.all.filter { cases.contains("all") || cases.contains($0.name) }
+    }
+
+    private func write(_ report: Report, to path: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+        let data = try encoder.encode(report)
+        do { try data.write(to: URL(fileURLWithPath: path)) } catch {
+            throw CommandFailure("\(path) cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    /// Ends what was started, removes the folders, and exits, when this process is told to end.
+    private static func onSignal(_ number: Int32, remove folders: [String]) -> any DispatchSourceSignal {
+        signal(number, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+        source.setEventHandler {
+            ChildProcess.killAll()
+            // A moment, so that none of them still writes into the folder.
+            usleep(200_000)
+            for folder in folders { try? FileManager.default.removeItem(atPath: folder) }  // A left-over does no harm.
+            Foundation.exit(128 + number)
+        }
+        source.resume()
+        return source
     }
 }
 

@@ -3,67 +3,69 @@ import Foundation
 import Lockstep
 import LockstepHarness
 import LockstepNode
-import Synchronization
 
-/// P2: one client with one action in flight.
-struct Latency {
-    let folder: String
-    let port: Int
-    let redis: RedisPeer?
-
-    func run() async throws -> LatencyReport {
-        Output.progress("P2: this machine's append and wake-up")
-        let append = try MachineCosts.append(folder: folder)
-        let wakeUp = MachineCosts.wakeUp()
-        Output.progress("P2: lockstep")
-        let own = try await measure()
-        Output.progress("P2: redis")
-        let peer = try redis?.latency(folder: folder + "/redis-p2", port: port + 20)
-        Output.progress("")
-        return LatencyReport(
-            lockstepP50: own.quantile(0.5), lockstepP99: own.quantile(0.99), append: append, wakeUp: wakeUp,
-            redisP50: peer)
-    }
-
-    private func measure() async throws -> [Double] {
-        let path = folder + "/p2"
-        let cluster = try ProcessCluster(folder: path, port: port, replicas: 1)
-        defer {
-            cluster.endAll(signal: SIGKILL)
-            try? FileManager.default.removeItem(atPath: path)  // A left-over is removed with the folder above it.
-        }
-        try cluster.startAll()
-        try await cluster.waitUntilReady()
-        return try await Program.withRemoteCounters(NodeConfiguration.client(of: cluster.endpoint(0))) { counters in
-            var microseconds: [Double] = []
-            for round in 0..<4_000 {
-                let start = ContinuousClock.now
-                _ = try await counters.send(.add("one", by: 1))
-                if round >= 1_000 { microseconds.append(start.duration(to: .now) / .microseconds(1)) }
-            }
-            return microseconds
-        }
-    }
+extension BenchCase {
+    /// P2.
+    static let latency = BenchCase(name: "p2", title: Latency.title) { try await Latency(setting: $0).run() }
 }
 
-/// The figures of P2, in microseconds.
-struct LatencyReport: Encodable {
-    var lockstepP50: Double
-    var lockstepP99: Double
-    var append: Double
-    var wakeUp: Double
-    var redisP50: Double?
+/// P2: one client with one action in flight, beside what the machine itself charges, and beside Redis.
+struct Latency {
+    static let title = "one client, one durable action in flight"
 
-    /// What P2 allows: one durable append and twelve wake-ups.
-    var allowed: Double { append + 12 * wakeUp }
+    let setting: BenchSetting
 
-    var text: String {
-        var text = String(
-            format:
-                "P2 one in flight: lockstep p50 %.0f us, p99 %.0f us; append and fdatasync of 4 KiB %.0f us, wake-up "
-                + "%.1f us, so %.0f us allowed", lockstepP50, lockstepP99, append, wakeUp, allowed)
-        if let redisP50 { text += String(format: "; redis p50 %.0f us", redisP50) }
-        return text
+    func run() async throws -> BenchResult {
+        setting.say("P2: this machine's append and wake-up")
+        let append = try MachineCosts.append(folder: setting.folder)
+        let wakeUp = try MachineCosts.wakeUp()
+        setting.say("P2: lockstep")
+        let own = try await lockstep()
+        setting.say("P2: redis")
+        let peer = try setting.redis?.withServers(setting, replicas: 1) {
+            try $0.increments(own.count, connections: 1, pipeline: 1, keys: setting.sizes.counters)
+        }
+        // What P2 allows: one durable append and twelve wake-ups.
+        let allowed = append + 12 * wakeUp
+        let figures = [
+            BenchFigure(
+                "p50", [own.quantile(0.5)], "us", peer: peer.map { ("redis", [$0.p50]) }, goal: .atMost(allowed)),
+            BenchFigure("p99", [own.quantile(0.99)], "us", peer: peer.map { ("redis", [$0.p99]) }),
+            BenchFigure("append and fdatasync of 4 KiB on this disk, p50", [append], "us"),
+            BenchFigure("wake-up of a thread on another core, p50", [wakeUp], "us"),
+        ]
+        var settings = [
+            BenchResult.Participant(
+                name: "lockstep", durability: "synced before each answer (SQLite, WAL, synchronous FULL)",
+                replicas: "1 with a journal of its own, follows", load: "one task, one action in flight, one counter",
+                checked: "the counter's value")
+        ]
+        if setting.redis != nil {
+            settings.append(
+                BenchResult.Participant(
+                    name: "redis", durability: "synced before each answer (appendonly yes, appendfsync always)",
+                    replicas: "1 with a file of its own, follows", load: "redis-benchmark -c 1 -P 1",
+                    checked: "the sum of all counters, on primary and replica"))
+        }
+        var result = BenchResult(("p2", Self.title), figures, settings)
+        result.notes.append("the goal is an append and twelve wake-ups of this machine, measured in the same run")
+        return result
+    }
+
+    private func lockstep() async throws -> [Double] {
+        try await BenchCluster.with(setting, replicas: 1) { cluster in
+            try await Program.withRemoteCounters(.client(of: cluster.endpoint(0))) { counters in
+                let actions = setting.sizes.actions / 500
+                var microseconds: [Double] = []
+                for round in 0..<actions {
+                    let start = ContinuousClock.now
+                    _ = try await counters.send(.add("counter:1", by: 1))
+                    if round >= actions / 4 { microseconds.append(start.duration(to: .now) / .microseconds(1)) }
+                }
+                try await counters.checkSum(actions)
+                return microseconds
+            }
+        }
     }
 }
 
@@ -89,7 +91,7 @@ enum MachineCosts {
     }
 
     /// The median time, in microseconds, from ringing to running of a thread that sleeps.
-    static func wakeUp() -> Double {
+    static func wakeUp() throws -> Double {
         let there = DispatchSemaphore(value: 0)
         let back = DispatchSemaphore(value: 0)
         let rounds = 2_000
@@ -102,7 +104,8 @@ enum MachineCosts {
             }
         }
         thread.start()
-        return onThread {
+        // On a thread of its own, which may be pinned.
+        return try onThreads(1) { _ in
             pin(to: 0)
             return (0..<rounds).map { _ in
                 // A moment apart, so that both threads sleep, as they do between single actions.
@@ -112,20 +115,7 @@ enum MachineCosts {
                 back.wait()
                 return start.duration(to: .now) / .microseconds(1) / 2
             }.median
-        }
-    }
-
-    /// Runs a measurement on a thread of its own, which may be pinned, and waits for it.
-    private static func onThread(_ body: @escaping @Sendable () -> Double) -> Double {
-        let done = DispatchSemaphore(value: 0)
-        let result = Mutex(0.0)
-        Thread {
-            let value = body()
-            result.withLock { $0 = value }
-            done.signal()
-        }.start()
-        done.wait()
-        return result.withLock { $0 }
+        }.median
     }
 
     /// Keeps the calling thread on one core; on a machine without that core it stays where it is.

@@ -4,133 +4,137 @@ import Lockstep
 import LockstepHarness
 import LockstepNode
 
-/// P1: durable acknowledged increments a second, at two windows, beside Redis.
-struct Throughput {
-    let folder: String
-    let port: Int
-    let actions: Int
-    let rounds: Int
-    let redis: RedisPeer?
+extension BenchCase {
+    /// P1.
+    static let throughput = BenchCase(name: "p1", title: Throughput.title) { try await Throughput(setting: $0).run() }
+}
 
-    static let counters = 100_000
+/// P1: durable acknowledged increments a second, at two windows, beside Redis; and what NATS and etcd reach at work that
+/// is as durable and not the same.
+struct Throughput {
+    static let title = "durable acknowledged increments over many counters, a primary and one replica as processes"
     static let chunk = 256
 
-    struct Result: Encodable {
-        var window: Int
-        /// Increments a second in each round.
-        var lockstep: [Double]
-        var redis: [Double]
-        /// Seconds of processor time for a million increments: primary, replica, client.
-        var processorSeconds: [Double]
-        var ratio: Double?
+    let setting: BenchSetting
+    private var sizes: BenchSizes { setting.sizes }
 
-        var text: String {
-            let own =
-                "P1 \(window) in flight: lockstep \(Int(lockstep.median)) increments/s (\(lockstep.map { Int($0) }))"
-            let cost = processorSeconds.map { String(format: "%.2f", $0) }.joined(separator: " + ")
-            let processor = ", \(cost) us of CPU each (primary, replica, client)"
-            guard let ratio else { return own + processor }
-            return own + processor
-                + "; redis \(Int(redis.median)) (\(redis.map { Int($0) })); ratio \(String(format: "%.2f", ratio))"
+    func run() async throws -> BenchResult {
+        var figures: [BenchFigure] = []
+        for window in [12_800, 65_536] { figures += try await measure(window: window) }
+        if let peer = setting.nats { figures.append(try nats(peer)) }
+        if let peer = setting.etcd { figures.append(try etcd(peer)) }
+        var result = BenchResult(("p1", Self.title), figures, settings)
+        if setting.nats != nil || setting.etcd != nil {
+            result.notes.append(
+                "a message that NATS stores and a put of etcd are not increments, and have no replica here: no ratio")
         }
+        return result
     }
 
-    func run() async throws -> [Result] {
-        var results: [Result] = []
-        for window in [12_800, 65_536] {
-            var own: [Double] = []
-            var peer: [Double] = []
-            var processor: [[Double]] = []
-            for round in 1...rounds {
-                Output.progress("P1, \(window) in flight, round \(round) of \(rounds): lockstep")
-                let (rate, seconds) = try await measure(window: window, name: "p1-\(window)-\(round)")
-                own.append(rate)
-                processor.append(seconds)
-                if let redis {
-                    Output.progress("P1, \(window) in flight, round \(round) of \(rounds): redis")
-                    peer.append(
-                        try redis.throughput(
-                            folder: folder + "/redis-\(window)-\(round)", port: port + 20, actions: actions))
-                }
-            }
-            let median = (0..<3).map { part in processor.map { $0[part] }.median }
-            results.append(
-                Result(
-                    window: window, lockstep: own, redis: peer, processorSeconds: median,
-                    ratio: peer.isEmpty ? nil : own.median / peer.median))
+    private var settings: [BenchResult.Participant] {
+        var settings = [
+            BenchResult.Participant(
+                name: "lockstep", durability: "synced before each answer (SQLite, WAL, synchronous FULL)",
+                replicas: "1 with a journal of its own, follows",
+                load: "one client, arrays of 256, 12,800 or 65,536 in flight",
+                checked: "the sum of all counters; the digests of primary and replica")
+        ]
+        if setting.redis != nil {
+            settings.append(
+                BenchResult.Participant(
+                    name: "redis", durability: "synced before each answer (appendonly yes, appendfsync always)",
+                    replicas: "1 with a file of its own, follows",
+                    load: "redis-benchmark -c 50 -P 256, 12,800 in flight beside either of ours",
+                    checked: "the sum of all counters, on primary and replica"))
         }
-        Output.progress("")
-        return results
+        if let nats = setting.nats {
+            settings.append(
+                BenchResult.Participant(
+                    name: "nats", durability: nats.durability, replicas: "none",
+                    load: "one connection, 13-byte messages to a stream of files, 12,800 acknowledgements awaited",
+                    checked: "the number of messages in the stream"))
+        }
+        if setting.etcd != nil {
+            settings.append(
+                BenchResult.Participant(
+                    name: "etcd", durability: "synced before each answer (its default)", replicas: "none",
+                    load: "\(EtcdPeer.connections) connections to the JSON gateway, one put in flight on each",
+                    checked: "the revision behind the last put"))
+        }
+        return settings
+    }
+
+    /// All rounds at one window; Lockstep and Redis take turns.
+    private func measure(window: Int) async throws -> [BenchFigure] {
+        var own: (rates: [Double], processor: [[Double]]) = ([], [])
+        var peer: (rates: [Double], processor: [[Double]]) = ([], [])
+        for round in 1...sizes.rounds {
+            setting.say("P1, \(window) in flight, round \(round) of \(sizes.rounds): lockstep")
+            let (rate, processor) = try await lockstep(window: window)
+            own.rates.append(rate)
+            own.processor.append(processor)
+            guard let redis = setting.redis else { continue }
+            setting.say("P1, \(window) in flight, round \(round) of \(sizes.rounds): redis")
+            let load = try redis.withServers(setting, replicas: 1) { servers in
+                try servers.increments(sizes.actions, connections: 50, pipeline: 256, keys: sizes.counters)
+            }
+            peer.rates.append(load.perSecond)
+            peer.processor.append(load.processorSeconds.map { $0 / Double(load.actions) * 1_000_000 })
+        }
+        let goal: BenchGoal = window == 12_800 ? .ratioAtLeast(2) : .ratioAtLeast(3)
+        func part(_ indices: [Int], of processor: [[Double]]) -> [Double] {
+            processor.map { round in indices.reduce(0) { $0 + round[$1] } }
+        }
+        let text = "\(window) in flight"
+        return [
+            BenchFigure(text, own.rates, "increments/s", peer: ("redis", peer.rates), goal: goal),
+            BenchFigure(
+                "\(text), CPU of all processes", part([0, 1, 2], of: own.processor), "us an increment",
+                peer: ("redis", part([0, 1, 2], of: peer.processor))),
+            BenchFigure(
+                "\(text), CPU of the primary", part([0], of: own.processor), "us an increment",
+                peer: ("redis", part([0], of: peer.processor))),
+            BenchFigure(
+                "\(text), CPU of the replica", part([1], of: own.processor), "us an increment",
+                peer: ("redis", part([1], of: peer.processor))),
+            BenchFigure(
+                "\(text), CPU of the client", part([2], of: own.processor), "us an increment",
+                peer: ("redis", part([2], of: peer.processor))),
+        ]
     }
 
     /// One round: new nodes, the load, and the check that the sum is right and the replica equal.
-    private func measure(window: Int, name: String) async throws -> (rate: Double, processor: [Double]) {
-        let path = folder + "/" + name
-        let cluster = try ProcessCluster(folder: path, port: port, replicas: 1)
-        defer {
-            cluster.endAll(signal: SIGKILL)
-            try? FileManager.default.removeItem(atPath: path)  // A left-over is removed with the folder above it.
-        }
-        try cluster.startAll()
-        try await cluster.waitUntilReady()
-        let tasks = max(1, window / Self.chunk)
-        let chunks = actions / Self.chunk
-        let load = try await Program.withRemoteCounters(NodeConfiguration.client(of: cluster.endpoint(0))) { counters in
-            // Names are made before the clock runs, as redis-benchmark's are; encoding is part of the measurement.
-            let names = (0..<Self.counters).map { "counter:\($0)" }
-            _ = try await counters.send(.add("warm-up", by: 1))
-            let ownBefore = Self.ownProcessorSeconds
-            let before = (0...1).map { cluster.child($0)?.processorSeconds ?? 0 }
-            let start = ContinuousClock.now
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for task in 0..<tasks {
-                    let share = chunks / tasks + (task < chunks % tasks ? 1 : 0)
-                    group.addTask { @concurrent in try await Self.load(counters, names, chunks: share) }
-                }
-                try await group.waitForAll()
+    private func lockstep(window: Int) async throws -> (rate: Double, processor: [Double]) {
+        try await BenchCluster.with(setting, replicas: 1) { cluster in
+            let load = try await Program.withRemoteCounters(.client(of: cluster.endpoint(0))) { counters in
+                _ = try await counters.send(.add("warm-up", by: 1))
+                let load = Load(
+                    increments: counters, tasks: max(1, window / Self.chunk), chunk: Self.chunk,
+                    counters: sizes.counters)
+                let before = cluster.processorSeconds
+                let report = try await load.send(sizes.actions)
+                let used = zip(before, cluster.processorSeconds).map { $1 - $0 } + [report.processorSeconds]
+                try await counters.checkSum(report.actions)
+                return (report: report, used: used)
             }
-            let seconds = start.duration(to: .now) / .seconds(1)
-            let after = (0...1).map { cluster.child($0)?.processorSeconds ?? 0 }
-            let used = zip(before, after).map { $1 - $0 } + [Self.ownProcessorSeconds - ownBefore]
-            guard case .value(let sum?) = try await counters.ask(.sum(prefix: "counter:"), .linearizable).answer,
-                sum == Int64(chunks * Self.chunk)
-            else { throw CommandFailure("the counters' sum is not the number of increments") }
-            return (seconds: seconds, used: used)
-        }
-        _ = try await cluster.waitUntilEqual()
-        let total = Double(chunks * Self.chunk)
-        return (total / load.seconds, load.used.map { $0 / total * 1_000_000 })
-    }
-
-    @concurrent private static func load(_ counters: RemoteStore<Counters>, _ names: [String], chunks: Int) async throws
-    {
-        var generator = SplitGenerator(seed: UInt64.random(in: .min ... .max))
-        var actions: [Counters.Action] = []
-        actions.reserveCapacity(chunk)
-        for _ in 0..<chunks {
-            actions.removeAll(keepingCapacity: true)
-            for _ in 0..<chunk { actions.append(.add(names[generator.next(below: names.count)], by: 1)) }
-            let outcomes = try await counters.send(contentsOf: actions)
-            guard outcomes.count == chunk else { throw CommandFailure("an increment has no answer") }
+            _ = try await cluster.waitUntilEqual()
+            return (load.report.perSecond, load.used.map { $0 / Double(load.report.actions) * 1_000_000 })
         }
     }
 
-    private static var ownProcessorSeconds: Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1_000_000
+    private func nats(_ peer: NATSPeer) throws -> BenchFigure {
+        setting.say("P1: nats")
+        let rates = try (1...sizes.rounds).map { _ in
+            try peer.messagesPerSecond(setting, count: sizes.actions / 200, window: 12_800)
+        }
+        return BenchFigure("nats: messages stored, 12,800 in flight", rates, "messages/s")
     }
-}
 
-/// A cheap source of random indices, so that the load generator costs little.
-struct SplitGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed | 1 }
-
-    mutating func next(below bound: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int((state >> 33) % UInt64(bound))
+    private func etcd(_ peer: EtcdPeer) throws -> BenchFigure {
+        setting.say("P1: etcd")
+        let rates = try (1...sizes.rounds).map { _ in
+            try peer.putsPerSecond(setting, count: max(EtcdPeer.connections, sizes.actions / 200))
+        }
+        return BenchFigure("etcd: puts, \(EtcdPeer.connections) in flight", rates, "puts/s")
     }
 }

@@ -35,16 +35,52 @@ final class LoopbackClient {
 
     /// Sends a request and reads until `length` knows how long the answer is, and so much is here.
     func exchange(_ request: [UInt8], length: ([UInt8]) -> Int?) throws -> [UInt8] {
-        guard send(socketNumber, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
-            throw CommandFailure("the connection broke")
-        }
+        try write(request)
         var answer: [UInt8] = []
         while true {
-            let count = recv(socketNumber, &buffer, buffer.count, 0)
-            guard count > 0 else { throw CommandFailure("the connection broke") }
-            answer += buffer[..<count]
+            answer += try read()
             if let length = length(answer), answer.count >= length { return answer }
         }
+    }
+
+    /// Sends without waiting for an answer.
+    func write(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                send(socketNumber, buffer.baseAddress.map { $0 + sent }, bytes.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { throw CommandFailure("the connection broke") }
+            sent += count
+        }
+    }
+
+    /// What has come next, at least a byte; waits for it.
+    func read() throws -> ArraySlice<UInt8> {
+        let count = recv(socketNumber, &buffer, buffer.count, 0)
+        guard count > 0 else { throw CommandFailure("the connection broke") }
+        return buffer[..<count]
+    }
+
+    /// A command of Redis in one line; its answer as text, whole if it is a line or a bulk string.
+    func redis(_ command: String) throws -> String {
+        let answer = try exchange(Array("\(command)\r\n".utf8)) { answer in
+            guard let end = answer.firstIndex(of: 10) else { return nil }
+            guard answer.first == UInt8(ascii: "$") else { return end + 1 }
+            return Int(String(decoding: answer[1..<(end - 1)], as: UTF8.self)).map { end + 1 + $0 + 2 }
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+
+    /// A script of Redis that returns a number.
+    func evaluate(_ script: String) throws -> Int {
+        let request = "*3\r\n$4\r\nEVAL\r\n$\(script.utf8.count)\r\n\(script)\r\n$1\r\n0\r\n"
+        let answer = try exchange(Array(request.utf8)) { $0.last == 10 ? $0.count : nil }
+        let text = String(decoding: answer, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard text.hasPrefix(":"), let value = Int(text.dropFirst()) else {
+            throw CommandFailure("redis answered \(text)")
+        }
+        return value
     }
 
     /// `GET key` of Redis: a bulk string.
@@ -65,10 +101,13 @@ final class LoopbackClient {
         guard answer.first == UInt8(ascii: "+") else { throw CommandFailure("redis does not take the answers") }
     }
 
-    /// `GET path` over HTTP, on a connection that stays; the answer's body.
-    func http(_ path: String) throws -> ArraySlice<UInt8> {
+    /// `GET path` over HTTP, or `POST` if there is content, on a connection that stays; the answer's body.
+    func http(_ path: String, posting content: String? = nil) throws -> ArraySlice<UInt8> {
+        var request = "\(content == nil ? "GET" : "POST") \(path) HTTP/1.1\r\nHost: localhost\r\n"
+        if let content { request += "Content-Length: \(content.utf8.count)\r\n" }
+        request += "\r\n\(content ?? "")"
         var body = 0
-        let answer = try exchange(Array("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)) { answer in
+        let answer = try exchange(Array(request.utf8)) { answer in
             guard let end = answer.firstRange(of: [13, 10, 13, 10])?.upperBound else { return nil }
             body = end
             let head = String(decoding: answer[..<end], as: UTF8.self).lowercased()
