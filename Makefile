@@ -14,11 +14,16 @@ integration:
 		swift test --disable-xctest --filter IntegrationTests
 
 lint:
-	swift format lint --strict --recursive --parallel Sources Tests Fuzz Package.swift
+	swift format lint --strict --recursive --parallel Sources Tests Fuzz Package.swift \
+		Benchmarks/Sources Benchmarks/Package.swift
 
 bench:
 	swift build -c release --product lockstep
 	$$(swift build -c release --show-bin-path)/lockstep bench
+
+# The hot paths one by one, and their allocations against the limits, see Benchmarks/README.md.
+hot-paths:
+	Benchmarks/run --check
 
 SEEDS = 300
 simulate:
@@ -35,4 +40,4 @@ fuzz:
 
 check: lint build test
 
-.PHONY: build test integration lint bench simulate defects fuzz check
+.PHONY: build test integration lint bench hot-paths simulate defects fuzz check
