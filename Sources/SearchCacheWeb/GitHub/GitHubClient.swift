@@ -7,7 +7,7 @@
     import SearchCache
 
     /// Sends the requests, and says what their answers are.
-    final class GitHubClient: Sendable {
+    final class GitHubClient: Sendable, CustomReflectable {
         private let http: HTTPClient
         private let configuration: CheckedConfiguration
         private let slots: RequestSlots
@@ -47,6 +47,10 @@
             // The only error is that it is closed already.
             try? await http.shutdown()
         }
+
+        /// Its configuration only: behind the HTTP client are the connections of the whole process, with everybody's
+        /// requests and their tokens, and other threads change them meanwhile.
+        var customMirror: Mirror { Mirror(self, children: ["configuration": configuration]) }
 
         // MARK: - A request
 
