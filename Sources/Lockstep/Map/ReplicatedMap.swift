@@ -67,7 +67,7 @@ public struct ReplicatedMap<Key: ReplicatedKey, Value: Digestible> {
     ) -> PersistentTable<Key, Value>.Place {
         let hash = key.tableHash(keyDigest)
         guard let place = table.place(of: key, hash) else {
-            return table.insert(key, defaultValue(), hash, rehash: \.tableHash)
+            return table.insert(key, defaultValue(), hash, rehash: { $0.tableHash })
         }
         sum = sum - .pair(keyDigest, table[place].contentDigest)
         return place
@@ -81,7 +81,7 @@ public struct ReplicatedMap<Key: ReplicatedKey, Value: Digestible> {
         let hash = key.tableHash(keyDigest)
         sum = sum + .pair(keyDigest, value.contentDigest)
         guard let place = table.place(of: key, hash) else {
-            _ = table.insert(key, value, hash, rehash: \.tableHash)
+            _ = table.insert(key, value, hash, rehash: { $0.tableHash })
             return nil
         }
         let old = table[place]
@@ -110,7 +110,7 @@ public struct ReplicatedMap<Key: ReplicatedKey, Value: Digestible> {
         let keyDigest = key.keyDigest
         let hash = key.tableHash(keyDigest)
         guard let place = table.place(of: key, hash) else { return nil }
-        let old = table.remove(at: place, hash, rehash: \.tableHash)
+        let old = table.remove(at: place, hash, rehash: { $0.tableHash })
         sum = sum - .pair(keyDigest, old.contentDigest)
         return old
     }
