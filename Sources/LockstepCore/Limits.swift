@@ -22,7 +22,7 @@ package enum Limits {
     package static let windowNumbers: UInt32 = 131_072
     package static let windowBytes: UInt32 = 4 << 20
     package static let smallestWindowBytes: UInt32 = 16 << 10
-    /// The sum of all windows of a store.
+    /// What all windows of a store may have together above their smallest size.
     package static let windowBudgetBytes = 256 << 20
     package static let sessions = 16_384
     /// Actions in one SUBMIT.

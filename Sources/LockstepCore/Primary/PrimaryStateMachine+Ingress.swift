@@ -133,13 +133,11 @@ extension PrimaryStateMachine {
         var granted = open
         granted.timeToLive = min(max(open.timeToLive, 1_000_000), 7 * 86_400 * 1_000_000)
         granted.windowNumbers = min(max(open.windowNumbers, 1), Limits.windowNumbers)
-        granted.windowBytes = min(max(open.windowBytes, Limits.smallestWindowBytes), Limits.windowBytes)
+        granted.windowBytes = log.sessions.grantedWindowBytes(open.windowBytes)
         if buggify(.smallWindowNumbers) { granted.windowNumbers = 1 }
         if buggify(.smallWindowBytes) { granted.windowBytes = Limits.smallestWindowBytes }
-        guard log.sessions.count < Limits.sessions,
-            log.sessions.windowBytes + Int(granted.windowBytes) <= Limits.windowBudgetBytes
-        else {
-            let text = "the store has its most sessions or its largest sum of windows; close sessions, or ask for less"
+        guard log.sessions.count < Limits.sessions else {
+            let text = "the store has its \(Limits.sessions) sessions; close some, or wait until some have expired"
             refuse(.sessionLimit, text, nonce: open.nonce, connection, into: &directives)
             return
         }

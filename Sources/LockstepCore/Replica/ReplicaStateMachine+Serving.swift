@@ -192,10 +192,4 @@ extension ReplicaStateMachine {
             }
         }
     }
-
-    /// A peer of one of the node's own sockets is gone.
-    package mutating func connectionLost(_ connection: Connection) {
-        reads.connectionLost(connection)
-        joins.connectionLost(connection)
-    }
 }

@@ -18,20 +18,22 @@ package enum ServeAction: Hashable, Sendable {
 ///
 ///     SYNC ---- ahead, diverged -------------------> AHEAD, DIVERGED, and the host is told
 ///       |------ the window holds the rest ---------> TAIL; the joiner asks by REPAIR_REQ
-///       |------ a snapshot of use, a free place ---> SNAPSHOT; a reservation, renewed by each CHUNK_REQ
+///       |------ that rest is long, or not held,
+///       |       a snapshot of use, a free place ---> SNAPSHOT; a reservation, renewed by each CHUNK_REQ
 ///       `------ none, or no place -----------------> BUSY; the host is asked for a snapshot
 ///
-/// CHUNK_REQ without a reservation is answered by RESYNC, which on this link means: SYNC again.
+/// CHUNK_REQ without a reservation is answered by RESYNC, which on this link means: SYNC again. The first REPAIR_REQ
+/// behind a snapshot ends the reservation: the joiner has all chunks.
 ///
 /// Invariants: at most ``Limits/concurrentJoins`` reservations, one a node and one a connection; each is for a held
 /// snapshot; at most two snapshots are held; a reservation queues at most ``Limits/chunkWindow`` chunks.
 package struct JoinServer: Hashable, Sendable {
-    private struct Held: Hashable, Sendable {
+    struct Held: Hashable, Sendable {
         var info: SnapshotInfo
         var usedAt: Tick
     }
 
-    private struct Reservation: Hashable, Sendable {
+    struct Reservation: Hashable, Sendable {
         var node: String
         var connection: Connection
         var snapshot: SnapshotNumber
@@ -56,23 +58,31 @@ package struct JoinServer: Hashable, Sendable {
     }
 
     /// Oldest first.
-    private var snapshots: [Held] = []
-    private var reservations: [Reservation] = []
+    var snapshots: [Held] = []
+    var reservations: [Reservation] = []
     private var snapshotAskedAt: Tick?
-    private let bytesPerSecond: Int64
-    private var tokens: Int64
-    private var refilledAt: Tick?
+    /// The last one that was asked for could not be made: a joiner does not wait for the next.
+    private var hasFailed = false
+    let bytesPerSecond: Int64
+    var tokens: Int64
+    var refilledAt: Tick?
 
-    fileprivate static let leaseMilliseconds: Int64 = 30_000
+    static let leaseMilliseconds: Int64 = 30_000
+    /// Behind its last chunk: a joiner asks again for one that it lacks before this is over.
+    static let lastLeaseMilliseconds = ReplicaTiming.chunk + 1_000
     /// What may leave at once: the windows of all joiners.
-    private static let burstBytes = Int64(Limits.concurrentJoins * Int(Limits.chunkWindow) * Limits.chunkBytes)
+    static let burstBytes = Int64(Limits.concurrentJoins * Int(Limits.chunkWindow) * Limits.chunkBytes)
     /// DIVERGED names at most this many ends of epochs, the newest, so that it fits a message.
     private static let epochEndsInPlan = 16_384
-    private static let retryMicroseconds: UInt32 = 200_000
+    /// While a snapshot is made, and while all places are taken.
+    private static let snapshotMicroseconds: UInt32 = 50_000
+    private static let placeMicroseconds: UInt32 = 1_000_000
     /// About what a small entry takes in a batch.
     private static let entryBytes: UInt64 = 20
     /// A tail of less is no reason for a new snapshot.
     private static let smallestTailBytes: UInt64 = 1 << 20
+    /// An empty joiner waits for a snapshot rather than apply a longer tail.
+    private static let longTailBytes: UInt64 = 8 << 20
 
     /// Makes a server that sends at most `bytesPerSecond` of chunks, behind a burst of 16 MiB.
     package init(bytesPerSecond: Int = 400_000_000) {
@@ -124,6 +134,7 @@ package struct JoinServer: Hashable, Sendable {
     package mutating func snapshotReady(_ info: SnapshotInfo, now: Tick, into actions: inout [ServeAction]) {
         precondition(!holds(info.id), "a snapshot is offered once")
         snapshotAskedAt = nil
+        hasFailed = false
         // Of those before, the newest that is being fetched stays.
         let kept = snapshots.last { held in reservations.contains { $0.snapshot == held.info.id } }
         for held in snapshots where held != kept { drop(held.info.id, into: &actions) }
@@ -131,17 +142,15 @@ package struct JoinServer: Hashable, Sendable {
     }
 
     /// The snapshot that was asked for could not be made; the next joiner asks again.
-    package mutating func snapshotFailed() { snapshotAskedAt = nil }
+    package mutating func snapshotFailed() {
+        snapshotAskedAt = nil
+        hasFailed = true
+    }
 
     /// Offers nothing any more: what the snapshots show is doubted, or belongs to a history that is gone.
     package mutating func discardSnapshots(into actions: inout [ServeAction]) {
         for held in snapshots { drop(held.info.id, into: &actions) }
         snapshotAskedAt = nil
-    }
-
-    /// The peer is gone; its reservation ends.
-    package mutating func connectionLost(_ connection: Connection) {
-        reservations.removeAll { $0.connection == connection }
     }
 
     /// Ends what is over and sends what the throttle held back.
@@ -194,7 +203,7 @@ extension JoinServer {
             actions.append(.audienceAhead(sync.have, node: sync.node))
             decision = .diverged(Array(log.epochEnds.suffix(Self.epochEndsInPlan)))
         case .known where bounds.isBusy, .tooOld where bounds.isBusy:
-            decision = .busy(retryAfter: Self.retryMicroseconds)
+            decision = .busy(retryAfter: Self.placeMicroseconds)
         case .known where !sync.wantsSnapshot && log.holdsTail(after: have.sequence):
             let isBehind = have.sequence < log.committed.position.sequence
             if isBehind && bounds.prefersSnapshot
@@ -217,10 +226,12 @@ extension JoinServer {
         actions.append(.frame(log.stamp.frame(.syncPlan(plan)), to: connection))
     }
 
-    /// Whether the whole tail behind `sequence` costs a joiner more than twice what a snapshot and its tail do.
+    /// Whether the whole tail behind `sequence` costs a joiner more than a snapshot and its tail do.
     ///
-    /// If there is no such snapshot yet and the tail is long, this joiner takes the tail, and the host makes one for
-    /// the next.
+    /// A pair of a snapshot costs about a third of an entry that is applied. An empty joiner says that there is no
+    /// such snapshot yet; since the window holds the whole log then, the state is hardly larger than that: if it is
+    /// long, the joiner waits until the host has made one, else it takes the tail, and the next joiner has the
+    /// snapshot.
     private mutating func isSnapshotCheaper(
         than sequence: SequenceNumber, now: Tick, log: JoinLog, into actions: inout [ServeAction]
     ) -> Bool {
@@ -232,10 +243,11 @@ extension JoinServer {
                 && log.hash(at: position.sequence) == position.hash
         }
         guard let info = newest?.info else {
-            if sequence == .zero { askForSnapshot(now: now, into: &actions) }
-            return false
+            guard sequence == .zero else { return false }
+            askForSnapshot(now: now, into: &actions)
+            return tail > Self.longTailBytes && !hasFailed
         }
-        return tail > 2 * (info.byteCount + Self.bytes(behind: info.position.sequence, log))
+        return tail > info.byteCount + Self.bytes(behind: info.position.sequence, log)
     }
 
     /// About how many bytes of batches lie behind `sequence`.
@@ -260,11 +272,9 @@ extension JoinServer {
         // What it has begun to fetch saves it more than a newer one does.
         guard let index = usable.first(where: { snapshots[$0].info.id == previous?.snapshot }) ?? usable.last else {
             askForSnapshot(now: now, into: &actions)
-            return .busy(retryAfter: Self.retryMicroseconds)
+            return .busy(retryAfter: Self.snapshotMicroseconds)
         }
-        guard reservations.count < bounds.joins else {
-            return .busy(retryAfter: Self.retryMicroseconds * 5)
-        }
+        guard reservations.count < bounds.joins else { return .busy(retryAfter: Self.placeMicroseconds) }
         let info = snapshots[index].info
         snapshots[index].usedAt = now
         // Under writes the tail behind a snapshot grows; when it costs more than a snapshot, the next joiner gets a new
@@ -284,82 +294,5 @@ extension JoinServer {
         if let asked = snapshotAskedAt, now < asked.advanced(byMilliseconds: Self.leaseMilliseconds) { return }
         snapshotAskedAt = now
         actions.append(.wantsSnapshot)
-    }
-}
-
-// MARK: - CHUNK_REQ and REPAIR_REQ
-
-extension JoinServer {
-    private mutating func requested(
-        _ request: ChunkRequest, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds,
-        into actions: inout [ServeAction]
-    ) {
-        guard
-            let index = reservations.firstIndex(where: {
-                $0.connection == connection && $0.snapshot == request.snapshot && $0.expires > now
-            }), let held = snapshots.firstIndex(where: { $0.info.id == request.snapshot })
-        else {
-            return actions.append(.frame(log.stamp.frame(.resync), to: connection))
-        }
-        reservations[index].expires = now.advanced(byMilliseconds: bounds.leaseMilliseconds)
-        snapshots[held].usedAt = now
-        let first = Int(request.index)
-        let last = min(snapshots[held].info.chunkCount, first + Int(min(request.window, Limits.chunkWindow)))
-        guard first < last else { return actions.append(.count(.framesRefused)) }
-        for chunk in first..<last where !reservations[index].queued.contains(chunk) {
-            // Beyond its window nothing is queued: the joiner asks again for what does not come.
-            guard reservations[index].queued.count < Int(Limits.chunkWindow) else { break }
-            reservations[index].queued.append(chunk)
-        }
-        sendQueued(now: now, chunksAtOnce: bounds.chunksAtOnce, into: &actions)
-    }
-
-    /// Sends queued chunks, neighbours together, as far as the throttle lets them.
-    private mutating func sendQueued(now: Tick, chunksAtOnce: Int, into actions: inout [ServeAction]) {
-        var left = chunksAtOnce
-        // At most a second and 8 GB/s, so the product stays below 2^63.
-        let elapsed = min(max(0, now - (refilledAt ?? now)), Tick.milliseconds(1_000))
-        let earned = elapsed * bytesPerSecond / 1_000_000_000
-        tokens = min(Self.burstBytes, tokens + earned)
-        if earned > 0 || refilledAt == nil { refilledAt = now }
-        for index in reservations.indices {
-            while let first = reservations[index].queued.first, left > 0, tokens >= Int64(Limits.chunkBytes) {
-                var end = first
-                while reservations[index].queued.first == end, left > 0, tokens >= Int64(Limits.chunkBytes) {
-                    reservations[index].queued.removeFirst()
-                    left -= 1
-                    tokens -= Int64(Limits.chunkBytes)
-                    end += 1
-                }
-                let reservation = reservations[index]
-                actions.append(
-                    .chunks(snapshot: reservation.snapshot, indices: first..<end, to: reservation.connection))
-            }
-        }
-    }
-
-    private func requested(
-        _ request: RepairRequest, from connection: Connection, log: JoinLog, bounds: Bounds,
-        into actions: inout [ServeAction]
-    ) {
-        let after = request.after
-        let committed = log.committed.position.sequence
-        let limit = min(Int(request.largestReply), bounds.repairBytes)
-        let batches: [SealedBatch]
-        if !bounds.isRepairUnavailable, after.sequence < committed, request.through > after.sequence,
-            log.hash(at: after.sequence) == after.hash
-        {
-            let held = log.window.batches(
-                after: after.sequence, through: min(request.through, committed), bytes: limit)
-            batches = (held ?? []).filter { $0.head.last <= committed }
-        } else {
-            batches = []
-        }
-        guard !batches.isEmpty else {
-            let answer = Repair(nonce: request.nonce, status: .unavailable, batches: [])
-            return actions.append(.frame(log.stamp.frame(.repair(answer)), to: connection))
-        }
-        actions.append(.count(.repairsServed))
-        actions.append(.frame(log.stamp.repairFrame(nonce: request.nonce, batches: batches), to: connection))
     }
 }

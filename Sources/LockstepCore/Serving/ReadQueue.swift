@@ -67,9 +67,6 @@ package struct ReadQueue: Hashable, Sendable {
     /// Takes all: the node cannot answer any more.
     package mutating func takeAll() -> [Waiting] { remove { _ in true } }
 
-    /// Forgets the reads of a peer that is gone.
-    package mutating func connectionLost(_ connection: Connection) { _ = remove { $0.connection == connection } }
-
     private mutating func remove(where isTaken: (Waiting) -> Bool) -> [Waiting] {
         var taken: [Waiting] = []
         var rest: Deque<Waiting> = []

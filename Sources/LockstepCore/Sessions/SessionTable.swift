@@ -96,6 +96,17 @@ package struct SessionTable: Hashable, Sendable {
     /// Cost: a sort.
     package var sorted: [Session] { sessions.values.sorted { $0.id < $1.id } }
 
+    /// The window that a session gets which asks for so many bytes.
+    ///
+    /// Everybody gets the smallest one. What is above it comes out of a budget, at most an eighth of what is left of
+    /// that, so that the budget alone never refuses a session.
+    func grantedWindowBytes(_ wanted: UInt32) -> UInt32 {
+        let smallest = Int(Limits.smallestWindowBytes)
+        let left = max(0, Limits.windowBudgetBytes - (windowBytes - sessions.count * smallest))
+        let more = min(Int(min(wanted, Limits.windowBytes)) - smallest, left / 8)
+        return UInt32(smallest + max(0, more))
+    }
+
     package mutating func open(_ id: SessionID, _ open: Open) {
         sessions[id] = Session(id: id, open: open)
         byOpener[Opener(client: open.client, nonce: open.nonce)] = id

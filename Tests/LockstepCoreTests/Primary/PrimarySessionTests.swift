@@ -45,11 +45,12 @@ import Testing
         #expect(primary.counts[.framesRefused] == 4)
     }
 
-    /// Goal: what an OPEN asks for is cut to what is granted, and a store's sum has an end (PROTOCOL R-24).
+    /// Goal: what an OPEN asks for is cut to what is granted; all windows together have an end, which refuses nobody
+    /// (PROTOCOL R-24).
     @Test func windowsAreCutAndTheirSumIsBounded() {
         let primary = PrimaryHarness.open()
         primary.hello(one)
-        for nonce in 1...65 {
+        for nonce in 1...Limits.sessions + 1 {
             let open = Open(
                 client: ClientKey(rawValue: 9), nonce: UInt64(nonce), timeToLive: .max, windowNumbers: .max,
                 windowBytes: .max)
@@ -57,8 +58,13 @@ import Testing
         }
         primary.commit()
         let opened = primary.sent.compactMap(\.opened)
-        #expect(opened.count == Limits.windowBudgetBytes / Int(Limits.windowBytes))
-        #expect(opened.allSatisfy { $0.windowBytes == Limits.windowBytes && $0.windowNumbers == Limits.windowNumbers })
+        #expect(opened.count == Limits.sessions)
+        #expect(opened.prefix(50).allSatisfy { $0.windowBytes == Limits.windowBytes })
+        #expect(opened.allSatisfy { $0.windowBytes >= Limits.smallestWindowBytes })
+        #expect(opened.last?.windowBytes == Limits.smallestWindowBytes)
+        let above = opened.reduce(0) { $0 + Int($1.windowBytes - Limits.smallestWindowBytes) }
+        #expect(above <= Limits.windowBudgetBytes && above > Limits.windowBudgetBytes - (1 << 20))
+        #expect(opened.allSatisfy { $0.windowNumbers == Limits.windowNumbers })
         #expect(opened.allSatisfy { $0.timeToLive == 7 * 86_400 * 1_000_000 })
         #expect(primary.sent.compactMap(\.refused).map(\.reason) == [.sessionLimit])
     }

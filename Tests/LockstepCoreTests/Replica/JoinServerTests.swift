@@ -74,6 +74,62 @@ struct JoinServerTests {
         server.checkInvariants()
     }
 
+    /// Who has all chunks gives the place free: with the first repair, or soon after its last chunk (PROTOCOL R-32).
+    @Test func aPlaceIsFreeBehindTheLastChunk() {
+        var publisher = TestPublisher()
+        publisher.fatten(byMegabytes: 1)
+        publisher.makeSnapshot(now: now)
+        let count = publisher.snapshots[1]?.info.chunkCount ?? 0
+        func busy(at milliseconds: Int64) -> Bool? {
+            decision(
+                sync(
+                    &publisher.joins, publisher, node: "n5", connection: 5, wantsSnapshot: true,
+                    at: now.advanced(byMilliseconds: milliseconds)))?.isBusy
+        }
+        func send(_ message: Message, _ connection: UInt64) {
+            var actions: [ServeAction] = []
+            publisher.joins.received(
+                message, from: Connection(rawValue: connection), now: now, log: joinLog(publisher), into: &actions)
+        }
+        for index in 1...4 as ClosedRange<UInt64> {
+            _ = plan(&publisher.joins, publisher, node: "n\(index)", connection: index, wantsSnapshot: true)
+        }
+        send(.chunkRequest(ChunkRequest(snapshot: 1, index: 0, window: UInt32(count - 1))), 1)
+        #expect(busy(at: 3_001) == true)
+        send(.chunkRequest(ChunkRequest(snapshot: 1, index: UInt32(count - 1), window: 1)), 1)
+        #expect(busy(at: 2_999) == true)
+        #expect(busy(at: 3_000) == false)
+        var other = TestPublisher()
+        other.makeSnapshot(now: now)
+        for index in 1...4 as ClosedRange<UInt64> {
+            _ = plan(&other.joins, other, node: "n\(index)", connection: index, wantsSnapshot: true)
+        }
+        #expect(plan(&other.joins, other, node: "n5", connection: 5, wantsSnapshot: true)?.isBusy == true)
+        let repair = RepairRequest(nonce: 1, after: other.log.position, through: .zero, largestReply: 1)
+        var actions: [ServeAction] = []
+        other.joins.received(
+            .repairRequest(repair), from: Connection(rawValue: 2), now: now, log: joinLog(other), into: &actions)
+        #expect(plan(&other.joins, other, node: "n5", connection: 5, wantsSnapshot: true)?.isSnapshot == true)
+    }
+
+    /// An empty joiner waits for a snapshot if the tail is long, unless none can be made; a short tail it takes at once
+    /// (PROTOCOL R-32).
+    @Test func anEmptyJoinerWaitsForASnapshotOfALongTail() {
+        var publisher = TestPublisher()
+        for _ in 0..<100 { publisher.write([UInt8](repeating: 1, count: 1_000)) }
+        #expect(plan(&publisher.joins, publisher) == .tail)
+        for _ in 0..<400 { publisher.write([UInt8](repeating: 1, count: 1_000)) }
+        #expect(plan(&publisher.joins, publisher)?.isBusy == true)
+        publisher.joins.snapshotFailed()
+        #expect(plan(&publisher.joins, publisher) == .tail)
+        publisher.makeSnapshot(now: now)
+        #expect(plan(&publisher.joins, publisher)?.isSnapshot == true)
+        // Somebody who has nearly all of it takes the rest.
+        let have = KnownPosition(position: publisher.log.position, boot: .none)
+        publisher.write()
+        #expect(plan(&publisher.joins, publisher, have: have) == .tail)
+    }
+
     /// A reservation that nobody renews ends, and with the last one the snapshot (PROTOCOL R-32).
     @Test func anIdleSnapshotIsDropped() {
         var publisher = TestPublisher()
