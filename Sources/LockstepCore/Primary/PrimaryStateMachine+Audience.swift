@@ -69,7 +69,7 @@ extension PrimaryStateMachine {
             case .frame(let frame, let connection): directives.append(.sendBulk(frame, to: connection))
             case .chunks(let snapshot, let indices, let connection):
                 directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
-            case .wantsSnapshot: snapshotDue()
+            case .wantsSnapshot: if snapshot == .none { isSnapshotWanted = true }
             case .audienceAhead(let known, let node):
                 audienceIsAhead(known, by: node, stopsAdmitting: true, into: &directives)
             case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
@@ -83,9 +83,12 @@ extension PrimaryStateMachine {
     /// The driver saw that the journal has grown: the next mark takes a snapshot.
     ///
     /// One that is under way serves as well.
-    package mutating func snapshotDue() { if snapshot == .none { isSnapshotWanted = true } }
+    package mutating func snapshotDue() {
+        isSaveDue = true
+        if snapshot == .none { isSnapshotWanted = true }
+    }
 
-    /// A snapshot is encoded: joiners may have it, and the journal gets it.
+    /// A snapshot is encoded: joiners may have it; the journal gets it if it has grown, since writing it delays commits.
     package mutating func snapshotEncoded(
         _ number: SnapshotNumber, info: SnapshotInfo, now: Tick, into directives: inout [PrimaryDirective]
     ) {
@@ -93,7 +96,8 @@ extension PrimaryStateMachine {
         snapshot = .none
         var actions: [ServeAction] = []
         joins.snapshotReady(info, now: now, into: &actions)
-        directives.append(.saveSnapshot(number))
+        if isSaveDue { directives.append(.saveSnapshot(number)) }
+        isSaveDue = false
         serve(actions, into: &directives)
     }
 

@@ -81,6 +81,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     var snapshot: SnapshotProgress = .none
     var isSnapshotWanted = false
+    /// The journal has grown, and gets the next snapshot.
+    var isSaveDue = false
     var nextSnapshot: SnapshotNumber = 1
     /// How the driver cuts the snapshot that it is to encode.
     package internal(set) var snapshotChunkBytes = Limits.chunkBytes
@@ -198,7 +200,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         emitDue(now: now, wall: wall, state: state)
         if !isHandOverHeld(now: now) {
             if snapshot == .none, isUnmarked || open?.isEmpty == false, buggify(.earlySnapshot) {
-                isSnapshotWanted = true
+                snapshotDue()
             }
             if isSnapshotWanted, snapshot == .none, isEpochOpen, inFlight.isEmpty {
                 takeSnapshot(now: now, wall: wall, state: state, into: &directives)

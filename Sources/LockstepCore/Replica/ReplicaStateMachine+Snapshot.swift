@@ -125,6 +125,7 @@ extension ReplicaStateMachine {
     /// Nothing may be applied behind it in the same event.
     mutating func captureSnapshot(state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         guard encoding == nil else { return }
+        isSaveDue = isSnapshotDue
         isSnapshotDue = false
         handOver(into: &directives)
         encoding = nextSnapshot
@@ -134,7 +135,7 @@ extension ReplicaStateMachine {
         nextSnapshot += 1
     }
 
-    /// A snapshot is encoded: the journal gets it, and joiners may have it.
+    /// A snapshot is encoded: joiners may have it, and the journal if it has grown.
     package mutating func snapshotEncoded(
         _ number: SnapshotNumber, info: SnapshotInfo, now: Tick, into directives: inout [ReplicaDirective]
     ) {
@@ -144,7 +145,7 @@ extension ReplicaStateMachine {
             return
         }
         encoding = nil
-        if configuration.hasJournal { directives.append(.saveSnapshot(number)) }
+        if isSaveDue { directives.append(.saveSnapshot(number)) }
         var actions: [ServeAction] = []
         joins.snapshotReady(info, now: now, into: &actions)
         serve(actions, into: &directives)

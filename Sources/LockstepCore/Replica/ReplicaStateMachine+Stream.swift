@@ -172,9 +172,8 @@ extension ReplicaStateMachine {
             diverged(at: mark, own: own, primary: mark.digest, now: now, into: &directives)
             return
         }
-        if isSnapshotDue || configuration.hasJournal && buggify(.snapshotAtMark) {
-            isCaptureDue = true
-        }
+        if configuration.hasJournal, buggify(.snapshotAtMark) { isSnapshotDue = true }
+        if isSnapshotDue { isCaptureDue = true }
     }
 
     private mutating func beaconReceived(

@@ -89,6 +89,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     var joins = JoinServer()
     var reads = ReadQueue()
     var isSnapshotDue = false
+    /// The snapshot that is being encoded is for the journal as well.
+    var isSaveDue = false
     /// A mark was reached in this event; the image is taken at the event's end, since the driver takes it behind all
     /// that the event applies.
     var isCaptureDue = false
