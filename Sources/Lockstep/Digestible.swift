@@ -109,10 +109,11 @@ extension String: ReplicatedKey {
         var text = self
         return text.withUTF8 { utf8 in
             // U+0300, the first scalar that can combine, begins with the byte CC; so does everything behind it.
-            guard utf8.allSatisfy({ $0 < 0xCC }) else {
+            let bytes = UnsafeRawBufferPointer(utf8)
+            guard SipHash.isASCII(bytes) || utf8.allSatisfy({ $0 < 0xCC }) else {
                 return Self.normalizedDigest(String(decoding: utf8, as: UTF8.self))
             }
-            return Digest(rawValue: SipHash.digest.hash(UnsafeRawBufferPointer(utf8)))
+            return Digest(rawValue: SipHash.digest.hash(bytes))
         }
     }
 
