@@ -90,7 +90,8 @@ let package = Package(
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: memorySafe),
-        .target(name: "LockstepCore", dependencies: [crypto, deques], swiftSettings: memorySafe),
+        .target(name: "CLockstep"),
+        .target(name: "LockstepCore", dependencies: ["CLockstep", crypto, deques], swiftSettings: memorySafe),
         .target(
             name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques],
             swiftSettings: base),

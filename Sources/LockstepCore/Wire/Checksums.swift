@@ -1,3 +1,4 @@
+import CLockstep
 import Crypto
 
 /// The first 128 bits of SHA-256, the first byte as the highest.
@@ -20,7 +21,8 @@ private func prefix(of digest: SHA256.Digest) -> UInt128 {
 
 /// CRC-32C (Castagnoli), the checksum of every frame: polynomial 0x1EDC6F41 reflected, start and end inverted.
 ///
-/// Eight bytes a step through eight tables, about 0.7 ns a byte; the value of "123456789" is 0xE3069283 (RFC 3720, B.4).
+/// By the processor's own instruction, about 0.1 ns a byte, or where it has none eight bytes a step through eight
+/// tables, about 0.7 ns a byte. The value of "123456789" is 0xE3069283 (RFC 3720, B.4).
 package struct CRC32C: Sendable {
     private var state: UInt32 = ~0
 
@@ -29,31 +31,36 @@ package struct CRC32C: Sendable {
     package var value: UInt32 { ~state }
 
     package mutating func update(_ bytes: RawSpan, _ range: Range<Int>) {
-        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.byteCount, "range outside the bytes")
-        // Both are read through their pointers: the range was checked once, and a table index is masked to its size.
-        unsafe bytes.withUnsafeBytes { buffer in
-            unsafe Self.tables.withUnsafeBufferPointer { tables in
-                var crc = state
-                var offset = range.lowerBound
-                while offset + 8 <= range.upperBound {
-                    let word =
-                        unsafe UInt64(
-                            littleEndian: buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(crc)
-                    let low =
-                        unsafe tables[1792 + Int(word & 0xFF)] ^ tables[1536 + Int(word >> 8 & 0xFF)]
-                        ^ tables[1280 + Int(word >> 16 & 0xFF)] ^ tables[1024 + Int(word >> 24 & 0xFF)]
-                    let high =
-                        unsafe tables[768 + Int(word >> 32 & 0xFF)] ^ tables[512 + Int(word >> 40 & 0xFF)]
-                        ^ tables[256 + Int(word >> 48 & 0xFF)] ^ tables[Int(word >> 56)]
-                    crc = low ^ high
-                    offset += 8
-                }
-                while offset < range.upperBound {
-                    crc = unsafe crc >> 8 ^ tables[Int((crc ^ UInt32(buffer[offset])) & 0xFF)]
-                    offset += 1
-                }
-                state = crc
+        unsafe bytes.extracting(range).withUnsafeBytes { buffer in
+            guard unsafe !clockstep_crc32c(&state, buffer.baseAddress, buffer.count) else { return }
+            unsafe updateByTables(buffer)
+        }
+    }
+
+    /// What ``update(_:_:)`` does where the processor has no instruction for it.
+    package mutating func updateByTables(_ buffer: UnsafeRawBufferPointer) {
+        // A table's index is masked to its size.
+        unsafe Self.tables.withUnsafeBufferPointer { tables in
+            var crc = state
+            var offset = 0
+            while offset + 8 <= buffer.count {
+                let word =
+                    unsafe UInt64(
+                        littleEndian: buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) ^ UInt64(crc)
+                let low =
+                    unsafe tables[1792 + Int(word & 0xFF)] ^ tables[1536 + Int(word >> 8 & 0xFF)]
+                    ^ tables[1280 + Int(word >> 16 & 0xFF)] ^ tables[1024 + Int(word >> 24 & 0xFF)]
+                let high =
+                    unsafe tables[768 + Int(word >> 32 & 0xFF)] ^ tables[512 + Int(word >> 40 & 0xFF)]
+                    ^ tables[256 + Int(word >> 48 & 0xFF)] ^ tables[Int(word >> 56)]
+                crc = low ^ high
+                offset += 8
             }
+            while offset < buffer.count {
+                crc = unsafe crc >> 8 ^ tables[Int((crc ^ UInt32(buffer[offset])) & 0xFF)]
+                offset += 1
+            }
+            state = crc
         }
     }
 
