@@ -38,13 +38,21 @@ public struct Snapshot<State: Sendable>: Sendable {
     }
 }
 
+/// A snapshot that all readers share: whoever looks into it counts one reference, however many fields the state has.
+@usableFromInline
+package final class SharedSnapshot<State: Sendable>: Sendable {
+    @usableFromInline package let snapshot: Snapshot<State>
+    package init(_ snapshot: Snapshot<State>) { self.snapshot = snapshot }
+}
+
 /// The state that a node shows: written by the node's thread, read and waited for by any other.
 ///
-/// The lock is held to copy a value in or out, never while user code runs. The node publishes only when somebody asks
-/// (PROTOCOL, R-16), because a state that is kept makes the writes behind it dearer.
+/// The lock is held to copy a reference in or out, never while user code runs. The node publishes only when somebody
+/// asks (PROTOCOL, R-16), because a state that is kept makes the writes behind it dearer.
+@usableFromInline
 package final class PublishedState<State: Sendable>: Sendable {
     private struct Contents {
-        var snapshot: Snapshot<State>
+        var shared: SharedSnapshot<State>
         /// Grows with each publication; a place does not, since a state may be replaced by another at the same one.
         var version: UInt64 = 1
         var owners = 0
@@ -57,19 +65,23 @@ package final class PublishedState<State: Sendable>: Sendable {
     private let wanted = Atomic<Bool>(false)
 
     package init(_ snapshot: Snapshot<State>) {
-        contents = Mutex(Contents(snapshot: snapshot))
+        contents = Mutex(Contents(shared: SharedSnapshot(snapshot)))
+    }
+
+    /// The newest snapshot, to be looked into; asking for it asks for a newer one.
+    @usableFromInline package var shared: SharedSnapshot<State> {
+        want()
+        return contents.withLock { $0.shared }
     }
 
     /// The newest snapshot; it asks for a newer one.
-    package func current() -> Snapshot<State> {
-        want()
-        return contents.withLock { $0.snapshot }
-    }
+    package func current() -> Snapshot<State> { shared.snapshot }
 
     /// The newest snapshot and its version; it asks for a newer one.
     package func currentVersion() -> (snapshot: Snapshot<State>, version: UInt64) {
         want()
-        return contents.withLock { ($0.snapshot, $0.version) }
+        let (shared, version) = contents.withLock { ($0.shared, $0.version) }
+        return (shared.snapshot, version)
     }
 
     /// Whether somebody has asked since the last publication.
@@ -84,9 +96,10 @@ package final class PublishedState<State: Sendable>: Sendable {
     package func publish(_ snapshot: Snapshot<State>) {
         wanted.store(false, ordering: .relaxed)
         // The old snapshot is let go outside of the lock: it may be the last holder of much memory.
+        let shared = SharedSnapshot(snapshot)
         let (old, waiters) = contents.withLock { contents in
-            let old = contents.snapshot
-            contents.snapshot = snapshot
+            let old = contents.shared
+            contents.shared = shared
             contents.version += 1
             defer { contents.waiters = [] }
             return (old, contents.waiters)
@@ -100,9 +113,9 @@ package final class PublishedState<State: Sendable>: Sendable {
     package func next(after version: UInt64) async -> (snapshot: Snapshot<State>, version: UInt64)? {
         while !Task.isCancelled {
             let (found, isFinished) = contents.withLock { contents in
-                (contents.version == version ? nil : (contents.snapshot, contents.version), contents.isFinished)
+                (contents.version == version ? nil : (contents.shared, contents.version), contents.isFinished)
             }
-            if let found { return found }
+            if let found { return (found.0.snapshot, found.1) }
             if isFinished { return nil }
             want()
             await wait(for: version)

@@ -7,7 +7,7 @@ public import LockstepNode
 /// reader. Made by ``Node/store(_:named:clock:)``.
 public struct Store<R: Reactor>: ActionTarget {
     let end: SendingEnd<R>
-    let published: PublishedState<R.State>
+    @usableFromInline let published: PublishedState<R.State>
     let readinessValue: CurrentValue<StoreReadiness>
     private let problems: Broadcast<EffectFailure>
 
@@ -60,15 +60,22 @@ public struct Store<R: Reactor>: ActionTarget {
     /// The newest published state.
     ///
     /// It includes every commit that an observer was told of, and is at most 10 ms behind the node while it is read,
-    /// 100 ms when it is first read after a pause. Costs a lock and a copy of the state's fields, about 50 ns. Keeping
-    /// the state for long keeps its memory and makes writes dearer.
-    public var state: R.State { published.current().state }
+    /// 100 ms when it is first read after a pause. Looking into it, as in `store.state.values[name]`, costs a lock and
+    /// one counted reference, about 30 ns, and copies nothing; keeping it copies its fields. Whoever keeps it for long
+    /// keeps its memory and makes writes dearer.
+    @inlinable
+    public var state: R.State {
+        _read {
+            let shared = published.shared
+            yield shared.snapshot.state
+        }
+    }
 
     /// The newest published state with its place and time.
     public var snapshot: Snapshot<R.State> { published.current() }
 
     /// The last entry that ``state`` includes.
-    public var place: Place { published.current().place }
+    public var place: Place { published.shared.snapshot.place }
 
     /// Reads from a committed state that is as fresh as asked; `body` runs on the caller's thread.
     ///
