@@ -2,9 +2,8 @@
 ///
 /// It is of use during the call only and cannot leave the node's thread.
 public struct MutateContext<R: Reactor> {
-    /// Where the state lies; nil if it is a part of another reactor's, which `part` shows.
-    @usableFromInline let whole: StateBox<R>?
-    @usableFromInline let part: StateView<R>?
+    /// Where the state lies.
+    @usableFromInline let box: StateBox<R>
     /// The time of the entry that the action becomes; it never goes back (PROTOCOL, R-15).
     public let time: LogTime
     /// The session of the client that sent the action.
@@ -12,14 +11,14 @@ public struct MutateContext<R: Reactor> {
     /// The action's number in its session: with ``session`` it names the action for ever.
     public internal(set) var request: RequestNumber
     /// 1; higher for an accepted action whose effect a former primary did not bring to its end (PROTOCOL, R-62).
-    public internal(set) var attempt = 1
+    public internal(set) var attempt: Int
 
-    init(box: StateBox<R>, time: LogTime, session: SessionID, request: RequestNumber) {
-        whole = box
-        part = nil
+    init(box: StateBox<R>, time: LogTime, session: SessionID, request: RequestNumber, attempt: Int = 1) {
+        self.box = box
         self.time = time
         self.session = session
         self.request = request
+        self.attempt = attempt
     }
 
     /// Makes a context over a state of its own, to call `mutate` in a test.
@@ -27,46 +26,12 @@ public struct MutateContext<R: Reactor> {
         self.init(box: StateBox(state), time: time, session: session, request: request)
     }
 
-    /// Makes the context of a part of a whole.
-    init(part: StateView<R>, time: LogTime, session: SessionID, request: RequestNumber, attempt: Int) {
-        whole = nil
-        self.part = part
-        self.time = time
-        self.session = session
-        self.request = request
-        self.attempt = attempt
-    }
-
-    /// The box of a context that the node made.
-    @inlinable var box: StateBox<R> {
-        guard let whole else { preconditionFailure("a part of a state has no box") }
-        return whole
-    }
-
     /// The state, read where it lies: looking into it copies nothing.
     ///
     /// Keep no copy of it, or of a large container in it, beyond the call: the next write would have to copy too.
     @inlinable
     public var state: R.State {
-        _read {
-            if let whole {
-                yield whole.state
-            } else if let part {
-                yield part.state
-            } else {
-                preconditionFailure("a context has a state")
-            }
-        }
-    }
-}
-
-/// A state that is a part of another one, read where that lies.
-@usableFromInline
-class StateView<R: Reactor> {
-    init() {}
-
-    @usableFromInline var state: R.State {
-        _read { preconditionFailure("a view shows a state") }
+        _read { yield box.state }
     }
 }
 
@@ -83,11 +48,15 @@ final class StateBox<R: Reactor> {
 
     @usableFromInline let middleware: [Middleware<R>]
     /// What the last action asks for besides its mutations.
+    ///
+    /// Unchecked, as whether anybody watches is: nothing runs while they are read or set.
+    @exclusivity(unchecked)
     @usableFromInline var deferred: DeferredEffect<R>?
     /// Runs that end with an action for which the question is answered with true.
     var watchers: [(run: RunID, isEnding: @Sendable (R.Action) -> Bool)] = [] {
         didSet { isWatched = !watchers.isEmpty }
     }
+    @exclusivity(unchecked)
     @usableFromInline private(set) var isWatched = false
     /// Runs that the last action ends in this way.
     private(set) var ended: [RunID] = []
@@ -122,9 +91,10 @@ public struct ReduceContext: Hashable, Sendable {
     /// The entry's epoch.
     public let epoch: Epoch
     /// The entry's sequence number.
-    public internal(set) var sequence: SequenceNumber
+    public let sequence: SequenceNumber
 
     /// Makes a context, to call a reducer in a test.
+    @inlinable
     public init(time: LogTime, epoch: Epoch, sequence: SequenceNumber) {
         self.time = time
         self.epoch = epoch

@@ -51,7 +51,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
             }
             done += 1
             mutating.request &+= 1
-            reducing.sequence = reducing.sequence.next
+            reducing = ReduceContext(
+                time: context.time, epoch: context.epoch, sequence: reducing.sequence.next)
             if batch.isFull || request != nil { break }
         }
         return done

@@ -5,17 +5,16 @@ public struct ChildState<Whole, Part>: Sendable {
     let find: @Sendable (Whole) -> Part?
     /// Changes the part where it lies; false if it is not there.
     let change: @Sendable (inout Whole, (inout Part) -> Void) -> Bool
-    /// Nil if it may be missing.
-    let path: (any KeyPath<Whole, Part> & Sendable)?
+    let mayBeMissing: Bool
 
-    /// A property that is always there; reading it copies nothing.
+    /// A property that is always there.
     public static func property(_ path: any WritableKeyPath<Whole, Part> & Sendable) -> ChildState {
         ChildState(
             find: { $0[keyPath: path] },
             change: { whole, body in
                 body(&whole[keyPath: path])
                 return true
-            }, path: path)
+            }, mayBeMissing: false)
     }
 
     /// A property that may be nil, such as an edit that is open or not.
@@ -28,7 +27,7 @@ public struct ChildState<Whole, Part>: Sendable {
                 body(&part)
                 whole[keyPath: path] = part
                 return true
-            }, path: nil)
+            }, mayBeMissing: true)
     }
 
     /// The payload of one case of an enum.
@@ -50,7 +49,7 @@ public struct ChildState<Whole, Part>: Sendable {
                 body(&part)
                 whole = embed(part)
                 return true
-            }, path: nil)
+            }, mayBeMissing: true)
     }
 
     /// A part of this part, such as the case of an enum that is a property.
@@ -60,7 +59,7 @@ public struct ChildState<Whole, Part>: Sendable {
             change: { whole, body in
                 var isThere = false
                 return change(&whole) { part in isThere = inner.change(&part, body) } && isThere
-            }, path: nil)
+            }, mayBeMissing: true)
     }
 }
 

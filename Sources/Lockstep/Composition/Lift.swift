@@ -95,50 +95,16 @@ final class LiftedEnvironment<Parent: Reactor, Child: Reactor>: EffectEnvironmen
 
 extension MutateContext {
     /// The same call as a child sees it; nil if its part is not there.
+    ///
+    /// The part's fields are copied, the containers in it are shared, and both are let go before anything is reduced.
     func lifted<Child: Reactor>(
         to child: Child.Type, _ part: ChildState<R.State, Child.State>
     ) -> MutateContext<Child>? {
-        if let path = part.path {
-            return MutateContext<Child>(
-                part: PathView<R, Child>(self, path), time: time, session: session, request: request,
-                attempt: attempt)
-        }
-        return part.find(state).map { lifted(to: child, $0) }
+        part.find(state).map { lifted(to: child, $0) }
     }
 
     func lifted<Child: Reactor>(to child: Child.Type, _ state: Child.State) -> MutateContext<Child> {
         MutateContext<Child>(
-            part: ValueView<Child>(state), time: time, session: session, request: request, attempt: attempt)
-    }
-}
-
-/// A property of the whole, read where it lies.
-private final class PathView<Parent: Reactor, Child: Reactor>: StateView<Child> {
-    private let context: MutateContext<Parent>
-    private let path: KeyPath<Parent.State, Child.State>
-
-    init(_ context: MutateContext<Parent>, _ path: KeyPath<Parent.State, Child.State>) {
-        self.context = context
-        self.path = path
-        super.init()
-    }
-
-    override var state: Child.State {
-        _read { yield context.state[keyPath: path] }
-    }
-}
-
-/// A part that cannot be read where it lies: its fields are copied, the containers in it are shared, and both are let
-/// go before anything is reduced.
-private final class ValueView<R: Reactor>: StateView<R> {
-    private let value: R.State
-
-    init(_ value: R.State) {
-        self.value = value
-        super.init()
-    }
-
-    override var state: R.State {
-        _read { yield value }
+            box: StateBox(state), time: time, session: session, request: request, attempt: attempt)
     }
 }

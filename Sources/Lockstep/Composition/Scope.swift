@@ -57,7 +57,7 @@ public struct Scope<Parent: Reactor, Child: Reactor>: Sendable {
 
     private func lift(_ child: Child) -> Lift<Parent, Child> {
         Lift(
-            name: name, find: part.find, embed: embed, extract: extract, isTied: part.path == nil,
+            name: name, find: part.find, embed: embed, extract: extract, isTied: part.mayBeMissing,
             missing: { child.initialState })
     }
 
