@@ -105,8 +105,8 @@ let package = Package(
         .target(
             name: "Lockstep",
             dependencies: [
-                "LockstepNode", "LockstepCore", .target(name: "LockstepMacros", condition: macros), trees, deques,
-                logging,
+                "CLockstep", "LockstepNode", "LockstepCore", .target(name: "LockstepMacros", condition: macros), trees,
+                deques, logging,
             ], swiftSettings: base),
         .target(name: "Counters", dependencies: ["Lockstep"], swiftSettings: base),
         .target(name: "SearchCache", dependencies: ["Lockstep"], swiftSettings: base),

@@ -115,6 +115,16 @@ public struct Counters: Reactor {
         }
     }
 
+    /// Fetches the counters that are added to.
+    public static func prefetch(actions: [Action], in state: State) {
+        state.values.prefetch(actions.lazy.compactMap { if case .add(let name, _) = $0 { name } else { nil } })
+    }
+
+    /// Fetches the counters that were added to.
+    public static func prefetch(mutations: [Mutation], in state: State) {
+        state.values.prefetch(mutations.lazy.compactMap { if case .added(let name, _) = $0 { name } else { nil } })
+    }
+
     /// Answers from the published state; refuses a limit below 1 or above ``listLimit``.
     public static func answer(_ query: Query, in state: State) throws -> Answer {
         switch query {

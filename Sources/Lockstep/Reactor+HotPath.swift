@@ -26,21 +26,25 @@ public enum PerformedAction: Sendable {
 }
 
 extension Reactor {
-    /// Decodes and mutates, writes the mutations and the reply, and reduces.
+    /// Decodes, unless `decoded` has the action at `index`, and mutates, writes the mutations and the reply, and reduces.
     ///
     /// It reduces last: what cannot be written, or is larger than `limit`, is certainly without effect.
     @inlinable
     public func _perform(
-        _ bytes: RawSpan, _ range: Range<Int>, _ context: Context, _ reducing: ReduceContext,
-        codings: ReactorCodings<Self>, limit: Int, into writer: inout ByteWriter
+        _ bytes: RawSpan, _ range: Range<Int>, decoded: [Action], _ index: Int, _ context: Context,
+        _ reducing: ReduceContext, codings: ReactorCodings<Self>, limit: Int, into writer: inout ByteWriter
     ) -> PerformedAction {
         let box = context.box
         let start = writer.count
         var action: Action
-        do {
-            action = try codings.action.decode(bytes, range)
-        } catch {
-            return .rejected(reason: undecodableReason(error))
+        if index < decoded.count {
+            action = decoded[index]
+        } else {
+            do {
+                action = try codings.action.decode(bytes, range)
+            } catch {
+                return .rejected(reason: undecodableReason(error))
+            }
         }
         do {
             if !box.middleware.isEmpty { action = try box.transformed(action, context) }
@@ -54,22 +58,23 @@ extension Reactor {
             }
             guard let reply = effect.reply else { preconditionFailure("an effect without a reply goes on") }
             let count: Int
+            let replyStart: Int
             switch effect.mutations {
             case .none:
                 count = 0
+                replyStart = try writer.writeMeasured { try codings.reply.encode(reply, &$0) }
+                guard writer.count - start <= limit else { return .rejected(reason: tooLargeReason(limit)) }
             case .one(let mutation):
                 count = 1
                 try writer.writeMeasured { try codings.mutation.encode(mutation, &$0) }
+                replyStart = try writer.writeMeasured { try codings.reply.encode(reply, &$0) }
+                guard writer.count - start <= limit else { return .rejected(reason: tooLargeReason(limit)) }
+                Self.reduce(into: &box.state, mutation, reducing)
             case .many(let mutations):
                 count = mutations.count
                 for mutation in mutations { try writer.writeMeasured { try codings.mutation.encode(mutation, &$0) } }
-            }
-            let replyStart = try writer.writeMeasured { try codings.reply.encode(reply, &$0) }
-            guard writer.count - start <= limit else { return .rejected(reason: tooLargeReason(limit)) }
-            switch effect.mutations {
-            case .none: break
-            case .one(let mutation): Self.reduce(into: &box.state, mutation, reducing)
-            case .many(let mutations):
+                replyStart = try writer.writeMeasured { try codings.reply.encode(reply, &$0) }
+                guard writer.count - start <= limit else { return .rejected(reason: tooLargeReason(limit)) }
                 for mutation in mutations { Self.reduce(into: &box.state, mutation, reducing) }
             }
             if box.isWatched { box.watch(action) }
@@ -79,17 +84,48 @@ extension Reactor {
         }
     }
 
-    /// Decodes and reduces `count` mutations, each behind its length.
+    /// Decodes the actions that come next, in place of those that were decoded before, and has their memory fetched.
+    ///
+    /// It stops before one that cannot be decoded.
+    @inlinable
+    public static func _lookAhead(
+        _ bytes: RawSpan, _ actions: [Range<Int>], _ context: Context, coding: Coding<Action>,
+        into decoded: inout [Action]
+    ) {
+        decoded.removeAll(keepingCapacity: true)
+        for range in actions {
+            guard let action = try? coding.decode(bytes, range) else { break }
+            decoded.append(action)
+        }
+        prefetch(actions: decoded, in: context.box.state)
+    }
+
+    /// Decodes mutations and reduces them; `decoded` is empty before and after, and keeps its room.
     @inlinable
     public static func _apply(
-        _ bytes: RawSpan, _ mutations: Range<Int>, count: Int, _ context: ReduceContext,
-        coding: Coding<Mutation>, to state: inout State
+        _ bytes: RawSpan, _ mutations: [MutationPlace], _ context: ReduceContext, coding: Coding<Mutation>,
+        decoded: inout [Mutation], to state: inout State
     ) throws(WireError) {
-        var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
-        for _ in 0..<count {
-            let mutation = try coding.decodeChecked(bytes, try reader.readRange(from: bytes))
-            reduce(into: &state, mutation, context)
+        for place in mutations { decoded.append(try coding.decodeChecked(bytes, place.bytes)) }
+        prefetch(mutations: decoded, in: state)
+        for index in decoded.indices {
+            let sequence = SequenceNumber(rawValue: context.sequence.rawValue + UInt64(mutations[index].entry))
+            reduce(
+                into: &state, decoded[index],
+                ReduceContext(time: context.time, epoch: context.epoch, sequence: sequence))
         }
+        decoded.removeAll(keepingCapacity: true)
+    }
+}
+
+/// Where a mutation lies in the bytes of a batch, and how many entries behind the first of its run.
+public struct MutationPlace: Sendable {
+    @usableFromInline let bytes: Range<Int>
+    @usableFromInline let entry: Int
+
+    init(bytes: Range<Int>, entry: Int) {
+        self.bytes = bytes
+        self.entry = entry
     }
 }
 

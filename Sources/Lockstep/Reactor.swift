@@ -55,6 +55,17 @@ public protocol Reactor: Sendable {
     /// every node and at every start. It may read the state as it goes; keep no copy of it.
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext)
 
+    /// Says which memory the next actions will read, so that it is fetched while others are worked on.
+    ///
+    /// Worth its while where ``mutate(_:_:)`` looks up keys in a large ``ReplicatedMap``: pass their keys to
+    /// ``ReplicatedMap/prefetch(_:)``. It changes nothing and is of no consequence otherwise; by default it does
+    /// nothing. Called on the primary's thread for up to 32 actions, before the first of them is decided.
+    static func prefetch(actions: [Action], in state: State)
+
+    /// The same for ``reduce(into:_:_:)``: up to 32 mutations, before the first of them is applied, on a replica and
+    /// while the log is read back.
+    static func prefetch(mutations: [Mutation], in state: State)
+
     /// The log time at which the state waits for something, such as `state.timers.next`; nil, the default: for nothing.
     ///
     /// Called on the primary's thread about once a turn: it should cost no more than a look.
@@ -87,14 +98,19 @@ public protocol Reactor: Sendable {
 
     /// The library's own step from an action's bytes to its item; not to be implemented.
     func _perform(
-        _ bytes: RawSpan, _ range: Range<Int>, _ context: Context, _ reducing: ReduceContext,
-        codings: ReactorCodings<Self>, limit: Int, into writer: inout ByteWriter
+        _ bytes: RawSpan, _ range: Range<Int>, decoded: [Action], _ index: Int, _ context: Context,
+        _ reducing: ReduceContext, codings: ReactorCodings<Self>, limit: Int, into writer: inout ByteWriter
     ) -> PerformedAction
 
-    /// The library's own step from an entry's mutations to the state; not to be implemented.
+    /// The library's own step from the bytes of the next actions to their prefetching; not to be implemented.
+    static func _lookAhead(
+        _ bytes: RawSpan, _ actions: [Range<Int>], _ context: Context, coding: Coding<Action>,
+        into decoded: inout [Action])
+
+    /// The library's own step from mutations' bytes to the state; not to be implemented.
     static func _apply(
-        _ bytes: RawSpan, _ mutations: Range<Int>, count: Int, _ context: ReduceContext,
-        coding: Coding<Mutation>, to state: inout State) throws(WireError)
+        _ bytes: RawSpan, _ mutations: [MutationPlace], _ context: ReduceContext, coding: Coding<Mutation>,
+        decoded: inout [Mutation], to state: inout State) throws(WireError)
 }
 
 extension Reactor {
@@ -104,6 +120,12 @@ extension Reactor {
     public var feedback: [Feedback<Self>] { [] }
     /// None.
     public var sources: [ExternalSource<Self>] { [] }
+    /// Nothing is prefetched.
+    @inlinable
+    public static func prefetch(actions: [Action], in state: State) {}
+    /// Nothing is prefetched.
+    @inlinable
+    public static func prefetch(mutations: [Mutation], in state: State) {}
     /// Nothing is waited for.
     public static func nextDue(in state: State) -> LogTime? { nil }
     /// Nothing is due.

@@ -15,6 +15,9 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     private var pending: DeferredEffect<R>?
     /// Working states at batch ends that wait for their commit, the oldest first.
     private var captured: [Snapshot<R.State>] = []
+    /// Room for what is decoded before its turn; taken out while it is in use, so that no access has to be checked.
+    private var actionsAhead: (places: ActionsAhead, decoded: [R.Action]) = (ActionsAhead(), [])
+    private var mutationsAhead: (places: MutationsAhead, decoded: [R.Mutation]) = (MutationsAhead(), [])
 
     package init(_ reactor: R, published: PublishedState<R.State>, runtime: EffectRuntime<R>? = nil) {
         self.reactor = reactor
@@ -39,11 +42,20 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
             box: box, time: context.time, session: context.session, request: context.firstNumber)
         var reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.firstSequence)
         request = nil
+        var (ahead, decoded) = actionsAhead
+        actionsAhead.decoded = []
+        var next = 0
         var done = 0
         while done < count {
             do {
+                if next >= decoded.count {
+                    ahead.look(at: actions, from: reader, count: count - done)
+                    R._lookAhead(actions, ahead.ranges, mutating, coding: codings.action, into: &decoded)
+                    next = 0
+                }
                 let range = try reader.readRange(from: actions)
-                guard perform(actions, range, mutating, reducing, into: &batch) else { break }
+                guard perform(actions, range, decoded, next, mutating, reducing, into: &batch) else { break }
+                next += 1
             } catch {
                 // Where the next action begins is not known any more, so nothing behind this one can be decoded either.
                 reader.offset = reader.end
@@ -55,12 +67,15 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
                 time: context.time, epoch: context.epoch, sequence: reducing.sequence.next)
             if batch.isFull || request != nil { break }
         }
+        // What a full batch leaves is decoded again.
+        decoded.removeAll(keepingCapacity: true)
+        actionsAhead = (ahead, decoded)
         return done
     }
 
     private func perform(
-        _ bytes: RawSpan, _ range: Range<Int>, _ mutating: MutateContext<R>, _ reducing: ReduceContext,
-        into batch: inout BatchBuilder
+        _ bytes: RawSpan, _ range: Range<Int>, _ decoded: [R.Action], _ index: Int, _ mutating: MutateContext<R>,
+        _ reducing: ReduceContext, into batch: inout BatchBuilder
     ) -> Bool {
         guard range.count <= Limits.actionBytes else {
             batch.appendItem(.rejected, reason: "the action is larger than \(Limits.actionBytes) bytes")
@@ -69,7 +84,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         let start = batch.beginItem(mutationCount: 0)
         // The item's head counts towards the limit as well.
         let outcome = reactor._perform(
-            bytes, range, mutating, reducing, codings: codings, limit: Limits.actionBytes - 16, into: &batch.writer)
+            bytes, range, decoded: decoded, index, mutating, reducing, codings: codings,
+            limit: Limits.actionBytes - 16, into: &batch.writer)
         switch outcome {
         case .written(let mutationCount, let replyStart):
             let fits = batch.endItem(start, mutationCount: mutationCount, replyStart: replyStart)
@@ -127,8 +143,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         var written = ByteWriter()
         let outcome = withBytes(of: action) { bytes in
             reactor._perform(
-                bytes, 0..<bytes.byteCount, mutating, reducing, codings: codings, limit: Limits.actionBytes - 16,
-                into: &written)
+                bytes, 0..<bytes.byteCount, decoded: [], 0, mutating, reducing, codings: codings,
+                limit: Limits.actionBytes - 16, into: &written)
         }
         let deferred = box.deferred.take()
         // Whom it cancels was cancelled when it was accepted.
@@ -188,7 +204,48 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {
         let context = ReduceContext(time: time, epoch: position.0, sequence: position.1)
-        try R._apply(bytes, mutations, count: count, context, coding: codings.mutation, to: &box.state)
+        var (ahead, decoded) = mutationsAhead
+        mutationsAhead = (MutationsAhead(), [])
+        try add(mutations, count: count, entry: 0, bytes, context, to: &ahead, &decoded)
+        try apply(&ahead, &decoded, bytes, context)
+        mutationsAhead = (ahead, decoded)
+    }
+
+    package func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        let context = ReduceContext(time: time, epoch: position.0, sequence: position.1)
+        var (ahead, decoded) = mutationsAhead
+        mutationsAhead = (MutationsAhead(), [])
+        var reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
+        for index in 0..<count {
+            let item = try Item(from: bytes, &reader)
+            try add(item.mutations, count: item.mutationCount, entry: index, bytes, context, to: &ahead, &decoded)
+            ReplyItem.write(item.status, bytes, item.reply, to: &replies)
+        }
+        try reader.finish()
+        try apply(&ahead, &decoded, bytes, context)
+        mutationsAhead = (ahead, decoded)
+    }
+
+    /// Takes note of an entry's mutations, and applies those that were noted whenever they are enough.
+    private func add(
+        _ mutations: Range<Int>, count: Int, entry: Int, _ bytes: RawSpan, _ context: ReduceContext,
+        to ahead: inout MutationsAhead, _ decoded: inout [R.Mutation]
+    ) throws(WireError) {
+        var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
+        for _ in 0..<count {
+            ahead.add(try reader.readRange(from: bytes), entry: entry)
+            if ahead.isFull { try apply(&ahead, &decoded, bytes, context) }
+        }
+    }
+
+    private func apply(
+        _ ahead: inout MutationsAhead, _ decoded: inout [R.Mutation], _ bytes: RawSpan, _ context: ReduceContext
+    ) throws(WireError) {
+        try R._apply(bytes, ahead.places, context, coding: codings.mutation, decoded: &decoded, to: &box.state)
+        ahead.removeAll()
     }
 
     package var digest: Digest {

@@ -82,6 +82,15 @@ package protocol ReplicatedState: AnyObject {
     func apply(_ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime)
         throws(WireError)
 
+    /// Reduces the mutations of a run's items, the first of which stands at `position`, and writes what the session
+    /// keeps of each.
+    ///
+    /// It throws when an item or a mutation cannot be read; the node then stops within the run.
+    func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError)
+
     /// The digest of the working state. Cost: constant for a `ReplicatedMap`, else a walk over the state.
     var digest: Digest { get }
 
@@ -116,6 +125,24 @@ package protocol ReplicatedState: AnyObject {
 
 extension ReplicatedState {
     package var digestCost: Int64 { 0 }
+
+    /// Item by item.
+    package func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        var reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
+        for index in 0..<count {
+            let item = try Item(from: bytes, &reader)
+            if item.mutationCount > 0 {
+                try apply(
+                    bytes, mutations: item.mutations, count: item.mutationCount,
+                    at: (position.0, position.1.advanced(by: index)), time: time)
+            }
+            ReplyItem.write(item.status, bytes, item.reply, to: &replies)
+        }
+        try reader.finish()
+    }
 
     // A state without effects, timers and sources.
     package func takeRequest() -> RunRequest? { nil }

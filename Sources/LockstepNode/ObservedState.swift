@@ -41,6 +41,13 @@ package final class ObservedState: ReplicatedState {
         try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
     }
 
+    package func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        try base.apply(bytes, items: items, count: count, at: position, time: time, replies: &replies)
+    }
+
     package var digest: Digest { base.digest }
     package var digestCost: Int64 { base.digestCost }
 

@@ -33,7 +33,9 @@ import Testing
                 "LockstepCore", "ZeroMQ", "Logging", "Metrics", "ServiceLifecycle", "DequeModule",
             ]),
             "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB"]),
-            "Lockstep": system.union(["LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging"]),
+            "Lockstep": system.union([
+                "CLockstep", "LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging",
+            ]),
             "LockstepMacros": ["LockstepMacroExpansion", "SwiftCompilerPlugin", "SwiftSyntax", "SwiftSyntaxMacros"],
             "LockstepMacroExpansion": ["SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"],
             "Counters": ["Lockstep"],

@@ -11,4 +11,7 @@
 // processor has no instruction for it. About 0.1 ns a byte.
 bool clockstep_crc32c(uint32_t *remainder, const void *bytes, size_t count);
 
+// Asks for the line of the cache in which an address lies; it may be any address.
+static inline void clockstep_prefetch(const void *address) { __builtin_prefetch(address); }
+
 #endif

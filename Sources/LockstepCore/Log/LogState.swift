@@ -212,18 +212,9 @@ package struct LogState: Hashable, Sendable {
     private mutating func apply(
         _ run: ActionRun, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any ReplicatedState
     ) throws(WireError) {
-        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         var replies = ByteWriter(capacity: run.items.count / 4)
-        for index in 0..<run.count {
-            let item = try Item(from: bytes, &reader)
-            if item.mutationCount > 0 {
-                try state.apply(
-                    bytes, mutations: item.mutations, count: item.mutationCount,
-                    at: (head.epoch, sequence.advanced(by: index)), time: head.time)
-            }
-            ReplyItem.write(item.status, bytes, item.reply, to: &replies)
-        }
-        try reader.finish()
+        try state.apply(
+            bytes, items: run.items, count: run.count, at: (head.epoch, sequence), time: head.time, replies: &replies)
         let kept = ReplyRing.Run(
             first: run.first, count: run.count, epoch: head.epoch, firstSequence: sequence, byteCount: replies.count)
         let isNext = withBytes(of: replies.bytes) {

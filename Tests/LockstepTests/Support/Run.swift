@@ -74,14 +74,11 @@ func apply<R: Reactor>(_ batches: [SealedBatch], to state: ReactorState<R>) thro
             var sequence = batch.head.first
             while reader.remaining > 0 {
                 guard case .actions(let run) = try Entry(from: bytes, &reader) else { continue }
-                var items = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
-                for _ in 0..<run.count {
-                    let item = try Item(from: bytes, &items)
-                    try state.apply(
-                        bytes, mutations: item.mutations, count: item.mutationCount, at: (batch.head.epoch, sequence),
-                        time: batch.head.time)
-                    sequence = sequence.next
-                }
+                var replies = ByteWriter()
+                try state.apply(
+                    bytes, items: run.items, count: run.count, at: (batch.head.epoch, sequence),
+                    time: batch.head.time, replies: &replies)
+                sequence = sequence.advanced(by: run.count)
             }
         }
     }
