@@ -128,10 +128,17 @@ let package = Package(
             name: "LockstepHarness",
             dependencies: ["Counters", "Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite", logging],
             swiftSettings: base),
+        .target(
+            name: "LockstepLaboratory",
+            dependencies: [
+                "Counters", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepHarness", "LockstepNode",
+                "LockstepSQLite", logging,
+            ], swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepHarness", "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore",
+                "Lockstep", "LockstepHarness", "LockstepLaboratory", "LockstepSimulator", "LockstepSQLite",
+                "LockstepNode", "LockstepCore",
                 "Counters", "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging,
                 lifecycle,
                 signals,
@@ -162,6 +169,12 @@ let package = Package(
             name: "SearchCacheWebTests",
             dependencies: ["SearchCacheWeb", "SearchCache", "Lockstep", "LockstepTesting", logging, lifecycle] + web,
             swiftSettings: base),
+        .testTarget(
+            name: "LockstepLaboratoryTests",
+            dependencies: [
+                "LockstepLaboratory", "LockstepChecking", "LockstepHarness", "LockstepCore", "LockstepNode", "Counters",
+                "Lockstep",
+            ], swiftSettings: base),
         .testTarget(name: "LockstepCheckingTests", dependencies: ["LockstepChecking"], swiftSettings: base),
         .testTarget(
             name: "LockstepSimulatorTests",

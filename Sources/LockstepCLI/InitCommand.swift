@@ -3,6 +3,7 @@ import Foundation
 import Lockstep
 import LockstepCore
 import LockstepHarness
+import LockstepLaboratory
 import LockstepNode
 import LockstepSQLite
 
@@ -23,8 +24,8 @@ struct InitCommand: ParsableCommand {
     var node: String?
     @Option(help: "The ID of the cluster that the node joins. Default: a new cluster.")
     var cluster: String?
-    @Option(name: .customLong("store"), help: "A store to host; may be given twice. Default: counters and search.")
-    var stores: [String] = Hosted.all
+    @Option(name: .customLong("store"), help: "A store to host; may be repeated. Default: counters and search.")
+    var stores: [String] = Hosted.usual
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -61,6 +62,10 @@ struct InitCommand: ParsableCommand {
 enum Hosted {
     static let counters = "counters"
     static let search = "search"
+    /// What the workloads of a laboratory use; only on request.
+    static let workbench = Workbench.store
     /// In the order in which a node shows them; a place is a channel, so new ones come last.
-    static let all = [counters, search]
+    static let all = [counters, search, workbench]
+    /// Those of a node that was not told otherwise.
+    static let usual = [counters, search]
 }

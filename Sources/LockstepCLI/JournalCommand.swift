@@ -166,7 +166,7 @@ struct JournalCommand: ParsableCommand {
         func run() throws {
             let reader = try options.reader()
             let wanted = SequenceNumber(rawValue: sequence ?? UInt64(Int64.max))
-            let rebuilt = try RebuiltState(reader, through: wanted)
+            let rebuilt = try RebuiltState(reader, Counters(), through: wanted)
             try Output.json(
                 Report(
                     position: "\(rebuilt.log.position)", sequence: rebuilt.log.position.sequence.rawValue,

@@ -22,6 +22,7 @@ struct LockstepCommand: AsyncParsableCommand {
         subcommands: [
             InitCommand.self, ServeCommand.self, RecoverCommand.self, CounterCommand.self, SearchCommand.self,
             StatusCommand.self, JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self,
+            ChaosCommand.self,
             BenchCommand.self, SimulateCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,
         ])
 

@@ -4,6 +4,7 @@ import Foundation
 import Lockstep
 import LockstepCore
 import LockstepHarness
+import LockstepLaboratory
 import LockstepNode
 import LockstepSQLite
 import Logging
@@ -47,6 +48,7 @@ struct ServeCommand: AsyncParsableCommand {
         for store in identity.stores {
             switch store {
             case Hosted.counters: _ = try node.store(Counters(), named: store)
+            case Hosted.workbench: _ = try node.store(Workbench(), named: store)
             case Hosted.search: services += try search.attach(to: node, configuration, logger: logger)
             default: throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
             }

@@ -1,16 +1,15 @@
-package import Counters
 package import Lockstep
 package import LockstepCore
 package import LockstepSQLite
 
-/// The counters' state and the log's, rebuilt from a journal by the same code that a node runs.
-package struct RebuiltState {
-    package let state: ReactorState<Counters>
+/// A reactor's state and the log's, rebuilt from a journal by the same code that a node runs.
+package struct RebuiltState<R: Reactor> {
+    package let state: ReactorState<R>
     package private(set) var log: LogState
 
     /// Applies snapshot and batches through the last batch that ends at or below `sequence`.
-    package init(_ reader: SQLiteJournalReader, through sequence: SequenceNumber) throws {
-        let state = ReactorState.detached(Counters())
+    package init(_ reader: SQLiteJournalReader, _ reactor: R, through sequence: SequenceNumber) throws {
+        let state = ReactorState.detached(reactor)
         var log = LogState(store: reader.identity.store)
         if let snapshot = try reader.snapshot(atOrBelow: sequence) {
             state.install(try state.prepare(snapshot.state))

@@ -6,14 +6,14 @@ import Testing
     static let targets = [
         "ZeroMQ", "LockstepCore", "LockstepNode", "LockstepSQLite", "Lockstep", "Counters", "LockstepCLI",
         "LockstepChecking", "LockstepSimulator", "LockstepTesting", "SearchCache", "SearchCacheSQLite",
-        "SearchCacheWeb", "LockstepMacros", "LockstepMacroExpansion",
+        "SearchCacheWeb", "LockstepMacros", "LockstepMacroExpansion", "LockstepLaboratory",
     ]
     /// The most escapes that each target may have; lower a number when it falls.
     static let escapeLimits = [
         "ZeroMQ": 140, "LockstepCore": 60, "LockstepNode": 40, "LockstepSQLite": 30, "Lockstep": 30, "Counters": 0,
         "LockstepCLI": 10, "LockstepChecking": 0, "LockstepSimulator": 1, "LockstepTesting": 30,
         "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20, "LockstepMacros": 0,
-        "LockstepMacroExpansion": 0,
+        "LockstepMacroExpansion": 0, "LockstepLaboratory": 0,
     ]
 
     @Test func noFileIsTooLong() {
@@ -49,6 +49,10 @@ import Testing
             "LockstepSimulator": [
                 "LockstepCore", "LockstepChecking", "Lockstep", "Counters", "DequeModule", "HeapModule", "Foundation",
             ],
+            "LockstepLaboratory": system.union([
+                "Counters", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepHarness", "LockstepNode",
+                "LockstepSQLite", "Logging",
+            ]),
             "LockstepTesting": system.union(["Lockstep", "LockstepCore", "LockstepSimulator", "Testing"]),
         ]
         for (target, modules) in allowed.sorted(by: { $0.key < $1.key }) {

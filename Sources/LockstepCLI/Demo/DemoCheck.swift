@@ -25,7 +25,7 @@ struct DemoCheck {
             guard findings.isEmpty else {
                 throw CommandFailure("the journal of \(ProcessCluster.name(index)) is damaged: \(findings)")
             }
-            let rebuilt = try RebuiltState(reader, through: SequenceNumber(rawValue: report.sequence))
+            let rebuilt = try RebuiltState(reader, Counters(), through: SequenceNumber(rawValue: report.sequence))
             digests.insert("\(rebuilt.state.digest)")
             if index == 0 { try compareAnswers(reader) }
             try reader.close()

@@ -1,0 +1,209 @@
+"""Builds the laboratory and takes it down: namespaces, the switch, and the first process of each host.
+
+Everything that outlives this process has a name that begins with `lslab-`, or lies in the laboratory's folder, so that
+`remove` finds the rest of a run that was killed as well.
+"""
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PREFIX = "lslab-"
+NETWORK = "10.77.0"
+HERE = os.path.dirname(os.path.abspath(__file__))
+UNITS = os.path.join(os.path.dirname(HERE), "systemd")
+GROUPS = ("cpu", "memory")
+
+
+class CannotRun(Exception):
+    """The machine lacks what the laboratory needs; nothing was judged."""
+
+
+def folder():
+    """Where the laboratory's hosts have their disks and sockets."""
+    return os.environ.get("LOCKSTEP_LAB", "/var/tmp/lockstep-lab")
+
+
+def check_machine():
+    """Refuses with one line what this machine cannot do."""
+    if os.geteuid() != 0:
+        raise CannotRun("the laboratory needs root, for namespaces and mounts: run it with sudo")
+    for program, package in (("ip", "iproute2"), ("unshare", "util-linux"), ("mount", "mount")):
+        if not shutil.which(program):
+            raise CannotRun(f"{program} is missing: install {package} (deploy/setup --lab)")
+    if not os.path.exists("/dev/net/tun"):
+        raise CannotRun("there is no /dev/net/tun on this machine, so the hosts cannot be connected")
+    try:
+        probe = subprocess.run(["unshare", "--mount", "--net", "--pid", "--uts", "--fork", "true"], capture_output=True)
+    except OSError as error:
+        raise CannotRun(f"unshare cannot be run: {error}") from error
+    if probe.returncode != 0:
+        raise CannotRun(f"namespaces are not available here: {probe.stderr.decode().strip()}")
+
+
+def namespaces():
+    """The laboratory's network namespaces that exist."""
+    return sorted(os.path.basename(path) for path in glob.glob(f"/run/netns/{PREFIX}*"))
+
+
+def remove():
+    """Takes down whatever is there of a laboratory; what was found."""
+    found = namespaces()
+    for name in found:
+        listed = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
+        for number in listed.stdout.split():
+            try:
+                os.kill(int(number), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    for name in found:
+        wait_until(lambda name=name: not subprocess.run(
+            ["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split(), 10)
+        subprocess.run(["ip", "netns", "delete", name], check=False)
+    for group in GROUPS:
+        for path in glob.glob(f"/sys/fs/cgroup/{group}/{PREFIX}*"):
+            wait_until(lambda path=path: try_rmdir(path), 5)
+    if os.path.isdir(folder()):
+        shutil.rmtree(folder())
+        found.append(folder())
+    return found
+
+
+def try_rmdir(path):
+    """Whether a group is gone; it cannot go before its last process has."""
+    try:
+        os.rmdir(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def wait_until(condition, limit, pause=0.02):
+    """Whether a condition came true in time."""
+    deadline = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+class Host:
+    """A host as the laboratory's commands see it: its address, and its first process, which does what it is asked."""
+
+    def __init__(self, name, number):
+        self.name = name
+        self.namespace = PREFIX + name
+        self.address = f"{NETWORK}.{number}"
+        self.folder = f"{folder()}/{name}"
+        self.agent = None  # the number of its first process
+
+    def boot(self):
+        """Starts the first process, with the disk that the host had before."""
+        os.makedirs(self.folder, exist_ok=True)
+        for group in GROUPS:
+            if os.path.isdir(f"/sys/fs/cgroup/{group}"):
+                os.makedirs(f"/sys/fs/cgroup/{group}/{self.namespace}", exist_ok=True)
+        try:
+            os.unlink(f"{self.folder}/agent.sock")
+        except FileNotFoundError:
+            pass
+        with open(f"{self.folder}/agent.log", "ab") as log:
+            starter = subprocess.Popen(
+                ["ip", "netns", "exec", self.namespace, "unshare", "--mount", "--pid", "--uts", "--fork",
+                 "--mount-proc", "--kill-child", sys.executable, f"{HERE}/agent.py", self.name, self.folder],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        if not wait_until(lambda: os.path.exists(f"{self.folder}/agent.sock") or starter.poll() is not None, 10):
+            raise CannotRun(f"host {self.name} did not start; see {self.folder}/agent.log")
+        if starter.poll() is not None:
+            with open(f"{self.folder}/agent.log", encoding="utf-8") as file:
+                raise CannotRun(f"host {self.name} did not start: {file.read().strip().splitlines()[-1:]}")
+        self.find()
+        for group in GROUPS:
+            try:
+                with open(f"/sys/fs/cgroup/{group}/{self.namespace}/cgroup.procs", "w", encoding="ascii") as file:
+                    file.write(str(self.agent))
+            except OSError:
+                pass  # No control groups: the squeeze says that it cannot be done.
+
+    def find(self):
+        """Looks for the first process: process 1 of the PID namespace."""
+        self.agent = None
+        listed = subprocess.run(["ip", "netns", "pids", self.namespace], capture_output=True, text=True).stdout
+        for number in listed.split():
+            try:
+                with open(f"/proc/{number}/status", encoding="utf-8") as file:
+                    line = next(line for line in file if line.startswith("NSpid:"))
+            except (OSError, StopIteration):
+                continue
+            if len(line.split()) == 3 and line.split()[2] == "1":
+                self.agent = int(number)
+        return self.agent
+
+    def die(self):
+        """The power goes: everything on the host ends at once; the disk stays."""
+        os.kill(self.agent, signal.SIGKILL)
+        wait_until(lambda: not subprocess.run(
+            ["ip", "netns", "pids", self.namespace], capture_output=True, text=True).stdout.split(), 10)
+
+    def ask(self, do, **request):
+        """Has the host's first process do something; its answer."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(request.get("seconds", 30) + 15)
+            connection.connect(f"{self.folder}/agent.sock")
+            connection.sendall((json.dumps(dict(request, do=do)) + "\n").encode())
+            with connection.makefile(encoding="utf-8") as stream:
+                answer = json.loads(stream.readline() or '{"error": "the host is gone"}')
+        if "error" in answer:
+            raise RuntimeError(f"{self.name}: {do}: {answer['error']}")
+        return answer
+
+    def call(self, *command, seconds=30):
+        """Runs a short program on the host; raises if it fails."""
+        answer = self.ask("call", command=list(command), seconds=seconds)
+        if answer["status"] != 0:
+            raise RuntimeError(f"{self.name}: {' '.join(command)}: {answer}")
+        return answer["output"]
+
+    def path(self, path):
+        """A path of the host, as seen from outside."""
+        return f"/proc/{self.agent}/root{path}"
+
+
+class Switch:
+    """The switch process of this laboratory."""
+
+    def __init__(self):
+        self.path = f"{folder()}/switch.sock"
+        self.number = 0
+
+    def start(self, hosts, seed):
+        """Connects the hosts."""
+        arguments = [f"{host.name}={host.namespace}={host.address}" for host in hosts]
+        with open(f"{folder()}/switch.log", "ab") as log:
+            subprocess.Popen(
+                ["ip", "netns", "exec", PREFIX + "switch", sys.executable, f"{HERE}/switch.py", self.path, str(seed)]
+                + arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        if not wait_until(lambda: os.path.exists(self.path), 10):
+            with open(f"{folder()}/switch.log", encoding="utf-8") as file:
+                raise CannotRun(f"the switch did not start: {file.read().strip().splitlines()[-1:]}")
+
+    def ask(self, do, **request):
+        """Sets or clears a rule; what the rules have done so far."""
+        self.number += 1
+        own = f"{folder()}/ask-{os.getpid()}-{self.number}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.bind(own)
+            try:
+                end.settimeout(10)
+                end.sendto(json.dumps(dict(request, do=do)).encode(), self.path)
+                return json.loads(end.recv(1 << 16))
+            finally:
+                os.unlink(own)

@@ -1,0 +1,184 @@
+"""What a run came to: read from histories and samples, judged, and written as text, JSON and a picture."""
+import json
+import os
+
+CALM_SUCCESS = 0.8  # of the operations of calm times
+WRITES_AFTER_CUT, EQUAL_AFTER_CUT = 3.0, 5.0  # seconds
+CUTS = ("cut", "cut-halves", "cut-direction", "cut-port")
+VERDICTS = {"passed": 0, "violation": 1, "invalid": 2}
+
+
+def read_operations(paths, start):
+    """(began, ended, answered, is a write, count) of each operation, in seconds since the run's start."""
+    operations = []
+    for path in paths:
+        open_ones = {}
+        with open(path, "rb") as file:
+            for text in file:
+                try:
+                    line = json.loads(text)
+                except ValueError:
+                    continue  # The last line of a client that was killed.
+                at = line["at"] / 1e9 - start
+                if "call" in line:
+                    write = "read" not in line["call"]["action"]
+                    open_ones[line["operation"]] = [at, None, False, write, line.get("count", 1)]
+                else:
+                    operation = open_ones[line["operation"]]
+                    operation[1], operation[2] = at, line["outcome"] == "answered"
+        operations += open_ones.values()
+    return sorted(operations, key=lambda operation: operation[0])
+
+
+def quantile(values, part):
+    """The value below which a part of the sorted values lies; None of none."""
+    return sorted(values)[min(len(values) - 1, int((len(values) - 1) * part + 0.5))] if values else None
+
+
+def calm_times(faults, end):
+    """The times without a fault, from each recovery to the next fault."""
+    times, begin = [], 0.0
+    for fault in faults:
+        times.append((begin, fault["at"]))
+        begin = fault["healed"] + (fault["recovered"] or 0) + 1
+    times.append((begin, end))
+    return [(a, b) for a, b in times if b > a]
+
+
+class Report:
+    """The figures of a run and its verdict."""
+
+    def __init__(self, options, raw):
+        self.options, self.raw = options, raw
+        self.seconds = raw["end"] - raw["start"]
+        self.operations = read_operations(raw["histories"], raw["start"])
+        self.calm = calm_times(raw["faults"], self.operations[-1][0] if self.operations else 0)
+        self.problems, self.invalid = list(raw["problems"]), list(raw["invalid"])
+        self.measure()
+        self.judge()
+
+    # MARK: figures
+
+    def in_calm(self, operation):
+        return any(a <= operation[0] and (operation[1] or operation[0]) <= b for a, b in self.calm)
+
+    def measure(self):
+        calm = [operation for operation in self.operations if self.in_calm(operation)]
+        answered = [operation for operation in calm if operation[2]]
+        writes = [operation[1] for operation in self.operations if operation[2] and operation[3]]
+        latencies = [1000 * (operation[1] - operation[0]) for operation in answered]
+        self.figures = {
+            "operations": sum(operation[4] for operation in self.operations),
+            "calmOperations": len(calm),
+            "calmSuccess": round(len(answered) / len(calm), 4) if calm else 0.0,
+            "calmLatencyMilliseconds": {name: round(quantile(latencies, part), 2) if latencies else None
+                                        for name, part in (("p50", 0.5), ("p99", 0.99), ("max", 1))},
+        }
+        ordered = sorted(writes)
+        self.figures["longestPauseSeconds"] = round(max((b - a for a, b in zip(ordered, ordered[1:])), default=0), 2)
+        for fault in self.raw["faults"]:
+            after = next((at for at in ordered if at >= fault["healed"]), None)
+            fault["writesAfter"] = round(after - fault["healed"], 3) if after is not None else None
+        by_name = {}
+        for fault in self.raw["faults"]:
+            entry = by_name.setdefault(fault["nemesis"], {"faults": 0, "fired": 0, "seconds": 0.0, "recoveries": []})
+            entry["faults"] += 1
+            entry["fired"] += fault["fired"]
+            entry["seconds"] = round(entry["seconds"] + fault["healed"] - fault["at"], 1)
+            entry["recoveries"].append(fault["recovered"])
+        self.figures["nemeses"] = by_name
+        resident = [sample["resident"] for sample in self.raw["samples"] if "resident" in sample]
+        self.figures["highestResidentMiB"] = round(max(resident, default=0) / 2**20, 1)
+        self.figures["highestFiles"] = max((sample.get("files", 0) for sample in self.raw["samples"]), default=0)
+        self.figures["highestWALMiB"] = round(
+            max((sample.get("wal", 0) for sample in self.raw["samples"]), default=0) / 2**20, 1)
+
+    # MARK: verdict
+
+    def judge(self):
+        judgement = self.raw["judgement"]
+        for check in judgement["checks"]:
+            for finding in check["findings"]:
+                self.problems.append(f"{check['name']}: {finding}")
+            for text in check["undecided"]:
+                self.invalid.append(f"{check['name']} is undecided: {text}")
+        if not judgement["checks"]:
+            self.problems.append("histories and journals were not judged")
+        marks = {}
+        for sample in self.raw["samples"]:
+            for store, mark in sample.get("digests", {}).items():
+                marks.setdefault((store, mark["sequence"]), {}).setdefault(mark["digest"], sample["node"])
+            for alarm in sample.get("alarms", []):
+                if "DIVERGED" in alarm or "AHEAD" in alarm or "PRIMARY_BEHIND" in alarm:
+                    self.problems.append(f"{sample['node']} at {sample['at']} s: {alarm}")
+        self.figures["comparedDigests"] = len(marks)
+        self.problems += [f"other digests at {place}: {found}" for place, found in marks.items() if len(found) > 1]
+        if self.raw["faults"] or self.options.nemeses:
+            if not any(fault["fired"] for fault in self.raw["faults"]):
+                self.invalid.append("no fault fired")
+        if self.figures["calmSuccess"] < CALM_SUCCESS:
+            self.invalid.append(
+                f"only {self.figures['calmSuccess']:.0%} of {self.figures['calmOperations']} calm operations succeeded")
+        self.slow = [
+            f"fault {fault['number']} ({fault['nemesis']}): writes after {fault['writesAfter']} s, "
+            f"equal after {fault['recovered']} s" for fault in self.raw["faults"] if fault["nemesis"] in CUTS
+            and ((fault["writesAfter"] or 99) > WRITES_AFTER_CUT or (fault["recovered"] or 99) > EQUAL_AFTER_CUT)]
+        self.verdict = "violation" if self.problems else "invalid" if self.invalid else "passed"
+
+    @property
+    def status(self):
+        return VERDICTS[self.verdict]
+
+    # MARK: output
+
+    def json(self):
+        options = self.options
+        judgement = self.raw["judgement"]
+        return {
+            "verdict": self.verdict, "seed": options.seed, "commit": options.commit, "workloads": options.workloads,
+            "nemeses": options.nemeses, "seconds": round(self.seconds, 1), "command": options.command,
+            "problems": self.problems, "invalid": self.invalid, "slowCuts": self.slow,
+            "acknowledged": judgement.get("acknowledged"), "resolvedWithEffect": judgement.get("resolvedWithEffect"),
+            "resolvedWithoutEffect": judgement.get("resolvedWithoutEffect"), "unresolved": judgement.get("unresolved"),
+            "checks": judgement["checks"], "figures": self.figures, "faults": self.raw["faults"],
+        }
+
+    def text(self):
+        figures, judgement = self.figures, self.raw["judgement"]
+        lines = [
+            f"{self.verdict.upper()}  seed {self.options.seed}, commit {self.options.commit}, "
+            f"{', '.join(self.options.workloads)}, {self.seconds:.0f} s",
+            f"replay: {self.options.command}", "",
+            f"operations   {figures['operations']}, acknowledged writes {judgement.get('acknowledged')}, "
+            f"of writes without an answer {judgement.get('resolvedWithEffect')} took effect, "
+            f"{judgement.get('resolvedWithoutEffect')} did not, {judgement.get('unresolved')} are open",
+            f"calm times   {figures['calmOperations']} operations, {figures['calmSuccess']:.1%} answered, "
+            f"milliseconds {figures['calmLatencyMilliseconds']}",
+            f"pauses       longest time without an acknowledged write {figures['longestPauseSeconds']} s",
+            f"resources    at most {figures['highestResidentMiB']} MiB resident, {figures['highestFiles']} files, "
+            f"WAL {figures['highestWALMiB']} MiB a node; {figures['comparedDigests']} digests compared", "",
+            f"{'nemesis':<18}{'faults':>7}{'fired':>9}{'seconds':>9}   until all nodes serve again: median, most"]
+        for name, entry in sorted(figures["nemeses"].items()):
+            known = [time for time in entry["recoveries"] if time is not None]
+            middle, most = quantile(known, 0.5), max(known, default=None)
+            lines.append(f"{name:<18}{entry['faults']:>7}{entry['fired']:>9}{entry['seconds']:>9}   {middle} s, {most} s")
+        lines += ["", f"{'check':<18}{'compared':>9}"]
+        for check in judgement["checks"]:
+            state = "BROKEN" if check["findings"] else "open" if check["undecided"] else ""
+            lines.append(f"{check['name']:<18}{check['checked']:>9}  {state}")
+        for title, texts in (("violations", self.problems), ("invalid because", self.invalid),
+                             (f"cuts that took longer than {WRITES_AFTER_CUT:.0f} s until writes or "
+                              f"{EQUAL_AFTER_CUT:.0f} s until equality", self.slow)):
+            if texts:
+                lines += ["", title + ":"] + ["  " + text for text in texts[:20]]
+        return "\n".join(lines) + "\n"
+
+    def write(self, folder):
+        """Writes report.txt, report.json and, where there is something to see, report.svg."""
+        from .picture import picture
+        with open(os.path.join(folder, "report.txt"), "w", encoding="utf-8") as file:
+            file.write(self.text())
+        with open(os.path.join(folder, "report.json"), "w", encoding="utf-8") as file:
+            json.dump(self.json(), file, indent=1)
+        with open(os.path.join(folder, "report.svg"), "w", encoding="utf-8") as file:
+            file.write(picture(self))

@@ -1,0 +1,367 @@
+"""One run: a cluster, clients, faults by a seed, and the judgement of what was seen."""
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+from . import hosts, nemeses
+from .cluster import Laboratory, ready
+from .hosts import wait_until
+
+REST = (2.0, 4.0)  # seconds without a fault behind each
+RECOVERY_LIMIT = 30  # seconds in which all nodes must serve again
+BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY: .*Sanitizer")
+
+
+class Fault:
+    """One fault of a run: what was drawn for it, and what it did."""
+
+    def __init__(self, number, name, seconds, rest, seed):
+        self.name, self.nemesis, self.seconds, self.rest = f"fault-{number}", name, seconds, rest
+        self.random = random.Random(seed)
+        self.record = {"number": number, "nemesis": name, "seconds": seconds, "fired": 0}
+        self.expects_end = False
+        self.began = 0.0
+
+    def note(self, **what):
+        self.record.update(what)
+
+    def fire(self, count):
+        self.record["fired"] += count
+
+    def is_over(self):
+        return time.monotonic() >= self.began + self.seconds
+
+    def sleep(self, seconds):
+        time.sleep(max(0, min(seconds, self.began + self.seconds - time.monotonic())))
+
+
+def plan(seed, names, seconds, rest=REST):
+    """The faults of a run, one after the other, as the seed draws them; every name has its turn before one comes again."""
+    generator, faults, length = random.Random(seed), [], 0.0
+    turn = []
+    while names and length < seconds:
+        if not turn:
+            turn = list(names)
+            generator.shuffle(turn)
+        name = turn.pop()
+        low, high = nemeses.NEMESES[name].seconds
+        fault = Fault(len(faults) + 1, name, round(generator.uniform(low, high), 2),
+                      round(generator.uniform(*rest), 2), generator.getrandbits(32))
+        faults.append(fault)
+        length += fault.seconds + fault.rest
+    return faults
+
+
+class Run:
+    """A laboratory with clients in it, from its beginning to its verdict."""
+
+    def __init__(self, options, output, say):
+        self.options, self.output, self.say = options, output, say
+        self.faults = plan(options.seed, options.nemeses, options.seconds, options.rest)
+        self.samples, self.problems, self.invalid = [], [], []
+        self.clients = []
+        self.is_over = threading.Event()
+        self.started = time.monotonic()
+
+    def go(self):
+        """Carries the run out; the raw results."""
+        options = self.options
+        os.makedirs(self.output, exist_ok=True)
+        hosts.check_machine()
+        if hosts.namespaces():
+            raise hosts.CannotRun("a laboratory is there already: take it down with deploy/lab down")
+        lab = self.lab = ChaosLaboratory(options.program, options.replicas, options.previous)
+        needs = {need for name in options.nemeses for need in nemeses.NEMESES[name].needs}
+        lab.prepare(small_disks="small-disk" in needs, faked_clocks="faketime" in needs)
+        lab.build(options.seed)
+        lab.options = options.node_options
+        lab.create()
+        lab.save()
+        self.started = time.monotonic()
+        self.start_clients()
+        threads = [threading.Thread(target=self.sample, args=[letter], daemon=True) for letter in sorted(lab.nodes)]
+        for thread in threads:
+            thread.start()
+        time.sleep(options.calm)
+        for fault in self.faults:
+            if time.monotonic() - self.started > options.seconds + options.calm:
+                break
+            self.suffer(fault)
+            self.pause(fault.rest)
+        if not self.faults:
+            self.pause(options.seconds)
+        self.pause(options.calm)
+        self.end_clients()
+        self.await_equal()
+        self.is_over.set()
+        for thread in threads:
+            thread.join(10)
+        ends = self.stop_nodes()
+        return {"faults": [fault.record for fault in self.faults if fault.began], "samples": self.samples,
+                "problems": self.problems, "invalid": self.invalid, "ends": ends, "judgement": self.judge(),
+                "histories": self.histories(), "start": self.started, "end": time.monotonic()}
+
+    def pause(self, seconds):
+        """Waits, and looks whether the clients still work."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            time.sleep(min(0.5, max(0, deadline - time.monotonic())))
+
+    # MARK: clients
+
+    def histories(self):
+        return [f"{self.output}/{workload}.jsonl" for workload in self.options.workloads]
+
+    def start_clients(self):
+        lab = self.lab
+        for workload, history in zip(self.options.workloads, self.histories()):
+            command = ["/usr/local/bin/lockstep", "chaos", "client", "--node", lab.nodes["a"].endpoint, "--workload",
+                       workload, "--history", history, "--seconds", "86400", "--seed", str(self.options.seed),
+                       "--rate", str(self.options.rate / len(self.options.workloads)),
+                       "--workers", str(self.options.workers)]
+            for letter in sorted(set(lab.nodes) - {"a"}):
+                command += ["--replica", lab.nodes[letter].endpoint]
+            lab.hosts["k"].ask("run", name=f"client-{workload}", command=command)
+            self.clients.append(f"client-{workload}")
+
+    def end_clients(self):
+        host = self.lab.hosts["k"]
+        for name in self.clients:
+            if not host.ask("signal", name=name, signal="TERM")["hit"]:
+                self.problems.append(f"{name} ended by itself: {self.tail(host, name)}")
+        for name in self.clients:
+            end = host.ask("wait", name=name, seconds=90)
+            if not end["ended"] or end["status"] not in (0, None):
+                self.problems.append(f"{name} did not come to its end ({end}): {self.tail(host, name)}")
+
+    @staticmethod
+    def tail(host, name):
+        with open(f"{host.folder}/{name}.log", encoding="utf-8", errors="replace") as file:
+            return file.read()[-400:]
+
+    # MARK: faults
+
+    def suffer(self, fault):
+        lab, record = self.lab, fault.record
+        before = lab.endings()
+        fault.began = time.monotonic()
+        record["at"] = fault.began - self.started
+        self.say(f"{record['at']:6.1f} s  {fault.nemesis} for {fault.seconds} s")
+        try:
+            steps = nemeses.NEMESES[fault.nemesis].make(lab, fault)
+            next(steps)
+            while not fault.is_over():
+                fault.sleep(0.5)
+            for _ in steps:
+                pass
+        except Exception as error:  # The laboratory's own trouble: the run says nothing.
+            self.invalid.append(f"{fault.nemesis} could not be carried out: {type(error).__name__}: {error}")
+            record["error"] = str(error)
+        healed = time.monotonic()
+        record["healed"] = healed - self.started
+        lab.start_all()
+        recovered = self.await_recovery(healed)
+        record["recovered"] = recovered
+        if recovered is None:
+            states = {letter: brief(lab.status(letter)) for letter in lab.nodes}
+            self.problems.append(
+                f"{RECOVERY_LIMIT} s after fault {record['number']} ({fault.nemesis}) not all nodes serve: {states}")
+        self.judge_ends(fault, before)
+
+    def await_recovery(self, healed):
+        """How long it takes until every replica has what the primary had committed when it served again."""
+        lab, wanted = self.lab, {}
+        while time.monotonic() < healed + RECOVERY_LIMIT:
+            status = lab.status("a")
+            if ready(status):
+                wanted = wanted or {store["name"]: store["commit"] for store in status["stores"]}
+                others = [lab.status(letter) for letter in lab.nodes if letter != "a"]
+                if all(ready(other) and all(store["commit"] >= wanted[store["name"]] for store in other["stores"])
+                       for other in others):
+                    return round(time.monotonic() - healed, 3)
+            time.sleep(0.05)
+        return None
+
+    def judge_ends(self, fault, before):
+        """A node may end by SIGKILL, or where a fault is to make it stop; any other end is a finding."""
+        for letter, ends in self.lab.endings().items():
+            for end in ends[len(before.get(letter, [])):]:
+                if end["status"] in (-9, 0) or (fault.expects_end and end["status"] > 0):
+                    continue
+                log = self.tail(self.lab.hosts[letter], self.lab.unit(letter))
+                self.problems.append(f"a node on {letter} ended with {end['status']} in {fault.nemesis}: {log}")
+
+    # MARK: looking
+
+    def sample(self, letter):
+        """Notes once a second how a node is."""
+        lab, host = self.lab, self.lab.hosts[letter]
+        while not self.is_over.wait(1):
+            node = lab.nodes.get(letter)
+            if not node:
+                continue
+            sample = {"at": round(time.monotonic() - self.started, 2), "node": letter}
+            status = lab.status(letter, 1.5)
+            if status:
+                sample["phases"] = sorted({store["phase"] for store in status["stores"]})
+                sample["commit"] = sum(store["commit"] for store in status["stores"])
+                sample["lag"] = sum(store["lag"] for store in status["stores"])
+                sample["alarms"] = [alarm for store in status["stores"] for alarm in store["alarms"]]
+                sample["digests"] = {store["name"]: store["mark"] for store in status["stores"] if store.get("mark")}
+            try:
+                parts = (node.process() or {}).get("parts")
+                sample.update(parts or {})
+                sample["wal"] = sum(os.path.getsize(f"{host.path(node.data)}/{name}")
+                                    for name in os.listdir(host.path(node.data)) if name.endswith("-wal"))
+            except (OSError, RuntimeError):
+                pass  # The host is down.
+            self.samples.append(sample)
+
+    def await_equal(self):
+        """All nodes come to one place with one digest, when nobody writes any more."""
+        def equal():
+            answers = [self.lab.status(letter) for letter in self.lab.nodes]
+            if not all(ready(answer) for answer in answers):
+                return False
+            places = [[(store["name"], store["sequence"], store["digest"]) for store in answer["stores"]]
+                      for answer in answers]
+            return all(place == places[0] for place in places)
+        if not wait_until(equal, RECOVERY_LIMIT, 0.2):
+            states = {letter: brief(self.lab.status(letter)) for letter in self.lab.nodes}
+            self.problems.append(f"the nodes are not equal {RECOVERY_LIMIT} s after the last write: {states}")
+
+    def stop_nodes(self):
+        for letter in sorted(self.lab.nodes, reverse=True):
+            if not self.lab.nodes[letter].stop():
+                self.problems.append(f"the node on {letter} did not stop when it was told to")
+        ends = self.lab.endings()
+        for letter in self.lab.nodes:
+            with open(f"{self.lab.hosts[letter].folder}/{self.lab.unit(letter)}.log", encoding="utf-8",
+                      errors="replace") as file:
+                found = [line.strip() for line in file if BAD_ENDS.search(line)]
+            if found:
+                self.problems.append(f"the log of {letter} has {len(found)} times: {found[0][:300]}")
+        return ends
+
+    def judge(self):
+        """Has the program judge histories and journals."""
+        folders = []
+        for letter in sorted(self.lab.nodes):
+            node = self.lab.nodes[letter]
+            folders.append(f"{self.output}/nodes/{letter}")
+            shutil.copytree(node.host.path(node.data), folders[-1], ignore=shutil.ignore_patterns("admin"))
+            shutil.copy(f"{node.host.folder}/{node.unit}.log", f"{self.output}/node-{letter}.log")
+        command = [self.options.program, "chaos", "check", "--json"]
+        for history in self.histories():
+            command += ["--history", history]
+        for folder in folders:
+            command += ["--data", folder]
+        asked = subprocess.run(command, capture_output=True, text=True)
+        try:
+            return json.loads(asked.stdout)
+        except ValueError:
+            self.problems.append(f"the judge ended with {asked.returncode}: {asked.stderr.strip()[-1000:]}")
+            return {"checks": []}
+
+    def keep_logs(self):
+        """Copies the logs of all hosts: what is left of a run that came to no report."""
+        for path in glob.glob(f"{hosts.folder()}/*/*.log") + glob.glob(f"{hosts.folder()}/*.log"):
+            shutil.copy(path, f"{self.output}/" + os.path.relpath(path, hosts.folder()).replace("/", "-"))
+
+    def forget(self):
+        """Removes what only somebody who looks for a fault would read."""
+        shutil.rmtree(f"{self.output}/nodes", ignore_errors=True)
+        for path in self.histories():
+            os.unlink(path)
+
+
+def brief(status):
+    """The part of a status that says where a node stands."""
+    if not status:
+        return "no answer"
+    return [f"{store['name']} {store['phase']} {store['epoch']}:{store['commit']} {store['alarms']}"
+            for store in status["stores"]]
+
+
+class ChaosLaboratory(Laboratory):
+    """A laboratory with what nemeses need beside the hosts."""
+
+    def __init__(self, program, replicas, previous=None):
+        super().__init__(program, replicas)
+        self.previous = previous or program
+        self.throttled, self.joined = {}, 0
+        self.clocks, self.options = False, []
+
+    def prepare(self, small_disks, faked_clocks):
+        """Makes what hosts find when they boot."""
+        self.clocks = faked_clocks
+        for letter, host in self.hosts.items():
+            os.makedirs(host.folder, exist_ok=True)
+            if small_disks and letter != "k":
+                subprocess.check_call(["truncate", "-s", "512M", f"{host.folder}/disk.img"])
+                subprocess.check_call(["mkfs.ext4", "-q", "-F", f"{host.folder}/disk.img"])
+
+    def add(self, letter, role="replica", name=None):
+        node = super().add(letter, role, name)
+        if self.options:
+            node.options = node.options + self.options
+            node.configure(self.nodes["a"].endpoint)
+        return node
+
+    def create(self):
+        if self.clocks:
+            for letter, host in self.hosts.items():
+                if letter != "k":
+                    self.fake_clock(host)
+        return super().create()
+
+    def fake_clock(self, host):
+        """Has the nodes of a host ask a file for the offset and the rate of their wall clock."""
+        path = "/etc/lockstep/clock"
+        with open(host.path(path), "w", encoding="ascii") as file:
+            file.write("+0s\n")
+        for unit in ("lockstep-primary", "lockstep-replica"):
+            # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does not
+            # find the program's arguments any more. Through a shell the variable is there already.
+            host.ask("environment", name=unit, through=["sh", "-c", 'exec "$@"', "sh"], variables={
+                "LD_PRELOAD": nemeses.faketime(), "FAKETIME_TIMESTAMP_FILE": path, "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"})
+
+    def reboot(self, host):
+        """Starts a host again that has died."""
+        host.boot()
+        if self.clocks:
+            self.fake_clock(host)
+
+    def set_clock(self, node, text):
+        path = node.host.path("/etc/lockstep/clock")
+        with open(path + ".new", "w", encoding="ascii") as file:
+            file.write(text + "\n")
+        os.replace(path + ".new", path)
+
+    def is_ready(self, letter):
+        return ready(self.status(letter))
+
+    def unit(self, letter):
+        return self.nodes[letter].unit
+
+    def endings(self):
+        """The ends of each node's processes so far."""
+        found = {}
+        for letter, node in self.nodes.items():
+            try:
+                found[letter] = node.process()["ends"]
+            except (OSError, RuntimeError, TypeError):
+                found[letter] = []
+        return found
+
+    def start_all(self):
+        """Starts what a fault may have left down; the units restart the rest."""
+        for node in self.nodes.values():
+            node.start()

@@ -1,0 +1,64 @@
+"""Named series of runs, and what they add up to."""
+import json
+import os
+
+PROCESSES = ["kill", "kill-primary", "kill-all", "pause"]
+CUTS = ["cut", "cut-direction", "cut-halves", "cut-port", "hold"]
+FRAMES = ["loss", "duplication", "delay", "corruption", "forgery", "reset", "slow-link"]
+HOSTS = ["host-death", "slow-sync", "failing-sync", "kill-at-call", "disk-full", "squeeze", "clock-jump", "clock-rate",
+         "join", "old-disk", "rolling-restart"]
+
+
+def arguments(seconds, workloads, names, *more):
+    """The words of one `deploy/lab chaos`."""
+    words = ["--seconds", str(seconds)] + [word for name in workloads for word in ("--workload", name)]
+    return words + [word for name in names for word in ("--nemesis", name)] + list(more)
+
+
+SCENARIOS = {
+    "ci": ("what CI runs: every nemesis that the machine can make, in at most 6 minutes", [
+        arguments(40, ["increments", "set"], PROCESSES),
+        arguments(50, ["increments", "registers"], CUTS),
+        arguments(50, ["mixed"], FRAMES),
+        arguments(70, ["mixed"], HOSTS),
+    ]),
+    "long": ("every workload under every kind of faults, 3 minutes each; an hour and a half", [
+        arguments(180, [workload], names)
+        for workload in ("increments", "registers", "set", "appends", "transfers", "documents", "sessions")
+        for names in (PROCESSES, CUTS, FRAMES, HOSTS)
+    ]),
+    "kills": ("500 kills of the primary under increments; 15 minutes", [
+        arguments(450, ["increments", "set"], ["kill-primary"], "--rest", "0.5", "1"),
+        arguments(450, ["increments", "transfers"], ["kill-primary"], "--rest", "0.5", "1"),
+    ]),
+    "cuts": ("200 cuts, a good part of them in one direction; 40 minutes", [
+        arguments(1200, ["increments", "registers"], ["cut", "cut-direction", "cut-halves"]),
+        arguments(1200, ["sessions", "set"], ["cut", "cut-direction", "cut-port"]),
+    ]),
+    "pauses": ("200 pauses; half an hour", [arguments(1800, ["increments", "registers"], ["pause"])]),
+    "stream": ("full rate beside a replica on a slow link", [
+        arguments(60, ["stream"], ["slow-link", "pause"], "--rate", "0", "--workers", "4"),
+    ]),
+}
+
+
+def add_up(folder, reports):
+    """The figures of a series, from the reports of its runs, as text and JSON."""
+    totals = {"runs": len(reports), "passed": 0, "acknowledged": 0, "operations": 0, "faultSeconds": 0.0, "faults": {},
+              "fired": {}, "problems": []}
+    for report in reports:
+        totals["passed"] += report["verdict"] == "passed"
+        totals["acknowledged"] += report["acknowledged"] or 0
+        totals["operations"] += report["figures"]["operations"]
+        totals["problems"] += [f"seed {report['seed']}: {text}" for text in report["problems"] + report["invalid"]]
+        for name, entry in report["figures"]["nemeses"].items():
+            totals["faults"][name] = totals["faults"].get(name, 0) + entry["faults"]
+            totals["fired"][name] = totals["fired"].get(name, 0) + entry["fired"]
+            totals["faultSeconds"] = round(totals["faultSeconds"] + entry["seconds"], 1)
+    with open(os.path.join(folder, "series.json"), "w", encoding="utf-8") as file:
+        json.dump({"totals": totals, "runs": reports}, file, indent=1)
+    lines = [f"{totals['passed']} of {totals['runs']} runs passed: {totals['operations']} operations, "
+             f"{totals['acknowledged']} acknowledged writes, {totals['faultSeconds']} s of faults"]
+    lines += [f"  {name:<18}{count:>5} faults{totals['fired'][name]:>9} fired"
+              for name, count in sorted(totals["faults"].items())]
+    return "\n".join(lines + ["  " + text for text in totals["problems"][:40]]) + "\n"
