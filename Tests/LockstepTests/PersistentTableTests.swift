@@ -41,6 +41,30 @@ import Testing
         #expect(map.digest == .zero)
     }
 
+    /// A map that was decoded, whose shards were made at once, is as one that grew, and grows and shrinks on.
+    @Test(arguments: [0, 1, 3, 448, 449, 896, 897, 1_344, 1_345, 3_000])
+    func aDecodedMapGrowsAndShrinks(count: Int) throws {
+        var map: ReplicatedMap<String, Int64> = [:]
+        for number in 0..<count { map["key \(number)"] = Int64(number) }
+        var writer = ByteWriter()
+        map.encode(into: &writer)
+        var decoded = try withBytes(of: writer.bytes) { (bytes) throws(WireError) in
+            var reader = ByteReader(bytes)
+            return try ReplicatedMap<String, Int64>(from: bytes, &reader)
+        }
+        #expect(decoded == map)
+        for number in count..<3 * count + 10 {
+            decoded["key \(number)"] = Int64(number)
+            map["key \(number)"] = Int64(number)
+        }
+        #expect(decoded == map)
+        for number in 0..<3 * count { decoded["key \(number)"] = nil }
+        let rest = 3 * count..<3 * count + 10
+        #expect(decoded.count == rest.count && rest.allSatisfy { decoded["key \($0)"] == Int64($0) })
+        for number in rest { decoded["key \(number)"] = nil }
+        #expect(decoded.isEmpty && decoded.digest == .zero)
+    }
+
     /// A copy is never changed by what is written behind it, whoever of the two writes.
     @Test func copiesStayAsTheyWere() {
         var random = SplitMix64(seed: 3)

@@ -69,8 +69,8 @@ struct Block<Element> {
 final class BlockStorage<Element> {
     @usableFromInline let elements: UnsafeMutablePointer<Element>
     @usableFromInline let capacity: Int
-    /// How many elements there are, from the first on.
-    @usableFromInline var count = 0
+    /// How many elements there are, from the first on; written by the one block that owns this only.
+    @usableFromInline @exclusivity(unchecked) var count = 0
 
     @inlinable
     init(capacity: Int) {

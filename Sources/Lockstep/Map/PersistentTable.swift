@@ -64,6 +64,20 @@ struct PersistentTable<Key: Equatable, Value> {
 
     @inlinable init() {}
 
+    /// Makes an empty table with the shards of `pairs`, so that putting them in splits and widens none.
+    @inlinable
+    init(room pairs: Int) {
+        let number = (pairs + Self.pairsPerShard - 1) / Self.pairsPerShard
+        while mask + 1 < number { mask = mask << 1 | 1 }
+        shards.reserveCapacity(number)
+        for shard in 0..<number {
+            // One that is still to be split takes as much as its two halves.
+            let isSplit = shard > mask >> 1 || shard | (mask ^ mask >> 1) < number
+            let share = pairs / (isSplit ? mask + 1 : (mask + 1) / 2)
+            shards.append(Shard(room: share + share / 8))
+        }
+    }
+
     // MARK: - Looking up
 
     @inlinable @inline(__always)

@@ -64,6 +64,7 @@ extension ReplicatedMap: WireCodable where Key: WireCodable, Value: WireCodable 
     public init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         let count = try reader.readCount(from: bytes)
         self.init()
+        table = PersistentTable(room: count)
         for _ in 0..<count {
             let start = reader.offset
             let key = try Key(from: bytes, &reader)

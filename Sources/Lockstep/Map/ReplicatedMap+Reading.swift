@@ -5,9 +5,11 @@ extension ReplicatedMap {
     public typealias Element = (key: Key, value: Value)
 
     /// All pairs in the order of their keys: O(n log n).
+    @inlinable
     public func sorted() -> [Element] { table.sorted { $0.key < $1.key } }
 
     /// Calls `body` for each pair, in the order of the keys: O(n log n).
+    @inlinable
     public func forEachSorted(_ body: (Key, Value) throws -> Void) rethrows {
         for (key, value) in sorted() { try body(key, value) }
     }
@@ -15,6 +17,7 @@ extension ReplicatedMap {
     /// The first `limit` pairs, in the order of the keys, that `isIncluded` takes: O(n), and the cost of ordering them.
     ///
     /// `isIncluded` is called for every pair, in no particular order.
+    @inlinable
     public func first(_ limit: Int, where isIncluded: (Key, Value) throws -> Bool = { _, _ in true }) rethrows
         -> [Element]
     {
@@ -22,11 +25,13 @@ extension ReplicatedMap {
     }
 
     /// The `limit` pairs with the greatest values, the greatest first; equal values in the order of their keys: O(n).
+    @inlinable
     public func greatest(_ limit: Int) -> [Element] where Value: Comparable {
         first(limit, where: { _, _ in true }) { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }
     }
 
     /// The sum of what `amount` says of each pair, which must fit into 128 bits: O(n).
+    @inlinable
     public func total(_ amount: (Key, Value) throws -> Int64) rethrows -> Int128 {
         var total: Int128 = 0
         for (key, value) in table { total += Int128(try amount(key, value)) }
@@ -34,7 +39,8 @@ extension ReplicatedMap {
     }
 
     /// Keeps at most twice as many pairs as are wanted, so a short list out of a large map needs little memory.
-    private func first(
+    @inlinable
+    func first(
         _ limit: Int, where isIncluded: (Key, Value) throws -> Bool, by isBefore: (Element, Element) -> Bool
     ) rethrows -> [Element] {
         guard limit > 0 else { return [] }
@@ -55,6 +61,7 @@ extension ReplicatedMap {
 
 extension ReplicatedMap where Key == String {
     /// The pairs whose keys begin with `prefix`, byte for byte, in the order of the keys; at most `limit`: O(n).
+    @inlinable
     public func prefix(_ prefix: String, limit: Int = .max) -> [Element] {
         let prefix = Array(prefix.utf8)
         return first(limit) { key, _ in key.utf8.starts(with: prefix) }

@@ -32,7 +32,7 @@ struct BenchSizes: Encodable, Sendable {
     /// The ends of the curves of growth: counters, bytes of a value, sessions, replicas.
     var growthKeys = 10_000_000
     var growthValueBytes = 1_000_000
-    var growthSessions = 1_000
+    var growthSessions = 10_000
     var growthReplicas = 64
     /// How long everything else is measured that takes a time instead of a number.
     var seconds = 5.0

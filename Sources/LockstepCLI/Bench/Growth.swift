@@ -128,43 +128,16 @@ struct Growth {
         return points
     }
 
-    /// So many clients, each a node with a session of its own, that share what is in flight.
+    /// So many sessions that share what is in flight.
     private func sessions(_ count: Int) async throws -> Point {
         setting.say("growth: \(count) sessions")
-        return try await BenchCluster.with(setting, replicas: 1) { cluster in
-            let chunk = max(1, min(256, 16_384 / count))
-            let endpoint = cluster.endpoint(0)
-            let load = try await withThrowingTaskGroup(of: LoadReport.self) { group in
-                let start = StartLine(count)
-                for _ in 0..<count {
-                    group.addTask { @concurrent in
-                        try await Program.withRemoteCounters(.client(of: endpoint)) { counters in
-                            let load = Load(
-                                increments: counters, tasks: max(1, 16_384 / count / chunk), chunk: chunk,
-                                counters: 1_000)
-                            // All have their sessions before the clock runs.
-                            let first = try await load.send(1)
-                            await start.wait()
-                            var report = try await load.send(seconds: sizes.seconds)
-                            report.extraActions = first.actions
-                            return report
-                        }
-                    }
-                }
-                var sum = LoadReport()
-                for try await part in group {
-                    sum.actions += part.actions
-                    sum.extraActions += part.extraActions
-                    sum.latencies += part.latencies
-                    sum.seconds = max(sum.seconds, part.seconds)
-                }
-                return sum
-            }
-            try await Program.withRemoteCounters(.client(of: cluster.endpoint(0))) {
-                try await $0.checkSum(load.actions + load.extraActions)
-            }
-            _ = try await cluster.waitUntilEqual()
-            return Point("sessions", count, load)
+        let chunk = max(1, min(256, 16_384 / count))
+        return try await counters(replicas: 1) { _, cluster in
+            let load = ManySessions(
+                endpoint: cluster.endpoint(0), sessions: count, arrays: max(1, 16_384 / count / chunk), chunk: chunk,
+                seconds: sizes.seconds)
+            let report = try onThreads(1) { _ in try load.run() }[0]
+            return (Point("sessions", count, report), report.actions)
         }
     }
 
@@ -207,22 +180,5 @@ struct Growth {
                 return point
             }
         }
-    }
-}
-
-/// Lets everybody go when the last has come.
-private actor StartLine {
-    private var missing: Int
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    init(_ count: Int) { missing = count }
-
-    func wait() async {
-        missing -= 1
-        guard missing > 0 else {
-            for one in waiting { one.resume() }
-            return
-        }
-        await withCheckedContinuation { waiting.append($0) }
     }
 }

@@ -94,8 +94,6 @@ struct Load<Target: ActionTarget>: Sendable {
 /// What a load did.
 struct LoadReport: Sendable {
     var actions = 0
-    /// Sent before the clock ran, by who counts both.
-    var extraActions = 0
     var seconds = 0.0
     /// Of each array, from the call to its return, in microseconds.
     var latencies: [Double] = []
