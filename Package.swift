@@ -131,7 +131,8 @@ let package = Package(
         .target(
             name: "LockstepLaboratory",
             dependencies: [
-                "Counters", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepHarness", "LockstepNode",
+                "Counters", "SearchCache", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepHarness",
+                "LockstepNode",
                 "LockstepSQLite", logging,
             ], swiftSettings: base),
         .executableTarget(

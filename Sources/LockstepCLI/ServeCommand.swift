@@ -6,6 +6,9 @@ import LockstepCore
 import LockstepHarness
 import LockstepLaboratory
 import LockstepNode
+#if LOCKSTEP_PLANTED_DEFECTS
+    import LockstepSimulator
+#endif
 import LockstepSQLite
 import Logging
 import ServiceLifecycle
@@ -32,6 +35,9 @@ struct ServeCommand: AsyncParsableCommand {
     var logLevel: String = "info"
 
     func run() async throws {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            SimulationResult.plantDefect()
+        #endif
         let folder = NodeFolder(place.data)
         let identity = try folder.identity()
         guard let level = Logger.Level(rawValue: logLevel) else {

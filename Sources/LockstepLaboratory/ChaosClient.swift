@@ -14,6 +14,8 @@ package final class ChaosClient: Sendable {
         package var workers = 8
         /// Operations a second of all workers together; 0: as fast as answers come.
         package var rate = 200.0
+        /// Whether operations are sent when they are due, and not only when the one before was answered; of the stream.
+        package var isOpen = false
         package var duration = Duration.seconds(10)
         package var timeout = Duration.seconds(1)
         package var seed: UInt64 = 1
@@ -82,20 +84,15 @@ package final class ChaosClient: Sendable {
 
     private func work(_ worker: Int, _ stations: [ObjectStation]) async throws {
         var generator = CallGenerator(settings.workload, worker: worker, seed: settings.seed)
-        let isStream = settings.workload == .stream
+        if settings.workload == .stream { return try await stream(worker, &generator, stations[0]) }
         let interval = settings.rate > 0 ? Duration.seconds(Double(settings.workers) / settings.rate) : .zero
         let end = ContinuousClock.now + settings.duration
         var next = ContinuousClock.now
         var last: [String] = []
         while !stopped.load(ordering: .relaxed), ContinuousClock.now < end {
             let call = generator.next()
-            if isStream {
-                let calls = [call] + (1..<256).map { _ in generator.next() }
-                try await stream(worker, calls, stations[0])
-            } else {
-                try await perform(worker, call, &generator, stations)
-                if !last.contains(call.key), !call.key.hasPrefix("element/") { last = last.suffix(15) + [call.key] }
-            }
+            try await perform(worker, call, &generator, stations)
+            if call.isKept, !last.contains(call.key) { last = last.suffix(15) + [call.key] }
             next += interval
             // After an outage nobody makes up for what was not asked in it.
             next = max(next, ContinuousClock.now - .milliseconds(200))
@@ -153,7 +150,7 @@ package final class ChaosClient: Sendable {
         var result = ObjectStation.Result.failed("the replica stayed behind the session's write")
         repeat {
             let answer = await station.read(key, level, timeout: settings.timeout)
-            if case .answered(_, let at, _, _) = answer, let place, at < place {
+            if case .answered(_, let at?, _, _) = answer, let place, at < place {
                 try await Task.sleep(for: .milliseconds(5))
                 continue
             }
@@ -163,6 +160,34 @@ package final class ChaosClient: Sendable {
         try end(operation, result)
         if case .answered = result { return true }
         return false
+    }
+
+    /// The most batches of a worker that have no answer, when it does not wait for answers: 64 MiB of a node's inbox.
+    private static let batchesUnderWay = 512
+    private static let batch = 256
+
+    private func stream(_ worker: Int, _ generator: inout CallGenerator, _ station: ObjectStation) async throws {
+        let interval =
+            settings.rate > 0
+            ? Duration.seconds(Double(settings.workers * Self.batch) / settings.rate) : .zero
+        let end = ContinuousClock.now + settings.duration
+        var next = ContinuousClock.now
+        let most = settings.isOpen ? Self.batchesUnderWay : 1
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var underWay = 0
+            while !stopped.load(ordering: .relaxed), ContinuousClock.now < end {
+                let calls = (0..<Self.batch).map { _ in generator.next() }
+                if underWay == most {
+                    try await group.next()
+                    underWay -= 1
+                }
+                group.addTask { try await self.stream(worker, calls, station) }
+                underWay += 1
+                next = max(next + interval, ContinuousClock.now - .milliseconds(200))
+                if next > ContinuousClock.now { try await Task.sleep(until: next, clock: .continuous) }
+            }
+            try await group.waitForAll()
+        }
     }
 
     private func stream(_ worker: Int, _ calls: [ObjectCall], _ station: ObjectStation) async throws {
@@ -198,8 +223,8 @@ package final class ChaosClient: Sendable {
         case .answered(let output, let place, let session, let number):
             line.outcome = .answered
             line.output = output
-            line.epoch = place.epoch.rawValue
-            line.sequence = place.sequence.rawValue
+            line.epoch = place?.epoch.rawValue
+            line.sequence = place?.sequence.rawValue
             line.session = session.map { "\($0)" }
             line.number = number
             counts.withLock { $0.answered += 1 }

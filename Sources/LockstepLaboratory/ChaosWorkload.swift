@@ -16,7 +16,9 @@ package enum ChaosWorkload: String, CaseIterable, Sendable {
     case documents
     /// Writes at the primary, then reads at one replica after another, none of which may be behind the write.
     case sessions
-    /// Adds as fast as answers come, 256 at a time.
+    /// Searches for words, at one node after another; each word is in one text of the primary's index.
+    case searches
+    /// Adds 256 at a time.
     case stream
     /// Each worker does another of the first six.
     case mixed
@@ -39,6 +41,8 @@ package struct CallGenerator: Sendable {
     /// After so many operations of a worker, registers and lists give way to new ones: a search for an order stays
     /// short, and so do lists.
     static let operationsOfAKey: Int64 = 150
+    /// The words that are searched for are `word0`, `word1` and so on; `wordN` is in the text `textN.txt` alone.
+    static let words: UInt64 = 400
 
     /// Begins at a seed; workers of one run differ by their number.
     package init(_ workload: ChaosWorkload, worker: Int, seed: UInt64) {
@@ -77,6 +81,7 @@ package struct CallGenerator: Sendable {
         case .documents:
             let key = "document/\(random.next(below: 8))"
             return ObjectCall(key, chance(60) ? .replace(seed: unique) : .read)
+        case .searches: return ObjectCall("search/\(random.next(below: Self.words))", .read)
         case .stream: return ObjectCall("counter/stream-\(random.next(below: 1_000))", .add(1))
         }
     }
@@ -85,6 +90,7 @@ package struct CallGenerator: Sendable {
     package mutating func reading(nodes: Int) -> (node: Int, consistency: String) {
         let node = Int(random.next(below: UInt64(nodes)))
         if workload == .sessions { return (node, "session") }
+        if workload == .searches { return (node, "local") }
         return (node, chance(50) ? "linearizable" : "local")
     }
 

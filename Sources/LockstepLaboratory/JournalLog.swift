@@ -46,8 +46,12 @@ package struct JournalLog: Sendable {
         }
     }
 
+    /// Whether ``actions`` are kept; the hashes say whether another journal has the same.
+    private let keepsActions: Bool
+
     /// Reads and verifies a whole journal.
-    package init(folder: String, store: String) throws {
+    package init(folder: String, store: String, keepsActions: Bool = true) throws {
+        self.keepsActions = keepsActions
         self.folder = folder
         self.store = store
         let reader = try SQLiteJournalReader(folder: folder, storeName: store)
@@ -78,6 +82,7 @@ package struct JournalLog: Sendable {
                 findings.append("\(folder), \(store): number \(run.first) of session \(run.session) follows \(before)")
             }
             numbers[run.session] = run.first + UInt64(run.count) - 1
+            guard keepsActions else { continue }
             var items = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
             for index in 0..<UInt64(run.count) {
                 let item = try Item(from: bytes, &items)
@@ -94,6 +99,8 @@ package struct JournalLog: Sendable {
         case .void, .accepted: return nil
         case .rejected: return .rejected
         case .committed:
+            // What a search replies is nobody's output.
+            if store == "search" { return .absent }
             if store == Workbench.store { return .value(try Workbench.replyCoding.decodeChecked(bytes, item.reply)) }
             guard case .value(let value) = try Counters.replyCoding.decodeChecked(bytes, item.reply) else {
                 return .absent

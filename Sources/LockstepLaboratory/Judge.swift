@@ -69,7 +69,9 @@ package struct Judge {
     }
 
     /// All checks of calls and log.
-    package func checks() -> [Check] { [answers(), order(), linearizability(), bounds(), lists(), totals()] }
+    package func checks() -> [Check] {
+        [answers(), order(), linearizability(), bounds(), lists(), totals(), searches()]
+    }
 
     /// The calls that took effect or may have, but for reads and batches without an answer.
     private var considered: [RecordedHistory.Call] {
@@ -191,6 +193,17 @@ package struct Judge {
             CollectionChecks.prefixes(lists).map { "\(key): \($0)" }
         }
         return Check("lists", reads.reduce(0) { $0 + $1.value.count }, findings)
+    }
+
+    /// Each search found the text of its word, and no other.
+    private func searches() -> Check {
+        let answered = history.calls.filter {
+            $0.operation.input.key.hasPrefix("search/") && $0.operation.output != nil
+        }
+        let findings = answered.filter { call in
+            call.operation.output != .list([Int64(call.operation.input.key.dropFirst("search/".count)) ?? -1])
+        }.map { "\($0.operation)" }
+        return Check("searches", answered.count, findings)
     }
 
     /// The accounts have the same total in every read.

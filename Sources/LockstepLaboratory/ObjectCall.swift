@@ -35,6 +35,9 @@ package struct ObjectCall: Hashable, Codable, Sendable, CustomStringConvertible 
         self.action = action
     }
 
+    /// Whether the object is worth another look at the end: neither an element of the set nor a search.
+    var isKept: Bool { !key.hasPrefix("element/") && !key.hasPrefix("search/") }
+
     /// `key.action`.
     package var description: String { "\(key).\(action)" }
 }

@@ -1,5 +1,6 @@
-package import Counters
+import Counters
 package import Lockstep
+import SearchCache
 
 /// A connection to one node, by which calls on objects are performed.
 package struct ObjectStation: Sendable {
@@ -7,10 +8,11 @@ package struct ObjectStation: Sendable {
     package let node: String
     let counters: RemoteStore<Counters>
     let workbench: RemoteStore<Workbench>
+    let searches: RemoteStore<SearchCache>
 
     /// What a call came to.
     package enum Result: Sendable {
-        case answered(ObjectOutput, Place, SessionID?, RequestNumber?)
+        case answered(ObjectOutput, Place?, SessionID?, RequestNumber?)
         /// Certainly without effect; with the reason.
         case failed(String)
         /// It may take effect at any time, or never.
@@ -22,6 +24,7 @@ package struct ObjectStation: Sendable {
         self.node = endpoint
         counters = try node.remote(Counters.self, named: "counters")
         workbench = try node.remote(Workbench.self, named: Workbench.store)
+        searches = try node.remote(SearchCache.self, named: "search")
     }
 
     /// Writes, and waits so long for the outcome.
@@ -54,6 +57,7 @@ package struct ObjectStation: Sendable {
     /// Reads an object.
     package func read(_ key: String, _ consistency: ReadConsistency, timeout: Duration) async -> Result {
         do {
+            if key.hasPrefix("search/") { return try await search(key, timeout: timeout) }
             if key.hasPrefix("counter/") {
                 let answered = try await counters.ask(.get(key), consistency, timeout: timeout)
                 guard case .value(let value) = answered.answer else { return .failed("another answer than a value") }
@@ -64,6 +68,18 @@ package struct ObjectStation: Sendable {
         } catch {
             return .failed("\(error)")
         }
+    }
+
+    /// Searches for the word of a key; the output is the numbers of the texts that were found.
+    private func search(_ key: String, timeout: Duration) async throws -> Result {
+        let answer = try await searches.search("word" + key.dropFirst("search/".count), timeout: timeout)
+        guard let page = answer.page, answer.failure == nil else {
+            return .failed(answer.failure.map { "\($0)" } ?? "no page")
+        }
+        let texts = page.hits.map { hit in
+            Int64(hit.title.split(separator: "/").last?.filter(\.isNumber) ?? "") ?? -1
+        }
+        return .answered(.list(texts), nil, nil, nil)
     }
 
     // MARK: - Between calls and actions

@@ -24,7 +24,11 @@ package struct RunJudgement: Encodable, Sendable {
         let history = try RecordedHistory(paths: histories)
         let stores = ["counters", "search", Workbench.store]
         var logs: [String: [JournalLog]] = [:]
-        for store in stores { logs[store] = try folders.map { try JournalLog(folder: $0, store: store) } }
+        for store in stores {
+            logs[store] = try folders.map { folder in
+                try JournalLog(folder: folder, store: store, keepsActions: folder == folders.first)
+            }
+        }
         judgeJournals(stores.flatMap { logs[$0] ?? [] }, logs)
         for folder in folders {
             nodes[folder] = logs.compactMapValues { $0.first { $0.folder == folder }?.last }

@@ -51,7 +51,7 @@ import Testing
             ],
             "LockstepLaboratory": system.union([
                 "Counters", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepHarness", "LockstepNode",
-                "LockstepSQLite", "Logging",
+                "LockstepSQLite", "Logging", "SearchCache",
             ]),
             "LockstepTesting": system.union(["Lockstep", "LockstepCore", "LockstepSimulator", "Testing"]),
         ]

@@ -38,6 +38,21 @@ def read_assignments(path):
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
+def begin():
+    """What every new process does to itself: a session of its own, and no protection from a lack of memory."""
+    os.setsid()
+    protect("0")
+
+
+def protect(score):
+    """How likely the kernel is to kill this process where memory lacks: -1000 is never."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(score)
+    except OSError:
+        pass  # A container may forbid it; the host then dies with its node.
+
+
 class Unit:
     """What a unit file says about its process."""
 
@@ -78,7 +93,7 @@ class Unit:
         groups = [entry.gr_gid for entry in grp.getgrall() if entry.gr_name == self.get("Group")]
 
         def prepare():
-            os.setsid()
+            begin()
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
             os.umask(mask)
             if user:
@@ -103,7 +118,7 @@ class Host:
 
     # MARK: processes
 
-    def spawn(self, name, command, variables=None, prepare=os.setsid):
+    def spawn(self, name, command, variables=None, prepare=begin):
         with open(f"{self.folder}/{name}.log", "ab") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables, preexec_fn=prepare)
@@ -280,6 +295,7 @@ def make_folders(folder):
 def main():
     """`agent.py NAME FOLDER`: a host, until it is killed."""
     name, folder = sys.argv[1:]
+    protect("-1000")
     socket.sethostname(name)
     make_folders(folder)
     host = Host(folder)

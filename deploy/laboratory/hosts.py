@@ -46,6 +46,13 @@ def check_machine():
         raise CannotRun(f"namespaces are not available here: {probe.stderr.decode().strip()}")
 
 
+def claim():
+    """Refuses what this machine cannot do, and a second laboratory beside one that is there."""
+    check_machine()
+    if namespaces():
+        raise CannotRun("a laboratory is there already: take it down with deploy/lab down")
+
+
 def namespaces():
     """The laboratory's network namespaces that exist."""
     return sorted(os.path.basename(path) for path in glob.glob(f"/run/netns/{PREFIX}*"))

@@ -9,43 +9,9 @@ import os
 import shutil
 import time
 
-from . import hosts
+from . import network  # noqa: F401  It enters its nemeses.
 from .hosts import wait_until
-
-NEMESES = {}
-
-
-class Nemesis:
-    """How a fault is made, how long it takes, and what the cluster needs for it."""
-
-    def __init__(self, make, summary, seconds, needs=()):
-        self.make, self.summary, self.seconds, self.needs = make, summary, seconds, needs
-        self.name = make.__name__.replace("_", "-")
-
-
-def nemesis(summary, seconds=(2, 6), needs=()):
-    """Enters a function under its name."""
-    def enter(make):
-        entry = Nemesis(make, summary, seconds, needs)
-        NEMESES[entry.name] = entry
-        return make
-    return enter
-
-
-def any_node(lab, fault):
-    """The primary in half of the cases, else a replica."""
-    replicas = sorted(letter for letter in lab.nodes if letter not in ("a", "x"))
-    letter = "a" if fault.random.random() < 0.5 else fault.random.choice(replicas)
-    fault.note(target=letter)
-    return lab.nodes[letter]
-
-
-def a_replica(lab, fault):
-    """One of the replicas."""
-    letter = fault.random.choice(sorted(letter for letter in lab.nodes if letter not in ("a", "x")))
-    fault.note(target=letter)
-    return lab.nodes[letter]
-
+from .registry import NEMESES, a_replica, any_node, nemesis  # noqa: F401
 
 # MARK: processes
 
@@ -92,111 +58,6 @@ def host_death(lab, fault):
     yield
     lab.reboot(node.host)
     node.start()
-
-
-# MARK: network
-
-def rule(lab, fault, pairs, **what):
-    """Sets a rule of the switch for the time of the fault, and counts what it did."""
-    fault.note(pairs=[f"{source}>{to}" for source, to in pairs], **what)
-    lab.switch.ask("set", name=fault.name, pairs=pairs, **what)
-    yield
-    counts = lab.switch.ask("clear", name=fault.name)["rules"].get(fault.name, {})
-    fault.note(frames=counts)
-    fault.fire(sum(counts.values()))
-
-
-def both(groups):
-    """The ordered pairs between two groups of hosts."""
-    left, right = groups
-    return [pair for a in left for b in right for pair in ((a, b), (b, a))]
-
-
-def others(lab, letters):
-    return [letter for letter in lab.hosts if letter not in letters]
-
-
-@nemesis("one host is cut off from all others")
-def cut(lab, fault):
-    letter = fault.random.choice(["a"] * 2 + sorted(set(lab.nodes) - {"a", "x"}))
-    yield from rule(lab, fault, both(([letter], others(lab, [letter]))), cut=True)
-
-
-@nemesis("the hosts fall into two halves; the clients are with either")
-def cut_halves(lab, fault):
-    letters = sorted(lab.hosts)
-    fault.random.shuffle(letters)
-    half = letters[:len(letters) // 2]
-    yield from rule(lab, fault, both((half, others(lab, half))), cut=True)
-
-
-@nemesis("the frames of one direction between two hosts are lost")
-def cut_direction(lab, fault):
-    other = fault.random.choice(sorted(set(lab.nodes) - {"a", "x"}) + ["k"])
-    pair = ["a", other] if fault.random.random() < 0.5 else [other, "a"]
-    yield from rule(lab, fault, [pair], cut=True)
-
-
-@nemesis("one port of the primary cannot be reached: ingress, broadcast or bulk")
-def cut_port(lab, fault):
-    port = fault.random.choice([7400, 7401, 7402])
-    yield from rule(lab, fault, both((["a"], others(lab, ["a"]))), cut=True, ports=[port])
-
-
-def everywhere(lab):
-    return [(source, to) for source in lab.hosts for to in lab.hosts if source != to]
-
-
-@nemesis("5 to 30 % of all frames are lost")
-def loss(lab, fault):
-    yield from rule(lab, fault, everywhere(lab), loss=round(fault.random.uniform(0.05, 0.3), 2))
-
-
-@nemesis("10 to 50 % of all frames come twice")
-def duplication(lab, fault):
-    yield from rule(lab, fault, everywhere(lab), duplicate=round(fault.random.uniform(0.1, 0.5), 2))
-
-
-@nemesis("frames are late by up to 400 ms, each by another time, so that they overtake each other")
-def delay(lab, fault):
-    yield from rule(lab, fault, everywhere(lab), delay=round(fault.random.uniform(0, 0.1), 3),
-                    jitter=round(fault.random.uniform(0.01, 0.3), 3))
-
-
-@nemesis("bits of 1 to 10 % of the frames flip; the checksums of TCP find it")
-def corruption(lab, fault):
-    yield from rule(lab, fault, everywhere(lab), corrupt=round(fault.random.uniform(0.01, 0.1), 3))
-
-
-@nemesis("a bit of 0.2 to 2 % of the payloads flips under a right checksum, so that only the programs can find it")
-def forgery(lab, fault):
-    nodes = [letter for letter in lab.hosts if letter != "x"]
-    pairs = [(source, to) for source in nodes for to in nodes if source != to]
-    yield from rule(lab, fault, pairs, forge=round(fault.random.uniform(0.002, 0.02), 4))
-
-
-@nemesis("the frames of a host are kept back and then come all at once", seconds=(3, 8))
-def hold(lab, fault):
-    node = any_node(lab, fault)
-    letter = node.host.name
-    pairs = both(([letter], others(lab, [letter])))
-    yield from rule(lab, fault, pairs if fault.random.random() < 0.5 else [p for p in pairs if p[0] == letter],
-                    hold=True)
-
-
-@nemesis("the link to a replica carries 64 kbit/s", seconds=(4, 8))
-def slow_link(lab, fault):
-    yield from rule(lab, fault, [("a", a_replica(lab, fault).host.name)], rate=8_000)
-
-
-@nemesis("connections of a host are reset, again and again")
-def reset(lab, fault):
-    host = any_node(lab, fault).host
-    while not fault.is_over():
-        closed = host.ask("call", command=["ss", "-K", "-H", "-t", "state", "established"])["output"] or ""
-        fault.fire(sum(1 for line in closed.splitlines() if ":74" in line))
-        fault.sleep(0.2)
-    yield
 
 
 # MARK: clocks
@@ -297,6 +158,55 @@ def squeeze(lab, fault):
     lab.throttled[node.host.name] = throttled
 
 
+@nemesis("a host gets no more memory than it has in use; the kernel may kill the node", seconds=(3, 6),
+         needs=("cgroup-memory",))
+def memory_squeeze(lab, fault):
+    node = any_node(lab, fault)
+    group = f"/sys/fs/cgroup/memory/{node.host.namespace}"
+    before = read_number(f"{group}/memory.failcnt")
+    parts = (node.process() or {}).get("parts") or {"resident": 0}
+    limit = parts["resident"] + fault.random.randrange(12, 32) * 2**20
+    fault.note(limit=limit)
+    with open(f"{group}/memory.limit_in_bytes", "w", encoding="ascii") as file:
+        file.write(str(limit))
+    yield
+    with open(f"{group}/memory.limit_in_bytes", "w", encoding="ascii") as file:
+        file.write("-1")
+    fault.fire(read_number(f"{group}/memory.failcnt") - before)
+
+
+def read_number(path):
+    with open(path, encoding="ascii") as file:
+        return int(file.read())
+
+
+def overload(lab, fault, times):
+    """Further clients offer so many times what the cluster can take, and do not wait for answers."""
+    lab.clients += 1
+    name = f"overload-{lab.clients}"
+    before = lab.busy()
+    history = f"{lab.output}/{name}.jsonl"
+    fault.note(offered=round(times * lab.capacity), capacity=round(lab.capacity))
+    lab.start_client(name, "stream", history, "--open", "--rate", str(times * lab.capacity), "--workers", "8")
+    lab.histories.append(history)
+    yield
+    fault.note(busy=lab.busy() - before)
+    fault.fire(fault.record["busy"])
+    lab.hosts["k"].ask("signal", name=name, signal="TERM")
+    fault.note(ended=time.monotonic())
+    lab.hosts["k"].ask("wait", name=name, seconds=60)
+
+
+@nemesis("clients offer 3 times what the cluster can take", seconds=(120, 120), needs=("capacity",))
+def overload_3(lab, fault):
+    yield from overload(lab, fault, 3)
+
+
+@nemesis("clients offer 10 times what the cluster can take", seconds=(120, 120), needs=("capacity",))
+def overload_10(lab, fault):
+    yield from overload(lab, fault, 10)
+
+
 # MARK: membership
 
 @nemesis("a replica joins from nothing and leaves", seconds=(1, 4))
@@ -344,22 +254,3 @@ def rolling_restart(lab, fault):
             node.start()
             fault.fire(int(wait_until(lambda letter=letter: lab.is_ready(letter), 30, 0.1)))
     yield
-
-
-def available(names):
-    """Those of the nemeses for which this machine has what they need, and what the others lack."""
-    have = {
-        "strace": bool(shutil.which("strace")),
-        "faketime": bool(faketime()),
-        "small-disk": bool(shutil.which("mkfs.ext4")) and os.path.exists("/dev/loop-control"),
-        "cgroup-cpu": os.path.exists("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-        or os.path.isdir("/sys/fs/cgroup/cpu"),
-    }
-    missing = {name: [need for need in entry.needs if not have[need]] for name, entry in NEMESES.items()}
-    return [name for name in names if not missing[name]], {name: missing[name] for name in names if missing[name]}
-
-
-def faketime():
-    """The library that gives a process another clock."""
-    found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-    return found[0] if found else None

@@ -40,7 +40,8 @@ class Panel:
             value, height = self.highest * part, self.top + PANEL * (1 - part)
             frame.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height}" y2="{height}" stroke="#ddd"/>')
             frame.append(f'<text x="{LEFT - 6}" y="{height + 4}" text-anchor="end">{value:,.0f}</text>')
-        step = next(step for step in (5, 10, 20, 30, 60, 120, 300, 600, 3600) if self.length / step <= 16 or step == 3600)
+        steps = (5, 10, 20, 30, 60, 120, 300, 600, 3600)
+        step = next((step for step in steps if self.length / step <= 16), 3600)
         for tick in range(0, int(self.length) + 1, step):
             frame.append(f'<text x="{self.x(tick):.1f}" y="{self.top + PANEL + 14}" text-anchor="middle">{tick}</text>')
         return "\n".join(frame + self.parts)
@@ -90,5 +91,6 @@ def picture(report):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
             f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="11" fill="#222">\n'
             f'<rect width="100%" height="100%" fill="white"/>\n<text x="{LEFT}" y="28" font-size="16">'
-            f'{html.escape(title)}</text>\n<text x="{LEFT}" y="46" fill="#666">seconds since the start; bands: faults</text>\n'
+            f'{html.escape(title)}</text>\n'
+            f'<text x="{LEFT}" y="46" fill="#666">seconds since the start; bands: faults</text>\n'
             + "\n".join(bands) + "\n" + "\n".join(panel.svg() for panel in panels) + "\n</svg>\n")

@@ -35,6 +35,15 @@ def quantile(values, part):
     return sorted(values)[min(len(values) - 1, int((len(values) - 1) * part + 0.5))] if values else None
 
 
+def slope(points):
+    """The slope of the straight line through points that is nearest to them; None of fewer than ten."""
+    if len(points) < 10:
+        return None
+    x, y = (sum(values) / len(points) for values in zip(*points))
+    spread = sum((a - x) ** 2 for a, _ in points)
+    return round(sum((a - x) * (b - y) for a, b in points) / spread, 2) if spread else None
+
+
 def calm_times(faults, end):
     """The times without a fault, from each recovery to the next fault."""
     times, begin = [], 0.0
@@ -66,9 +75,12 @@ class Report:
         calm = [operation for operation in self.operations if self.in_calm(operation)]
         answered = [operation for operation in calm if operation[2]]
         writes = [operation[1] for operation in self.operations if operation[2] and operation[3]]
+        # Searches count as reads, but need the primary to write.
+        writes = writes or [operation[1] for operation in self.operations if operation[2]]
         latencies = [1000 * (operation[1] - operation[0]) for operation in answered]
         self.figures = {
             "operations": sum(operation[4] for operation in self.operations),
+            "rate": self.rate(),
             "calmOperations": len(calm),
             "calmSuccess": round(len(answered) / len(calm), 4) if calm else 0.0,
             "calmLatencyMilliseconds": {name: round(quantile(latencies, part), 2) if latencies else None
@@ -92,6 +104,50 @@ class Report:
         self.figures["highestFiles"] = max((sample.get("files", 0) for sample in self.raw["samples"]), default=0)
         self.figures["highestWALMiB"] = round(
             max((sample.get("wal", 0) for sample in self.raw["samples"]), default=0) / 2**20, 1)
+
+        self.figures["slopes"] = self.slopes()
+        self.figures["p99Milliseconds"] = self.ends_of_run(answered)
+        for fault in self.raw["faults"]:
+            if "capacity" in fault:
+                self.measure_overload(fault, answered)
+
+    def rate(self, begin=0.0, end=None):
+        """Answered operations a second between two times: the median of the seconds."""
+        seconds = {}
+        for operation in self.operations:
+            if operation[2] and operation[1] >= begin and (end is None or operation[1] < end):
+                seconds[int(operation[1])] = seconds.get(int(operation[1]), 0) + operation[4]
+        return quantile(list(seconds.values()), 0.5) or 0
+
+    def measure_overload(self, fault, calm):
+        """What was kept of the maximum, and how fast the rest of the clients had their latency back."""
+        fault["kept"] = round(self.rate(fault["at"] + 5, fault["at"] + fault["seconds"]) / fault["capacity"], 3)
+        begun = sum(operation[4] for operation in self.operations
+                    if fault["at"] + 5 <= operation[0] < fault["at"] + fault["seconds"])
+        fault["begun"] = round(begun / (fault["seconds"] - 5))
+        behind = fault["ended"] - self.raw["start"] + 5
+        after = [1000 * (operation[1] - operation[0]) for operation in calm if operation[0] >= behind]
+        before = [1000 * (operation[1] - operation[0]) for operation in calm if operation[1] <= fault["at"]]
+        fault["p99Before"], fault["p99FiveSecondsAfter"] = (
+            round(quantile(values, 0.99) or 0, 2) for values in (before, after))
+
+    def slopes(self):
+        """How resident memory, open files and the WAL of each node grow, an hour; without the first tenth."""
+        found = {}
+        for node in sorted({sample["node"] for sample in self.raw["samples"]}):
+            for name, unit in (("resident", 2**20), ("files", 1), ("wal", 2**20)):
+                points = [(sample["at"] / 3600, sample[name] / unit) for sample in self.raw["samples"]
+                          if sample["node"] == node and name in sample and sample["at"] > self.seconds / 10]
+                found.setdefault(node, {})[name] = slope(points)
+        return found
+
+    def ends_of_run(self, calm):
+        """The 99th percentile of latency in the first and the last sixth of the calm times."""
+        sixth = self.seconds / 6
+        parts = ([operation for operation in calm if operation[0] < sixth],
+                 [operation for operation in calm if operation[0] > self.seconds - sixth])
+        return [round(quantile([1000 * (operation[1] - operation[0]) for operation in part], 0.99) or 0, 2)
+                for part in parts]
 
     # MARK: verdict
 
@@ -156,12 +212,24 @@ class Report:
             f"milliseconds {figures['calmLatencyMilliseconds']}",
             f"pauses       longest time without an acknowledged write {figures['longestPauseSeconds']} s",
             f"resources    at most {figures['highestResidentMiB']} MiB resident, {figures['highestFiles']} files, "
-            f"WAL {figures['highestWALMiB']} MiB a node; {figures['comparedDigests']} digests compared", "",
-            f"{'nemesis':<18}{'faults':>7}{'fired':>9}{'seconds':>9}   until all nodes serve again: median, most"]
+            f"WAL {figures['highestWALMiB']} MiB a node; {figures['comparedDigests']} digests compared",
+            f"over time    {figures['rate']} operations a second (median), p99 of the first and the last sixth "
+            f"{figures['p99Milliseconds']} ms"]
+        lines += [f"growth       of {node} in an hour: {entry['resident']} MiB resident, {entry['files']} files, "
+                  f"{entry['wal']} MiB WAL" for node, entry in figures["slopes"].items() if self.seconds > 600]
+        lines += [
+            "", f"{'nemesis':<18}{'faults':>7}{'fired':>9}{'seconds':>9}   until all nodes serve again: median, most"]
         for name, entry in sorted(figures["nemeses"].items()):
             known = [time for time in entry["recoveries"] if time is not None]
             middle, most = quantile(known, 0.5), max(known, default=None)
-            lines.append(f"{name:<18}{entry['faults']:>7}{entry['fired']:>9}{entry['seconds']:>9}   {middle} s, {most} s")
+            lines.append(f"{name:<18}{entry['faults']:>7}{entry['fired']:>9}{entry['seconds']:>9}   "
+                         f"{middle} s, {most} s")
+        for fault in self.raw["faults"]:
+            if "capacity" in fault:
+                lines.append(
+                    f"overload       {fault['offered']} a second wanted, {fault['begun']} begun, BUSY {fault['busy']} "
+                    f"times, {fault['kept']} of the maximum kept, p99 before {fault['p99Before']} ms, "
+                    f"from 5 s behind it on {fault['p99FiveSecondsAfter']} ms")
         lines += ["", f"{'check':<18}{'compared':>9}"]
         for check in judgement["checks"]:
             state = "BROKEN" if check["findings"] else "open" if check["undecided"] else ""

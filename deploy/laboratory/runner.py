@@ -10,8 +10,9 @@ import threading
 import time
 
 from . import hosts, nemeses
-from .cluster import Laboratory, ready
+from .cluster import ready
 from .hosts import wait_until
+from .prepared import PreparedLaboratory
 
 REST = (2.0, 4.0)  # seconds without a fault behind each
 RECOVERY_LIMIT = 30  # seconds in which all nodes must serve again
@@ -42,7 +43,10 @@ class Fault:
 
 
 def plan(seed, names, seconds, rest=REST):
-    """The faults of a run, one after the other, as the seed draws them; every name has its turn before one comes again."""
+    """The faults of a run, one after the other, as the seed draws them.
+
+    Every name has its turn before one comes again.
+    """
     generator, faults, length = random.Random(seed), [], 0.0
     turn = []
     while names and length < seconds:
@@ -73,14 +77,11 @@ class Run:
         """Carries the run out; the raw results."""
         options = self.options
         os.makedirs(self.output, exist_ok=True)
-        hosts.check_machine()
-        if hosts.namespaces():
-            raise hosts.CannotRun("a laboratory is there already: take it down with deploy/lab down")
-        lab = self.lab = ChaosLaboratory(options.program, options.replicas, options.previous)
+        lab = self.lab = PreparedLaboratory(options.program, options.replicas, options.previous)
         needs = {need for name in options.nemeses for need in nemeses.NEMESES[name].needs}
-        lab.prepare(small_disks="small-disk" in needs, faked_clocks="faketime" in needs)
+        lab.output = self.output
+        lab.prepare(options, small_disks="small-disk" in needs, faked_clocks="faketime" in needs)
         lab.build(options.seed)
-        lab.options = options.node_options
         lab.create()
         lab.save()
         self.started = time.monotonic()
@@ -116,19 +117,15 @@ class Run:
     # MARK: clients
 
     def histories(self):
-        return [f"{self.output}/{workload}.jsonl" for workload in self.options.workloads]
+        return [f"{self.output}/{workload}.jsonl" for workload in self.options.workloads] + self.lab.histories
 
     def start_clients(self):
-        lab = self.lab
-        for workload, history in zip(self.options.workloads, self.histories()):
-            command = ["/usr/local/bin/lockstep", "chaos", "client", "--node", lab.nodes["a"].endpoint, "--workload",
-                       workload, "--history", history, "--seconds", "86400", "--seed", str(self.options.seed),
-                       "--rate", str(self.options.rate / len(self.options.workloads)),
-                       "--workers", str(self.options.workers)]
-            for letter in sorted(set(lab.nodes) - {"a"}):
-                command += ["--replica", lab.nodes[letter].endpoint]
-            lab.hosts["k"].ask("run", name=f"client-{workload}", command=command)
+        options = self.options
+        for workload, history in zip(options.workloads, self.histories()):
             self.clients.append(f"client-{workload}")
+            self.lab.start_client(
+                self.clients[-1], workload, history, "--seed", str(options.seed), "--workers", str(options.workers),
+                "--rate", str(options.rate / len(options.workloads)), *(["--open"] if options.open else []))
 
     def end_clients(self):
         host = self.lab.hosts["k"]
@@ -229,9 +226,10 @@ class Run:
             answers = [self.lab.status(letter) for letter in self.lab.nodes]
             if not all(ready(answer) for answer in answers):
                 return False
-            places = [[(store["name"], store["sequence"], store["digest"]) for store in answer["stores"]]
+            places = [[(store["name"], store["sequence"], store.get("digest")) for store in answer["stores"]]
                       for answer in answers]
-            return all(place == places[0] for place in places)
+            # A node that has not taken its digest yet is asked again.
+            return all(place == places[0] and all(digest for *_, digest in place) for place in places)
         if not wait_until(equal, RECOVERY_LIMIT, 0.2):
             states = {letter: brief(self.lab.status(letter)) for letter in self.lab.nodes}
             self.problems.append(f"the nodes are not equal {RECOVERY_LIMIT} s after the last write: {states}")
@@ -287,81 +285,3 @@ def brief(status):
         return "no answer"
     return [f"{store['name']} {store['phase']} {store['epoch']}:{store['commit']} {store['alarms']}"
             for store in status["stores"]]
-
-
-class ChaosLaboratory(Laboratory):
-    """A laboratory with what nemeses need beside the hosts."""
-
-    def __init__(self, program, replicas, previous=None):
-        super().__init__(program, replicas)
-        self.previous = previous or program
-        self.throttled, self.joined = {}, 0
-        self.clocks, self.options = False, []
-
-    def prepare(self, small_disks, faked_clocks):
-        """Makes what hosts find when they boot."""
-        self.clocks = faked_clocks
-        for letter, host in self.hosts.items():
-            os.makedirs(host.folder, exist_ok=True)
-            if small_disks and letter != "k":
-                subprocess.check_call(["truncate", "-s", "512M", f"{host.folder}/disk.img"])
-                subprocess.check_call(["mkfs.ext4", "-q", "-F", f"{host.folder}/disk.img"])
-
-    def add(self, letter, role="replica", name=None):
-        node = super().add(letter, role, name)
-        if self.options:
-            node.options = node.options + self.options
-            node.configure(self.nodes["a"].endpoint)
-        return node
-
-    def create(self):
-        if self.clocks:
-            for letter, host in self.hosts.items():
-                if letter != "k":
-                    self.fake_clock(host)
-        return super().create()
-
-    def fake_clock(self, host):
-        """Has the nodes of a host ask a file for the offset and the rate of their wall clock."""
-        path = "/etc/lockstep/clock"
-        with open(host.path(path), "w", encoding="ascii") as file:
-            file.write("+0s\n")
-        for unit in ("lockstep-primary", "lockstep-replica"):
-            # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does not
-            # find the program's arguments any more. Through a shell the variable is there already.
-            host.ask("environment", name=unit, through=["sh", "-c", 'exec "$@"', "sh"], variables={
-                "LD_PRELOAD": nemeses.faketime(), "FAKETIME_TIMESTAMP_FILE": path, "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"})
-
-    def reboot(self, host):
-        """Starts a host again that has died."""
-        host.boot()
-        if self.clocks:
-            self.fake_clock(host)
-
-    def set_clock(self, node, text):
-        path = node.host.path("/etc/lockstep/clock")
-        with open(path + ".new", "w", encoding="ascii") as file:
-            file.write(text + "\n")
-        os.replace(path + ".new", path)
-
-    def is_ready(self, letter):
-        return ready(self.status(letter))
-
-    def unit(self, letter):
-        return self.nodes[letter].unit
-
-    def endings(self):
-        """The ends of each node's processes so far."""
-        found = {}
-        for letter, node in self.nodes.items():
-            try:
-                found[letter] = node.process()["ends"]
-            except (OSError, RuntimeError, TypeError):
-                found[letter] = []
-        return found
-
-    def start_all(self):
-        """Starts what a fault may have left down; the units restart the rest."""
-        for node in self.nodes.values():
-            node.start()

@@ -5,8 +5,8 @@ import os
 PROCESSES = ["kill", "kill-primary", "kill-all", "pause"]
 CUTS = ["cut", "cut-direction", "cut-halves", "cut-port", "hold"]
 FRAMES = ["loss", "duplication", "delay", "corruption", "forgery", "reset", "slow-link"]
-HOSTS = ["host-death", "slow-sync", "failing-sync", "kill-at-call", "disk-full", "squeeze", "clock-jump", "clock-rate",
-         "join", "old-disk", "rolling-restart"]
+HOSTS = ["host-death", "slow-sync", "failing-sync", "kill-at-call", "disk-full", "squeeze", "memory-squeeze",
+         "clock-jump", "clock-rate", "join", "old-disk", "rolling-restart"]
 
 
 def arguments(seconds, workloads, names, *more):
@@ -20,7 +20,7 @@ SCENARIOS = {
         arguments(40, ["increments", "set"], PROCESSES),
         arguments(50, ["increments", "registers"], CUTS),
         arguments(50, ["mixed"], FRAMES),
-        arguments(70, ["mixed"], HOSTS),
+        arguments(85, ["mixed"], HOSTS),
     ]),
     "long": ("every workload under every kind of faults, 3 minutes each; an hour and a half", [
         arguments(180, [workload], names)
@@ -36,10 +36,46 @@ SCENARIOS = {
         arguments(1200, ["sessions", "set"], ["cut", "cut-direction", "cut-port"]),
     ]),
     "pauses": ("200 pauses; half an hour", [arguments(1800, ["increments", "registers"], ["pause"])]),
+    "searches": ("the search cache of all nodes; 3 minutes", [
+        arguments(60, ["searches"], names) for names in (PROCESSES, CUTS, FRAMES)
+    ]),
+    "soak": ("an hour at half the maximum rate with a fault a minute", [
+        arguments(20, ["stream"], ["none"], "--rate", "0", "--open"),
+        arguments(3600, ["stream", "increments"], ["kill", "pause", "cut", "join", "delay"], "--rate", "{half}",
+                  "--rest", "52", "58"),
+    ]),
+    "overload": ("3 and 10 times what the cluster can take, for 2 minutes each, beside a small load", [
+        arguments(20, ["stream"], ["none"], "--rate", "0", "--open"),
+        arguments(120, ["increments"], ["overload-3"], "--capacity", "{rate}", "--calm", "15"),
+        arguments(120, ["increments"], ["overload-10"], "--capacity", "{rate}", "--calm", "15"),
+    ]),
+    "controls": ("planted defects, each of which must be found; LOCKSTEP_PROGRAM is a build that has them", [
+        arguments(40, ["increments", "set"], ["kill-at-call", "kill"], "--defect", "answerBeforeCommit"),
+        arguments(40, ["increments", "set"], ["kill-primary", "loss"], "--defect", "noDeduplication"),
+        arguments(40, ["registers"], ["pause", "slow-sync"], "--defect", "readTooEarly"),
+        arguments(40, ["increments", "appends"], ["loss", "cut", "slow-link"], "--defect", "gapIgnored"),
+        arguments(40, ["increments"], ["kill-primary"], "--defect", "epochReused"),
+        arguments(40, ["increments"], ["failing-sync"], "--defect", "failedCommitIgnored"),
+    ]),
     "stream": ("full rate beside a replica on a slow link", [
         arguments(60, ["stream"], ["slow-link", "pause"], "--rate", "0", "--workers", "4"),
     ]),
 }
+
+
+def filled(words, reports):
+    """The words of a run, with what the run before has measured in the places that are left for it."""
+    rate = reports[-1]["figures"]["rate"] if reports else 0
+    known = next((report["figures"]["rate"] for report in reports if not report["nemeses"]), rate)
+    return [word.replace("{rate}", str(round(known))).replace("{half}", str(round(known / 2))) for word in words]
+
+
+def judged(options, status):
+    """The status of a run in its series: one with a planted defect passes if that was found."""
+    if not options.defect:
+        return status
+    print(f"the defect {options.defect} was {'found' if status == 1 else 'NOT found'}")
+    return 0 if status == 1 else 1
 
 
 def add_up(folder, reports):

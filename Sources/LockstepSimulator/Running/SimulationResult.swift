@@ -38,7 +38,7 @@ extension SimulationResult {
 
     #if LOCKSTEP_PLANTED_DEFECTS
         /// Activates the defect that the environment names, in builds that have them.
-        private static func plantDefect() {
+        package static func plantDefect() {
             guard let name = ProcessInfo.processInfo.environment["LOCKSTEP_DEFECT"], !name.isEmpty else { return }
             guard let defect = PlantedDefect(rawValue: name) else { preconditionFailure("there is no defect \(name)") }
             unsafe PlantedDefect.active = defect

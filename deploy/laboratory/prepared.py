@@ -1,0 +1,129 @@
+"""A laboratory that is ready for faults: small disks, clocks that can be set, texts to search in, another program."""
+import os
+import subprocess
+
+from . import machine
+from .cluster import Laboratory, ready
+from .hosts import wait_until
+
+WORDS = 400  # as many as the workload `searches` knows
+UNITS = ("lockstep-primary", "lockstep-replica")
+SHELL = ["sh", "-c", 'exec "$@"', "sh"]
+
+
+class PreparedLaboratory(Laboratory):
+    """A laboratory with what nemeses need beside the hosts."""
+
+    def __init__(self, program, replicas, previous=None):
+        super().__init__(program, replicas)
+        self.previous = previous or program
+        self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
+        self.clocks, self.searches, self.options, self.variables = False, False, [], {}
+        self.output, self.histories = "", []
+
+    def prepare(self, options, small_disks, faked_clocks):
+        """Makes what hosts find when they boot, and notes what nodes are told."""
+        self.clocks, self.options, self.capacity = faked_clocks, list(options.node_options), options.capacity
+        self.searches = "searches" in options.workloads
+        if options.defect:
+            self.variables["LOCKSTEP_DEFECT"] = options.defect
+        for letter, host in self.hosts.items():
+            os.makedirs(host.folder, exist_ok=True)
+            if small_disks and letter != "k":
+                subprocess.check_call(["truncate", "-s", "512M", f"{host.folder}/disk.img"])
+                subprocess.check_call(["mkfs.ext4", "-q", "-F", f"{host.folder}/disk.img"])
+
+    def add(self, letter, role="replica", name=None):
+        node = super().add(letter, role, name)
+        node.options = node.options + self.options
+        if self.searches and role == "primary":
+            node.options += ["--search-index", "/etc/lockstep/search.index", "--search-fresh", "5"]
+        node.configure(self.nodes["a"].endpoint)
+        return node
+
+    def create(self):
+        if self.searches:
+            self.make_index(self.hosts["a"])
+        for letter, host in self.hosts.items():
+            if letter != "k":
+                self.tell(host)
+        return super().create()
+
+    def make_index(self, host):
+        """Texts of one word of their own each, and the index of them."""
+        folder = host.path("/etc/lockstep/texts")
+        os.makedirs(folder)
+        for number in range(WORDS):
+            with open(f"{folder}/text{number}.txt", "w", encoding="ascii") as file:
+                file.write(f"This text has word{number} in it.\n")
+        host.call("/usr/local/bin/lockstep", "search", "index", "/etc/lockstep/texts", "--index",
+                  "/etc/lockstep/search.index")
+
+    def tell(self, host):
+        """Gives the nodes of a host their variables, and a clock that asks a file for its offset and rate."""
+        variables, through = dict(self.variables), []
+        if self.clocks:
+            self.write_clock(host, "+0s")
+            variables.update({
+                "LD_PRELOAD": machine.faketime(), "FAKETIME_TIMESTAMP_FILE": "/etc/lockstep/clock",
+                "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"})
+            # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does
+            # not find the program's arguments any more. Through a shell the variable is there already.
+            through = SHELL
+        for unit in UNITS:
+            host.ask("environment", name=unit, variables=variables, through=through)
+
+    def reboot(self, host):
+        """Starts a host again that has died."""
+        host.boot()
+        self.tell(host)
+
+    def set_clock(self, node, text):
+        """Has the wall clock of a node's host jump, or run at another rate."""
+        self.write_clock(node.host, text)
+
+    @staticmethod
+    def write_clock(host, text):
+        path = host.path("/etc/lockstep/clock")
+        with open(path + ".new", "w", encoding="ascii") as file:
+            file.write(text + "\n")
+        os.replace(path + ".new", path)
+
+    def busy(self):
+        """How often the primary has refused actions because it had too many."""
+        status = self.status("a")
+        return sum(store["counters"].get("busy", 0) for store in status["stores"]) if status else 0
+
+    # MARK: clients
+
+    def start_client(self, name, workload, history, *more):
+        """Starts a client process on the host `k`; it works until it is told to stop."""
+        command = ["/usr/local/bin/lockstep", "chaos", "client", "--node", self.nodes["a"].endpoint, "--workload",
+                   workload, "--history", history, "--seconds", "86400", *more]
+        for letter in sorted(set(self.nodes) - {"a"}):
+            command += ["--replica", self.nodes[letter].endpoint]
+        self.hosts["k"].ask("run", name=name, command=command, environment=self.variables)
+        if not wait_until(lambda: os.path.exists(history), 10):
+            with open(f"{self.hosts['k'].folder}/{name}.log", encoding="utf-8", errors="replace") as file:
+                raise RuntimeError(f"{name} did not start: {file.read()[-300:]}")
+
+    def is_ready(self, letter):
+        return ready(self.status(letter))
+
+    def unit(self, letter):
+        return self.nodes[letter].unit
+
+    def endings(self):
+        """The ends of each node's processes so far."""
+        found = {}
+        for letter, node in self.nodes.items():
+            try:
+                found[letter] = node.process()["ends"]
+            except (OSError, RuntimeError, TypeError):
+                found[letter] = []
+        return found
+
+    def start_all(self):
+        """Starts what a fault may have left down; the units restart the rest."""
+        for node in self.nodes.values():
+            node.start()
