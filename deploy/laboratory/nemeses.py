@@ -164,8 +164,9 @@ def memory_squeeze(lab, fault):
     node = any_node(lab, fault)
     group = f"/sys/fs/cgroup/memory/{node.host.namespace}"
     before = read_number(f"{group}/memory.failcnt")
-    parts = (node.process() or {}).get("parts") or {"resident": 0}
-    limit = parts["resident"] + fault.random.randrange(12, 32) * 2**20
+    with open(f"{group}/memory.stat", encoding="ascii") as file:
+        used = int(dict(line.split() for line in file)["rss"])
+    limit = used + fault.random.randrange(1, 6) * 2**20
     fault.note(limit=limit)
     with open(f"{group}/memory.limit_in_bytes", "w", encoding="ascii") as file:
         file.write(str(limit))
