@@ -89,9 +89,11 @@ package final class ChaosClient: Sendable {
         let end = ContinuousClock.now + settings.duration
         var next = ContinuousClock.now
         var last: [String] = []
+        // What the worker was acknowledged: a read of its session must not be behind it, whichever node it asks.
+        var acknowledged: Place?
         while !stopped.load(ordering: .relaxed), ContinuousClock.now < end {
             let call = generator.next()
-            try await perform(worker, call, &generator, stations)
+            try await perform(worker, call, &generator, stations, &acknowledged)
             if call.isKept, !last.contains(call.key) { last = last.suffix(15) + [call.key] }
             next += interval
             // After an outage nobody makes up for what was not asked in it.
@@ -106,17 +108,21 @@ package final class ChaosClient: Sendable {
     }
 
     private func perform(
-        _ worker: Int, _ call: ObjectCall, _ generator: inout CallGenerator, _ stations: [ObjectStation]
+        _ worker: Int, _ call: ObjectCall, _ generator: inout CallGenerator, _ stations: [ObjectStation],
+        _ acknowledged: inout Place?
     ) async throws {
         if call.action == .read {
             let (node, consistency) = generator.reading(nodes: stations.count)
-            _ = try await read(worker, call.key, consistency, stations[node], nil)
+            let place = consistency == "session" ? acknowledged : nil
+            _ = try await read(worker, call.key, consistency, stations[node], place)
             return
         }
         let isAbandoned = generator.chance(settings.abandoned)
         let place = try await write(worker, call, stations[0], isAbandoned: isAbandoned)
         guard settings.workload == .sessions, let place else { return }
-        for station in stations.dropFirst() { _ = try await read(worker, call.key, "session", station, place) }
+        let newest = max(place, acknowledged ?? place)
+        acknowledged = newest
+        for station in stations.dropFirst() { _ = try await read(worker, call.key, "session", station, newest) }
     }
 
     private func write(

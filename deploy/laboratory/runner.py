@@ -125,7 +125,7 @@ class Run:
             self.clients.append(f"client-{workload}")
             self.lab.start_client(
                 self.clients[-1], workload, history, "--seed", str(options.seed), "--workers", str(options.workers),
-                "--rate", str(options.rate / len(options.workloads)), *(["--open"] if options.open else []))
+                "--rate", str(options.rates[workload]), *(["--open"] if options.open else []))
 
     def end_clients(self):
         host = self.lab.hosts["k"]

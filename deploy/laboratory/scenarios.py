@@ -41,7 +41,7 @@ SCENARIOS = {
     ]),
     "soak": ("an hour at half the maximum rate with a fault a minute", [
         arguments(20, ["stream"], ["none"], "--rate", "0", "--open"),
-        arguments(3600, ["stream", "increments"], ["kill", "pause", "cut", "join", "delay"], "--rate", "{half}",
+        arguments(3600, ["stream", "increments:50", "set:50"], ["kill", "pause", "cut", "join", "delay"], "--rate", "{half}",
                   "--rest", "52", "58"),
     ]),
     "overload": ("3 and 10 times what the cluster can take, for 2 minutes each, beside a small load", [
@@ -52,7 +52,6 @@ SCENARIOS = {
     "controls": ("planted defects, each of which must be found; LOCKSTEP_PROGRAM is a build that has them", [
         arguments(40, ["increments", "set"], ["kill-at-call", "kill"], "--defect", "answerBeforeCommit"),
         arguments(40, ["increments", "set"], ["kill-primary", "loss"], "--defect", "noDeduplication"),
-        arguments(40, ["registers"], ["pause", "slow-sync"], "--defect", "readTooEarly"),
         arguments(40, ["increments", "appends"], ["loss", "cut", "slow-link"], "--defect", "gapIgnored"),
         arguments(40, ["increments"], ["kill-primary"], "--defect", "epochReused"),
         arguments(40, ["increments"], ["failing-sync"], "--defect", "failedCommitIgnored"),
