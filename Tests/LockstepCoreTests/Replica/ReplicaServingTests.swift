@@ -131,7 +131,7 @@ struct ReplicaServingTests {
             nonce: 3, store: harness.publisher.log.store, node: "joiner", have: .none, firstFrame: .zero,
             wantsSnapshot: true)
         guard case .syncPlan(let busy) = try #require(join(harness, .sync(sync)).first) else { throw Unexpected() }
-        #expect(busy.decision == .busy(retryAfter: 200_000))
+        #expect(busy.decision == .busy(retryAfter: 50_000))
         let captured = harness.trace.compactMap { directive -> (SnapshotNumber, LogState, Digest)? in
             if case .captureSnapshot(let number, let log, let digest) = directive { (number, log, digest) } else { nil }
         }
