@@ -43,7 +43,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         var reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.firstSequence)
         request = nil
         var (ahead, decoded) = actionsAhead
-        actionsAhead.decoded = []
+        actionsAhead = (ActionsAhead(), [])
         var next = 0
         var done = 0
         while done < count {
