@@ -40,19 +40,20 @@ CONSTANTS = [
     ("start", 1, 1, "s within which the children of one node come"),
     ("down", 10, 1, "s that replicas with a journal were down"),
     ("slots", 4, 1, "joins that a server serves at a time (R-32)"),
-    ("lease", 30, 1, "s that a place stays taken behind the last request (R-32)"),
+    ("lease", 3, 1, "s that a place stays taken behind the last chunk, unless a REPAIR_REQ comes (R-32)"),
     ("throttle", 400, 1e6, "MB/s of chunks that a server sends (JoinServer)"),
     ("in-flight", 4, MiB, "MiB of chunks that a joiner has in flight (R-32)"),
     ("repair", 256, KiB, "KiB that a replica asks for by one REPAIR_REQ"),
     ("window", 64, MiB, "MiB of batches that a server holds, and of the stream that a joiner does (R-31, R-34)"),
     ("fresh", 1, MiB, "MiB of tail below which no new snapshot is made (JoinServer)"),
-    ("making", 0.2, 1, "s until a joiner asks again while a snapshot is made (JoinServer)"),
+    ("making", 0.05, 1, "s until a joiner asks again while a snapshot is made (JoinServer)"),
     ("full", 1, 1, "s until a joiner asks again if all places are taken (JoinServer)"),
     ("jitter", 0.25, 1, "of these two, at most so much longer (ReplicaStateMachine)"),
     ("batch", 48, KiB, "KiB at which a batch is full (R-11)"),
     ("merged", 8, KiB, "KiB of small frames that libzmq writes at once"),
     ("beacons", 10, 1, "beacons a second (R-30)"),
     ("beacon-bytes", 128, 1, "bytes of a beacon's frame"),
+    ("sessions", 16_384, 1, "sessions of a store (R-24)"),
     ("descriptors", 65_536, 1, "open files of a node; a replica takes three (NodeConfiguration)"),
     ("queue-frames", 1024, 1, "frames that libzmq keeps for a subscriber (section 10)"),
     ("queue-seconds", 5, 1, "s until TCP gives up a subscriber that takes nothing (section 10)"),
@@ -123,8 +124,8 @@ def largest(c, rate, holds):
 
 
 class Rule:
-    """How joins are served: `freed`, a place is free when its last chunk is sent; `forwards`, a relay serves the
-    chunks that it fetched, and decodes them beside that."""
+    """How joins are served: `freed`, a place is free when its last chunk is sent, and else with the first repair or
+    the lease; `forwards`, a relay serves the chunks that it fetched, and decodes them beside that."""
 
     def __init__(self, name, freed=False, forwards=False):
         self.name, self.freed, self.forwards = name, freed, forwards
@@ -145,27 +146,32 @@ def joins(c, rule, size, rate, count, depth=1, index=0):
     speed, behind = min(c.throttle, c.link), rate * c.apply
     together = min(c.slots, count)
     fetch = together * size / speed
-    # With a lease the places drift apart until each fetches alone.
-    hold = fetch
+    # With a lease the places drift apart until each fetches alone: at once if it is long, else in some 25 rounds. A
+    # joiner ends it by a repair when it has decoded, if it subscribed behind the snapshot. Those that wait did so
+    # before every snapshot but the first.
+    hold = early = fetch
     if lease and c.plant != "lease":
-        hold = max(fetch, lease + max(0, size - c.in_flight) / speed)
+        early, hold = (max(fetch, size / speed + kept) for kept in (min(lease, decode), lease))
     held = c.window / (rate * c.mutation) if rate else math.inf
     need = encode + fetch + decode
     if need >= held or behind >= 1:
         return [math.inf] * 3
     fresh = min(max(size, c.fresh), c.window) / (rate * c.mutation) if rate else math.inf
-    if hold > held:
-        hold += encode + c.making  # when a place is free again, no snapshot is young enough
-    elif fresh + need > held and count / c.slots * hold > held - need:
-        hold /= 1 - need / held  # joins that began late in a snapshot's life are lost
+    if fresh + need > held and count / c.slots * hold > held - need:
+        lost = need / held  # so many joins begin too late in a snapshot's life
+        early, hold = early / (1 - lost), hold / (1 - lost)
     age = need + min(fresh, held - need, count / c.slots * hold) / 2
     live = (c.start / (count + 1) + 3 * c.connect / c.threads + (encode + c.making / 2 if encode else 0) + fetch
             + decode + behind * age / (1 - behind) + 0.5 / c.beacons)
     pause, gaps, times = c.full * (1 + c.jitter / 2) / c.slots, 0.0, []
+    first = 1 + fresh / early  # so many rounds are served from the first snapshot; who had it made misses nothing
     for rank in range(count):
         if rank >= c.slots:
             gaps += pause / (count - rank)  # of the joiners that wait one asks so much later
-        times.append(live + rank // c.slots * hold + gaps)
+        rounds = rank // c.slots
+        late = max(0, rounds - first) + (1 / c.slots if rounds else 0)
+        drift = min(rounds, 25) * min(fetch - size / speed, hold - early)
+        times.append(live + rounds * early + late * (hold - early) + drift + gaps)
     return [times[0], sum(times) / count, times[-1]]
 
 
@@ -242,11 +248,11 @@ def tables(c):
         alone = largest(c, rate, lambda cost: max(cost["io"], cost["node"], cost["link"]) <= 1)
         resources = (("I/O threads", "least"), ("node's thread", "node"), ("link", "link"))
         limits = {name: largest(c, rate, lambda cost: cost[key] <= 1) for name, key in resources}
-        limits["descriptors"] = int(c.descriptors / 3)
+        limits |= {"descriptors": int(c.descriptors / 3), "sessions": int(c.sessions)}
         name = min(limits, key=limits.get)
         one, cost = level(c, rate, 1, 0), level(c, rate, REPLICAS, 0)
         rows.append([f"{rate:,}", f"{one['frames']:,.0f}", data(one["flow"]) + "/s",
-                     f"{min(alone, limits['descriptors']):,}", f"{limits[name]:,} ({name})"])
+                     f"{min(alone, limits['descriptors'], limits['sessions']):,}", f"{limits[name]:,} ({name})"])
         rows[-1] += ["no"] * 4 if cost["last"] == math.inf else [
             data(cost["out"]) + "/s", f"{min(c.threads, cost['io'] * c.threads):.2g}", words(cost["commit"]),
             words(cost["last"])]
@@ -291,11 +297,11 @@ def picture(c):
     lines = [(f"{data(size)}, {rule.name}", number, dash,
               [(shape[0], restart(c, rule, size, 1e3, *shape)[2]) for shape in shapes])
              for rule, dash in zip(RULES[:2], ("", "6 4")) for number, size in enumerate((1e7, 1e8, 1e9))]
-    ticks = [(10, "10 s"), (60, "1 min"), (600, "10 min"), (3_600, "1 h"), (36_000, "10 h"), (86_400, "1 day")]
+    ticks = [(10, "10 s"), (60, "1 min"), (600, "10 min"), (3_600, "1 h"), (36_000, "10 h")]
     labels = [(fanout, "star" if depth == 1 else str(fanout), str(depth)) for fanout, depth in shapes]
     return plot("Mass restart of 10,000 replicas: when the last one is live",
                 "No local snapshots, 1,000 mutations/s. Places of joins: as today, or freed with the last chunk.",
-                "fan-out of each node, and levels below the primary", labels, ticks, lines, (2, REPLICAS), (4, 200_000))
+                "fan-out of each node, and levels below the primary", labels, ticks, lines, (2, REPLICAS), (4, 50_000))
 
 
 def main():

@@ -118,7 +118,7 @@ def snapshot_joins(c, rng, size, rate, starts, ready, encode, decode, lease, pat
     its snapshot is no longer held when the state is decoded.
     """
     flow, speed, piece = rate * c.mutation, min(c.throttle, c.link), max(c.in_flight, size / 32)
-    places, left, fetched, live, events = {}, {}, {}, [], Events()
+    places, left, fetched, since, live, events = {}, {}, {}, {}, [], Events()
     snapshot, isMaking, link, connecting = None, False, 0.0, 0.0
 
     def make(now):
@@ -140,18 +140,14 @@ def snapshot_joins(c, rng, size, rate, starts, ready, encode, decode, lease, pat
         elif kind == "made":
             snapshot, isMaking = who, False
         elif kind == "sync":
+            since.setdefault(who, now)
             for peer in [peer for peer, until in places.items() if until <= now or peer == who]:
                 del places[peer]
             if snapshot is None or (now - snapshot) * flow > c.window:
                 make(now)
                 events.add(now + c.making * rng.uniform(1, 1 + c.jitter), "sync", who)
             elif len(places) >= c.slots:
-                # As long as no place can end, asking has no effect, and the askers' phases stay mixed.
-                end = min(places.values())
-                wait = c.full * rng.uniform(1, 1 + c.jitter)
-                if 3 < end - now < math.inf:
-                    wait = end - now + rng.uniform(0, c.full * (1 + c.jitter / 2))
-                events.add(now + wait, "sync", who)
+                events.add(now + c.full * rng.uniform(1, 1 + c.jitter), "sync", who)
             else:
                 places[who], left[who], fetched[who] = math.inf, size, snapshot
                 if (now - snapshot) * flow > max(c.fresh, size):
@@ -162,13 +158,16 @@ def snapshot_joins(c, rng, size, rate, starts, ready, encode, decode, lease, pat
             left[who] -= part
             link = max(link, now) + part / speed
             if not left[who]:
-                places[who] = now + lease if lease else link
+                places[who] = link + lease
             events.add(link + c.rtt, "fetch" if left[who] else "decode", who)
         elif kind == "decode":
             events.add(now + decode * rng.uniform(0.9, 1.1), "decoded", who)
         elif (now - fetched[who]) * flow > c.window:
             events.add(now, "sync", who)
         else:
+            # What lies between its snapshot and its first frame it asks for by REPAIR_REQ, which ends its place.
+            if fetched[who] < since[who] and who in places:
+                places[who] = min(places[who], now)
             caught = applied(c, rate, rate * (now - fetched[who]), now)
             live.append(caught + rng.uniform(0, 1 / c.beacons))
     return live + [math.inf] * (len(starts) - len(live))
