@@ -38,21 +38,6 @@ def read_assignments(path):
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
-def begin():
-    """What every new process does to itself: a session of its own, and no protection from a lack of memory."""
-    os.setsid()
-    protect("0")
-
-
-def protect(score):
-    """How likely the kernel is to kill this process where memory lacks: -1000 is never."""
-    try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write(score)
-    except OSError:
-        pass  # A container may forbid it; the host then dies with its node.
-
-
 class Unit:
     """What a unit file says about its process."""
 
@@ -84,8 +69,11 @@ class Unit:
                 words.append(re.sub(r"\$\{([A-Za-z_]+)\}", lambda match: variables.get(match[1], ""), word))
         return words
 
-    def prepare(self):
-        """What the new process does to itself before it becomes the program."""
+    def prepare(self, group):
+        """What the new process does to itself before it becomes the program.
+
+        A node has a memory group without the host's first process, which a lack of memory must not end.
+        """
         # A container may forbid to raise its own limit.
         limit = min(int(self.get("LimitNOFILE", "1024")), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         mask = int(self.get("UMask", "0022"), 8)
@@ -93,7 +81,9 @@ class Unit:
         groups = [entry.gr_gid for entry in grp.getgrall() if entry.gr_name == self.get("Group")]
 
         def prepare():
-            begin()
+            os.setsid()
+            if group >= 0:
+                os.write(group, b"0")
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
             os.umask(mask)
             if user:
@@ -106,8 +96,8 @@ class Unit:
 class Host:
     """All processes of the host, and how each of them is to be kept."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, group):
+        self.folder, self.group = folder, group
         self.changed = threading.Condition()
         self.processes = {}  # name -> number of the running process
         self.ends = {}  # name -> statuses of those that ended
@@ -118,7 +108,7 @@ class Host:
 
     # MARK: processes
 
-    def spawn(self, name, command, variables=None, prepare=begin):
+    def spawn(self, name, command, variables=None, prepare=os.setsid):
         with open(f"{self.folder}/{name}.log", "ab") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables, preexec_fn=prepare)
@@ -155,7 +145,7 @@ class Host:
         unit = self.units[name]
         variables = unit.environment()
         variables.update(self.extra.get(name, {}))
-        self.spawn(name, self.through.get(name, []) + unit.command(variables), variables, unit.prepare())
+        self.spawn(name, self.through.get(name, []) + unit.command(variables), variables, unit.prepare(self.group))
 
     def await_end(self, name, limit):
         """Whether a process ended in time; the lock is held."""
@@ -293,12 +283,14 @@ def make_folders(folder):
 
 
 def main():
-    """`agent.py NAME FOLDER`: a host, until it is killed."""
-    name, folder = sys.argv[1:]
-    protect("-1000")
+    """`agent.py NAME FOLDER GROUP`: a host, until it is killed.
+
+    GROUP is the open file `cgroup.procs` of the memory group of its nodes, whose folder is not seen from here; or -1.
+    """
+    name, folder, group = sys.argv[1:]
     socket.sethostname(name)
     make_folders(folder)
-    host = Host(folder)
+    host = Host(folder, int(group))
     threading.Thread(target=host.reap, daemon=True).start()
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -17,7 +17,7 @@ PREFIX = "lslab-"
 NETWORK = "10.77.0"
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNITS = os.path.join(os.path.dirname(HERE), "systemd")
-GROUPS = ("cpu", "memory")
+GROUPS = {kind: f"/sys/fs/cgroup/{kind}" for kind in ("cpu", "memory")}
 
 
 class CannotRun(Exception):
@@ -72,8 +72,8 @@ def remove():
         wait_until(lambda name=name: not subprocess.run(
             ["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split(), 10)
         subprocess.run(["ip", "netns", "delete", name], check=False)
-    for group in GROUPS:
-        for path in glob.glob(f"/sys/fs/cgroup/{group}/{PREFIX}*"):
+    for group in GROUPS.values():
+        for path in glob.glob(f"{group}/{PREFIX}*"):
             wait_until(lambda path=path: try_rmdir(path), 5)
     if os.path.isdir(folder()):
         shutil.rmtree(folder())
@@ -115,30 +115,41 @@ class Host:
     def boot(self):
         """Starts the first process, with the disk that the host had before."""
         os.makedirs(self.folder, exist_ok=True)
-        for group in GROUPS:
-            if os.path.isdir(f"/sys/fs/cgroup/{group}"):
-                os.makedirs(f"/sys/fs/cgroup/{group}/{self.namespace}", exist_ok=True)
+        for kind, group in GROUPS.items():
+            if os.path.isdir(group):
+                os.makedirs(self.group(kind), exist_ok=True)
         try:
             os.unlink(f"{self.folder}/agent.sock")
         except FileNotFoundError:
             pass
+        try:
+            group = os.open(f"{self.group('memory')}/cgroup.procs", os.O_WRONLY)
+        except OSError:
+            group = -1  # No control groups: the squeeze says that it cannot be done.
         with open(f"{self.folder}/agent.log", "ab") as log:
             starter = subprocess.Popen(
                 ["ip", "netns", "exec", self.namespace, "unshare", "--mount", "--pid", "--uts", "--fork",
-                 "--mount-proc", "--kill-child", sys.executable, f"{HERE}/agent.py", self.name, self.folder],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                 "--mount-proc", "--kill-child", sys.executable, f"{HERE}/agent.py", self.name, self.folder,
+                 str(group)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                pass_fds=[group] if group >= 0 else [])
+        if group >= 0:
+            os.close(group)
         if not wait_until(lambda: os.path.exists(f"{self.folder}/agent.sock") or starter.poll() is not None, 10):
             raise CannotRun(f"host {self.name} did not start; see {self.folder}/agent.log")
         if starter.poll() is not None:
             with open(f"{self.folder}/agent.log", encoding="utf-8") as file:
                 raise CannotRun(f"host {self.name} did not start: {file.read().strip().splitlines()[-1:]}")
         self.find()
-        for group in GROUPS:
-            try:
-                with open(f"/sys/fs/cgroup/{group}/{self.namespace}/cgroup.procs", "w", encoding="ascii") as file:
-                    file.write(str(self.agent))
-            except OSError:
-                pass  # No control groups: the squeeze says that it cannot be done.
+        try:
+            with open(f"{self.group('cpu')}/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(self.agent))
+        except OSError:
+            pass  # As above.
+
+    def group(self, kind):
+        """The control group of this host's processor, or of its nodes' memory."""
+        return f"{GROUPS[kind]}/{self.namespace}"
 
     def find(self):
         """Looks for the first process: process 1 of the PID namespace."""

@@ -4,6 +4,8 @@ A nemesis is a function that begins a fault and yields; it is resumed when the f
 it did, so that a report can tell a fault that fired from one that hit nothing. All choices come from the fault's own
 generator, which the run's seed determines.
 """
+import contextlib
+import errno
 import glob
 import os
 import shutil
@@ -145,35 +147,52 @@ def kill_at_call(lab, fault):
 
 @nemesis("a host gets 15 % of a processor", seconds=(3, 6), needs=("cgroup-cpu",))
 def squeeze(lab, fault):
-    node = any_node(lab, fault)
-    group = f"/sys/fs/cgroup/cpu/{node.host.namespace}"
-    with open(f"{group}/cpu.cfs_quota_us", "w", encoding="ascii") as file:
-        file.write("15000")
-    yield
-    with open(f"{group}/cpu.cfs_quota_us", "w", encoding="ascii") as file:
-        file.write("-1")
-    with open(f"{group}/cpu.stat", encoding="ascii") as file:
+    host = any_node(lab, fault).host
+    with limited(f"{host.group('cpu')}/cpu.cfs_quota_us", 15_000):
+        yield
+    with open(f"{host.group('cpu')}/cpu.stat", encoding="ascii") as file:
         throttled = int(dict(line.split() for line in file)["nr_throttled"])
-    fault.fire(throttled - lab.throttled.get(node.host.name, 0))
-    lab.throttled[node.host.name] = throttled
+    fault.fire(throttled - lab.throttled.get(host.name, 0))
+    lab.throttled[host.name] = throttled
 
 
-@nemesis("a host gets no more memory than it has in use; the kernel may kill the node", seconds=(3, 6),
+@nemesis("a node gets hardly more memory than it has in use; the kernel may kill it", seconds=(3, 6),
          needs=("cgroup-memory",))
 def memory_squeeze(lab, fault):
-    node = any_node(lab, fault)
-    group = f"/sys/fs/cgroup/memory/{node.host.namespace}"
+    group = any_node(lab, fault).host.group("memory")
     before = read_number(f"{group}/memory.failcnt")
     with open(f"{group}/memory.stat", encoding="ascii") as file:
         used = int(dict(line.split() for line in file)["rss"])
     limit = used + fault.random.randrange(1, 6) * 2**20
-    fault.note(limit=limit)
-    with open(f"{group}/memory.limit_in_bytes", "w", encoding="ascii") as file:
-        file.write(str(limit))
-    yield
-    with open(f"{group}/memory.limit_in_bytes", "w", encoding="ascii") as file:
-        file.write("-1")
+    with limited(f"{group}/memory.limit_in_bytes", limit, step=2**20) as accepted:
+        fault.note(limit=accepted)
+        yield
     fault.fire(read_number(f"{group}/memory.failcnt") - before)
+
+
+@contextlib.contextmanager
+def limited(path, value, step=0):
+    """Sets a limit of a control group, and lifts it however the fault ends.
+
+    The kernel refuses a limit below what it cannot take back; the limit then grows by steps until it is accepted.
+    """
+    def write(number):
+        # Not through a buffer: that writes a refused number once more as it closes.
+        with open(path, "wb", buffering=0) as file:
+            file.write(str(number).encode())
+
+    try:
+        for _ in range(64):
+            try:
+                write(value)
+                break
+            except OSError as error:
+                if error.errno != errno.EBUSY or not step:
+                    raise
+                value += step
+        yield value
+    finally:
+        write(-1)
 
 
 def read_number(path):

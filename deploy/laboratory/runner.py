@@ -1,4 +1,5 @@
 """One run: a cluster, clients, faults by a seed, and the judgement of what was seen."""
+import contextlib
 import glob
 import json
 import os
@@ -151,12 +152,13 @@ class Run:
         record["at"] = fault.began - self.started
         self.say(f"{record['at']:6.1f} s  {fault.nemesis} for {fault.seconds} s")
         try:
-            steps = nemeses.NEMESES[fault.nemesis].make(lab, fault)
-            next(steps)
-            while not fault.is_over():
-                fault.sleep(0.5)
-            for _ in steps:
-                pass
+            # Closed at once, so that a fault which could not be carried out does not stay half done.
+            with contextlib.closing(nemeses.NEMESES[fault.nemesis].make(lab, fault)) as steps:
+                next(steps)
+                while not fault.is_over():
+                    fault.sleep(0.5)
+                for _ in steps:
+                    pass
         except Exception as error:  # The laboratory's own trouble: the run says nothing.
             self.invalid.append(f"{fault.nemesis} could not be carried out: {type(error).__name__}: {error}")
             record["error"] = str(error)

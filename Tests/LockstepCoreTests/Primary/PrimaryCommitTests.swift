@@ -245,6 +245,25 @@ import Testing
         #expect(primary.saved.isEmpty)
     }
 
+    /// Goal: a snapshot that only a joiner asked for is not written to the journal; one that is due meanwhile is
+    /// (PROTOCOL R-32).
+    @Test(arguments: [false, true]) func aSnapshotForAJoinerIsSavedOnlyIfOneIsDue(isDue: Bool) throws {
+        let primary = PrimaryHarness.open()
+        primary.hello(one)
+        let sync = Sync(
+            nonce: 1, store: PrimaryHarness.store, node: "r", have: .none, firstFrame: .zero, wantsSnapshot: true)
+        primary.receiveBulk(primary.stamp.frame(.sync(sync)), from: one)
+        primary.commit()
+        let number = try #require(primary.encoding.last)
+        if isDue { primary.run { machine, _ in machine.snapshotDue() } }
+        let (_, image) = try #require(primary.images.first)
+        let info = SnapshotInfo(
+            id: number, position: image.log.position, boot: image.log.boot, digest: image.digest, byteCount: 10,
+            chunkSize: 1_024, root: 1)
+        primary.run { $0.snapshotEncoded(number, info: info, now: primary.now, into: &$1) }
+        #expect(primary.saved == (isDue ? [number] : []))
+    }
+
     /// Goal: a linearizable read sees everything acknowledged before it, and no read sees what has not committed
     /// (PROTOCOL; I8, I20).
     @Test func readsSeeWhatHasCommittedAndNothingElse() {
