@@ -1,7 +1,8 @@
 """Builds the laboratory and takes it down: namespaces, the switch, and the first process of each host.
 
 Everything that outlives this process has a name that begins with `lslab-`, or lies in the laboratory's folder, so that
-`remove` finds the rest of a run that was killed as well.
+`remove` finds the rest of a run that was killed as well. With another prefix and folder (`LOCKSTEP_LAB_PREFIX` and
+`LOCKSTEP_LAB`) a second laboratory runs beside the first: no address leaves its namespaces.
 """
 import glob
 import json
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import time
 
-PREFIX = "lslab-"
+PREFIX = os.environ.get("LOCKSTEP_LAB_PREFIX", "lslab-")
 NETWORK = "10.77.0"
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNITS = os.path.join(os.path.dirname(HERE), "systemd")

@@ -207,7 +207,7 @@ def overload(lab, fault, times):
     before = lab.busy()
     history = f"{lab.output}/{name}.jsonl"
     fault.note(offered=round(times * lab.capacity), capacity=round(lab.capacity))
-    lab.start_client(name, "stream", history, "--open", "--rate", str(times * lab.capacity), "--workers", "8")
+    lab.start_client(name, "stream", history, "--open", "--rate", str(times * lab.capacity), "--workers", "32")
     lab.histories.append(history)
     yield
     fault.note(busy=lab.busy() - before)

@@ -188,7 +188,12 @@ class Run:
         return None
 
     def judge_ends(self, fault, before):
-        """A node may end by SIGKILL, or where a fault is to make it stop; any other end is a finding."""
+        """A node may end by SIGKILL, or where a fault is to make it stop, and then it must; any other end is a finding."""
+        def ended():
+            return any(end["status"] > 0 for letter, ends in self.lab.endings().items()
+                       for end in ends[len(before.get(letter, [])):])
+        if fault.expects_end and fault.record["fired"] and not wait_until(ended, 5, 0.2):
+            self.problems.append(f"no node ended though {fault.nemesis} fired (fault {fault.record['number']})")
         for letter, ends in self.lab.endings().items():
             for end in ends[len(before.get(letter, [])):]:
                 if end["status"] in (-9, 0) or (fault.expects_end and end["status"] > 0):

@@ -7,6 +7,7 @@ CUTS = ["cut", "cut-direction", "cut-halves", "cut-port", "hold"]
 FRAMES = ["loss", "duplication", "delay", "corruption", "forgery", "reset", "slow-link"]
 HOSTS = ["host-death", "slow-sync", "failing-sync", "kill-at-call", "disk-full", "squeeze", "memory-squeeze",
          "clock-jump", "clock-rate", "join", "old-disk", "rolling-restart"]
+CLOSE = ("--rest", "0.5", "1")  # seconds from one fault to the next
 
 
 def arguments(seconds, workloads, names, *more):
@@ -22,20 +23,26 @@ SCENARIOS = {
         arguments(50, ["mixed"], FRAMES),
         arguments(85, ["mixed"], HOSTS),
     ]),
-    "long": ("every workload under every kind of faults, 3 minutes each; an hour and a half", [
-        arguments(180, [workload], names)
+    "long": ("seven workloads under every kind of faults, 2 minutes each; an hour", [
+        arguments(120, [workload], names, *CLOSE)
         for workload in ("increments", "registers", "set", "appends", "transfers", "documents", "sessions")
         for names in (PROCESSES, CUTS, FRAMES, HOSTS)
     ]),
-    "kills": ("500 kills of the primary under increments; 15 minutes", [
-        arguments(450, ["increments", "set"], ["kill-primary"], "--rest", "0.5", "1"),
-        arguments(450, ["increments", "transfers"], ["kill-primary"], "--rest", "0.5", "1"),
+    "kills": ("500 kills of the primary; 12 minutes", [
+        arguments(330, ["increments", "set"], ["kill-primary"], *CLOSE),
+        arguments(330, ["increments", "transfers"], ["kill-primary"], *CLOSE),
     ]),
-    "cuts": ("200 cuts, a good part of them in one direction; 40 minutes", [
-        arguments(1200, ["increments", "registers"], ["cut", "cut-direction", "cut-halves"]),
-        arguments(1200, ["sessions", "set"], ["cut", "cut-direction", "cut-port"]),
+    "million": ("kills of the primary with a million entries behind it; 3 minutes", [
+        arguments(100, ["stream:50000", "increments:50"], ["kill-primary"], "--calm", "30"),
     ]),
-    "pauses": ("200 pauses; half an hour", [arguments(1800, ["increments", "registers"], ["pause"])]),
+    "cuts": ("200 cuts, a third of them in one direction; 25 minutes", [
+        arguments(750, ["increments", "registers"], ["cut", "cut-direction", "cut-halves"], *CLOSE),
+        arguments(750, ["sessions", "set"], ["cut", "cut-direction", "cut-port"], *CLOSE),
+    ]),
+    "pauses": ("200 pauses; 25 minutes", [
+        arguments(750, ["increments", "registers"], ["pause"], *CLOSE),
+        arguments(750, ["transfers", "appends"], ["pause"], *CLOSE),
+    ]),
     "searches": ("the search cache of all nodes; 3 minutes", [
         arguments(60, ["searches"], names) for names in (PROCESSES, CUTS, FRAMES)
     ]),
