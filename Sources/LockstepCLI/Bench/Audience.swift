@@ -61,10 +61,9 @@ struct Audience {
             BenchFigure("CPU of the primary with 1 replica", values(1, 0, \.primary), "us an increment"),
             BenchFigure(
                 "CPU of the primary with 4 replicas (1 and 3 SUB sockets)", values(4, 0, \.primary), "us an increment",
-                peer: ("SUB", values(1, 3, \.primary))),
-            BenchFigure(
-                "CPU of the primary for one more, of three", more(4, 0), "us an increment", peer: ("SUB", more(1, 3)),
-                goal: .ratioAtMost(1.2)),
+                peer: ("SUB", values(1, 3, \.primary)), goal: .ratioAtMost(1.2)),
+            BenchFigure("CPU of the primary for one more replica, of three", more(4, 0), "us an increment"),
+            BenchFigure("CPU of the primary for one more SUB socket, of three", more(1, 3), "us an increment"),
             BenchFigure(
                 "CPU of one more listener itself, of three", values(4, 0) { $0.listeners / 3 }, "us an increment",
                 peer: ("SUB", values(1, 3) { $0.listeners / 3 })),
@@ -84,6 +83,8 @@ struct Audience {
         result.notes.append(
             "a replica decodes, applies, hashes and writes what it receives; a SUB socket throws it away. The goal compares "
                 + "what either costs the primary")
+        result.notes.append(
+            "what one more costs the primary is less than the rounds differ by, so the goal is for all four together")
         return result
     }
 

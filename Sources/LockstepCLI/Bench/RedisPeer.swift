@@ -52,6 +52,8 @@ final class RedisServers {
             "--appendonly", "yes", "--appendfsync", sync, "--auto-aof-rewrite-percentage", "0", "--daemonize", "no",
             // By default a primary waits 5 s for further replicas before a full sync.
             "--repl-diskless-sync-delay", "0",
+            // By default a replica writes the file that it is sent to its disk before it reads it; ours does not.
+            "--repl-diskless-load", "swapdb",
         ]
         if index > 0 { arguments += ["--replicaof", "127.0.0.1 \(port)"] }
         servers[index] = try ChildProcess("redis-\(index)", "/usr/bin/env", arguments, log: path + ".log")

@@ -44,7 +44,7 @@ struct Throughput {
                 BenchResult.Participant(
                     name: "redis", durability: "synced before each answer (appendonly yes, appendfsync always)",
                     replicas: "1 with a file of its own, follows",
-                    load: "redis-benchmark -c 50 -P 256, 12,800 in flight beside either of ours",
+                    load: "redis-benchmark -P 256, -c 50 or 256: as many in flight",
                     checked: "the sum of all counters, on primary and replica"))
         }
         if let nats = setting.nats {
@@ -76,7 +76,8 @@ struct Throughput {
             guard let redis = setting.redis else { continue }
             setting.say("P1, \(window) in flight, round \(round) of \(sizes.rounds): redis")
             let load = try redis.withServers(setting, replicas: 1) { servers in
-                try servers.increments(sizes.actions, connections: 50, pipeline: 256, keys: sizes.counters)
+                try servers.increments(
+                    sizes.actions, connections: window / Self.chunk, pipeline: Self.chunk, keys: sizes.counters)
             }
             peer.rates.append(load.perSecond)
             peer.processor.append(load.processorSeconds.map { $0 / Double(load.actions) * 1_000_000 })
