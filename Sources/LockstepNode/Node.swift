@@ -97,7 +97,7 @@ public actor Node: Service {
             end()
             throw error
         }
-        loop.setWork(LoopWork(turn: { self.turn() }, isWaiting: { self.isWaiting }))
+        loop.setWork(LoopWork(turn: { self.turn($0) }, isWaiting: { self.isWaiting }))
         // Effects run beside the loop, on the tasks of this group, and end with it.
         await withTaskGroup { group in
             for case let (port, executor?) in attached.map({ ($0.port, $0.port.executor) }) {
@@ -175,12 +175,12 @@ public actor Node: Service {
 
     /// One round of everything that is ready.
     ///
-    /// All sockets are drained first, whatever happens then; then come what the journals finished, up to 64 frames of
+    /// All sockets that may be ready are drained first, whatever happens then; then come what the journals finished, up to 64 frames of
     /// peers, the stream, the callers, the ends of the batches, and time.
-    private func turn() -> LoopRest {
+    private func turn(_ ready: [LoopToken]?) -> LoopRest {
         guard let services, finished != nil else { return .until(.never) }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        var isBusy = drain(services)
+        var isBusy = drain(services, ready)
         for host in hosts where host.takeMail() { isBusy = true }
         if handlePeers(now: now, wall: wall) { isBusy = true }
         for host in hosts where host.handleLinks(now: now) { isBusy = isBusy || !(host.replica?.isHeldUp ?? false) }
@@ -197,13 +197,20 @@ public actor Node: Service {
         return .until(min(deadline, now.advanced(byMilliseconds: 1_000)))
     }
 
-    private func drain(_ services: NodeServices) -> Bool {
+    private func drain(_ services: NodeServices, _ ready: [LoopToken]?) -> Bool {
+        func mayBeReady(_ token: LoopToken) -> Bool { ready?.contains(token) ?? true }
         let server = services.server
-        var count = services.attempt { try server.drainIngress { ingressRing.append($0, from: $1) } } ?? 0
-        count += services.attempt { try server.drainBulk { bulkRing.append($0, from: $1) } } ?? 0
-        _ = services.attempt { try server.drainSubscriptions() }
-        for host in hosts { count += services.attempt { try host.links.drain() } ?? 0 }
-        if let administration {
+        var count = 0
+        if mayBeReady(.ingress) {
+            count += services.attempt { try server.drainIngress { ingressRing.append($0, from: $1) } } ?? 0
+        }
+        if mayBeReady(.bulk) {
+            count += services.attempt { try server.drainBulk { bulkRing.append($0, from: $1) } } ?? 0
+        }
+        if mayBeReady(.broadcast) { _ = services.attempt { try server.drainSubscriptions() } }
+        // A ring, and time, leave nothing for the sockets of the stores either.
+        if ready?.isEmpty != true { for host in hosts { count += services.attempt { try host.links.drain() } ?? 0 } }
+        if let administration, mayBeReady(.administration) {
             count += services.attempt { try administration.serve { try answer($0) } } ?? 0
         }
         return count > 0

@@ -17,11 +17,14 @@ package enum LoopRest: Hashable, Sendable {
 /// It belongs to the loop's thread.
 package struct LoopWork {
     /// One round of everything that is ready.
-    package var turn: () -> LoopRest
+    ///
+    /// It is given the sockets that ended a sleep, if the loop slept just now; `nil`: any may be ready. Trying one that
+    /// has nothing costs two system calls.
+    package var turn: (_ ready: [LoopToken]?) -> LoopRest
     /// Whether producers left something since the last turn; asked once more before the loop sleeps.
     package var isWaiting: () -> Bool
 
-    package init(turn: @escaping () -> LoopRest, isWaiting: @escaping () -> Bool) {
+    package init(turn: @escaping (_ ready: [LoopToken]?) -> LoopRest, isWaiting: @escaping () -> Bool) {
         self.turn = turn
         self.isWaiting = isWaiting
     }
@@ -175,6 +178,7 @@ extension NodeEventLoop {
         func run() {
             threadID.store(Self.currentThread, ordering: .sequentiallyConsistent)
             var batch: Deque<Entry> = []
+            var ready: [LoopToken]?
             while true {
                 let isEnding = jobs.withLock { jobs in
                     swap(&jobs.queue, &batch)
@@ -183,33 +187,32 @@ extension NodeEventLoop {
                 let hadJobs = !batch.isEmpty
                 while let entry = batch.popFirst() { entry.job.runSynchronously(on: entry.executor) }
                 if let work = own.work {
-                    switch work.turn() {
-                    case .again: continue
-                    case .until(let moment): if !hadJobs { sleep(until: moment) }
-                    }
+                    let rest = work.turn(ready)
+                    ready = nil
+                    if case .until(let moment) = rest, !hadJobs { ready = sleep(until: moment) }
                 } else if !hadJobs {
                     // The actor is gone, and with it everybody who could leave a job.
                     if isEnding { return }
-                    sleep(until: .never)
+                    _ = sleep(until: .never)
                 }
             }
         }
 
-        private func sleep(until moment: Tick) {
+        /// Which sockets are ready then; `nil` if it did not come to sleep.
+        private func sleep(until moment: Tick) -> [LoopToken]? {
+            defer { asleep.store(false, ordering: .sequentiallyConsistent) }
             asleep.store(true, ordering: .sequentiallyConsistent)
             let isWaiting = jobs.withLock { !$0.queue.isEmpty || $0.isEnding } || own.work?.isWaiting() ?? false
-            if !isWaiting {
-                let timeout: Duration? =
-                    moment == .never ? nil : .nanoseconds(max(0, moment - MonotonicClock.now))
-                do {
-                    try own.poller.wait(timeout: timeout)
-                } catch {
-                    // Only a context that was shut down fails, and the node shuts its context down after it let go of
-                    // its sockets; so this is a bug here, and going on would spin.
-                    preconditionFailure("the node's poller failed: \(error)")
-                }
+            guard !isWaiting else { return nil }
+            let timeout: Duration? = moment == .never ? nil : .nanoseconds(max(0, moment - MonotonicClock.now))
+            do {
+                try own.poller.wait(timeout: timeout)
+            } catch {
+                // Only a context that was shut down fails, and the node shuts its context down after it let go of its
+                // sockets; so this is a bug here, and going on would spin.
+                preconditionFailure("the node's poller failed: \(error)")
             }
-            asleep.store(false, ordering: .sequentiallyConsistent)
+            return own.poller.ready
         }
     }
 }

@@ -73,7 +73,7 @@ struct NodeEventLoopTests {
         let seen = Seen()
         probe.work(
             LoopWork(
-                turn: {
+                turn: { _ in
                     probe.assertIsolated()
                     let values = box.values.withLock { values in
                         defer { values = [] }
@@ -118,7 +118,7 @@ struct NodeEventLoopTests {
         do {
             let probe = try Probe()
             loop = probe.loop
-            await probe.work(LoopWork(turn: { .until(.never) }, isWaiting: { false }))
+            await probe.work(LoopWork(turn: { _ in .until(.never) }, isWaiting: { false }))
             await probe.work(nil)
             await probe.add()
             #expect(await probe.count == 1)
