@@ -71,10 +71,13 @@
     }
 
     extension ByteReader {
-        /// Reads a value of the type that is asked for.
+        /// Reads a value of the type that is asked for; refuses one that is nested too deep.
         @inlinable
         public mutating func readValue<Value: WireCodable>(from bytes: RawSpan) throws(WireError) -> Value {
-            try Value(from: bytes, &self)
+            guard nesting < Self.deepest else { throw WireError(.tooDeep, at: offset) }
+            nesting += 1
+            defer { nesting -= 1 }
+            return try Value(from: bytes, &self)
         }
 
         /// Reads the number of a struct's fields and refuses one outside the range, as missing or unknown fields.

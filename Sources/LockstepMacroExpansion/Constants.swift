@@ -29,6 +29,14 @@
             }
         }
 
+        /// Whether it is `.init()`, which makes what the property's type says.
+        var isEmptyInitializer: Bool {
+            guard let call = self.as(FunctionCallExprSyntax.self), call.arguments.isEmpty,
+                let member = call.calledExpression.as(MemberAccessExprSyntax.self)
+            else { return false }
+            return member.base == nil && member.declName.baseName.text == "init"
+        }
+
         /// Whether it names a type: `A`, `A.B`, `A<B>`, `[A]`.
         fileprivate var isTypeName: Bool {
             switch self.as(ExprSyntaxEnum.self) {
@@ -49,6 +57,25 @@
         }
     }
 
+    extension ExprSyntax {
+        /// Whether it is a type of one of these names, in whatever it is nested, or its initializer.
+        fileprivate func isLeading(to names: Set<String>) -> Bool {
+            if let name = self.as(DeclReferenceExprSyntax.self) { return names.contains(name.baseName.text) }
+            guard let member = self.as(MemberAccessExprSyntax.self) else { return false }
+            let name = member.declName.baseName.text
+            return name == "init" ? member.base?.isLeading(to: names) ?? false : names.contains(name)
+        }
+    }
+
+    extension TypeSyntax {
+        /// `C` of `A.B.C` and of `C?`.
+        var lastName: String {
+            if let member = self.as(MemberTypeSyntax.self) { return member.name.text }
+            if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType.lastName }
+            return self.as(IdentifierTypeSyntax.self)?.name.text ?? ""
+        }
+    }
+
     extension MemberAccessExprSyntax {
         /// Names that are made to give another value each time, or on each machine.
         private static let changing: Set = [
@@ -65,11 +92,10 @@
         /// A value that a type makes of constants: `Bounds(lowest: 0)`, `.seconds(1)`, `[Int]()`.
         fileprivate var isConstant: Bool {
             guard trailingClosure == nil, arguments.allSatisfy(\.expression.isConstant) else { return false }
-            // Both draw what they are when they are given nothing.
-            let drawing: Set = ["Date", "UUID"]
-            if arguments.isEmpty, let name = calledExpression.as(DeclReferenceExprSyntax.self) {
-                if drawing.contains(name.baseName.text) { return false }
-            }
+            // A time from now on, whatever the type is called.
+            guard arguments.allSatisfy({ $0.label?.text != "timeIntervalSinceNow" }) else { return false }
+            // Both draw what they are when they are given nothing. What `.init()` makes is not seen here.
+            if arguments.isEmpty, calledExpression.isLeading(to: ["Date", "UUID"]) { return false }
             return calledExpression.isTypeName
                 || calledExpression.as(MemberAccessExprSyntax.self)?.isConstantOfType == true
         }

@@ -92,7 +92,8 @@
                     .error(binding, .addedWithoutValue, fixIts: [.replacing(binding, by: filled, .giveValue)]))
                 return false
             }
-            guard value.isConstant else {
+            let isDrawn = type.map { ["Date", "UUID"].contains($0.lastName) } == true && value.isEmptyInitializer
+            guard value.isConstant, !isDrawn else {
                 faults.append(.error(value, .addedWithoutConstant))
                 return false
             }

@@ -56,10 +56,16 @@
             #expect(findings("@WireAdded var a: A = \(value)") == [])
         }
 
+        @Test(arguments: ["Date", "UUID", "Foundation.UUID", "Date?"])
+        func anInitializerThatDrawsIsRefused(type: String) {
+            #expect(findings("@WireAdded var a: \(type) = .init()").count == 1)
+        }
+
         @Test(arguments: [
             "Date()", "UUID()", ".now", "Date.now", "Int.random(in: 0...3)", ".random(in: 0...3)", "limit", "limit.a",
             "makeLimit()", "\"a\\(b)\"", "[limit]", "[1: limit]", "{ 1 }()", "Bounds(lowest: limit)", "Bounds { 1 }",
-            "try! make()", "flag ? 1 : 2", "Locale.current", "-limit", "1 + limit", "Limits.shared.size",
+            "UUID.init()", "Foundation.UUID()", "Date.init()", "Date(timeIntervalSinceNow: 0)", "try! make()",
+            "flag ? 1 : 2", "Locale.current", "-limit", "1 + limit", "Limits.shared.size",
         ])
         func whatMayChangeIsRefused(value: String) {
             #expect(

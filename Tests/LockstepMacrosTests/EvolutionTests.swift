@@ -40,6 +40,16 @@
         }
     }
 
+    /// Types that contain each other, which the macro cannot see.
+    private enum Ring {
+        @WireCodable struct Street: Hashable {
+            var houses: [House] = []
+        }
+        @WireCodable struct House: Hashable {
+            var streets: [Street] = []
+        }
+    }
+
     /// Newer code reads older bytes; older code refuses what it does not know (the page WireCoding).
     @Suite struct EvolutionTests {
         private let first: [UInt8] = [2, 5, 6]
@@ -101,6 +111,19 @@
             let problem: WireError.Problem = count < 2 ? .missingFields : .unknownFields
             #expect(throws: WireError(problem, at: 0)) { try decode(Third.Order.self, [count] + third.dropFirst()) }
             #expect("\(WireError(.missingFields, at: 0))" == "missing fields at byte 0")
+        }
+
+        /// Bytes from outside nest values as deep as they like; the stack has an end.
+        @Test func bytesThatNestTooDeepAreRefused() throws {
+            #expect(throws: WireError(.tooDeep, at: 513)) {
+                try decode(Ring.Street.self, [UInt8](repeating: 1, count: 1 << 20))
+            }
+            let deep = (0..<100).reduce(Ring.Street()) { street, _ in
+                Ring.Street(houses: [Ring.House(streets: [street])])
+            }
+            var writer = ByteWriter()
+            deep.encode(into: &writer)
+            #expect(try decode(Ring.Street.self, writer.bytes) == deep)
         }
 
         /// A number that is smaller than what was written leaves bytes over, a greater one finds none.

@@ -7,6 +7,10 @@ public struct ByteReader: Sendable {
     public var offset: Int
     /// Where reading stops.
     public let end: Int
+    /// How many values that are being read contain the one at the cursor, as far as generated code reads them.
+    public var nesting = 0
+    /// Deeper values are refused, whatever their types are: each level takes some of the stack.
+    public static let deepest = 256
 
     /// Starts at `offset` and stops before `end`.
     @inlinable

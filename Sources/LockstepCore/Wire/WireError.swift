@@ -22,6 +22,8 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case wrongChecksum = "wrong checksum"
         /// The kind of message, entry or case is not known here.
         case unknownKind = "unknown kind"
+        /// Values contain each other more than ``ByteReader/deepest`` deep.
+        case tooDeep = "values nested too deep"
         /// The value has fields that are not known here: a newer version wrote it.
         case unknownFields = "fields of a newer version"
         /// The value has fewer fields than any version that is read here wrote.
