@@ -9,13 +9,19 @@ private let mostBytes = 1_024
 /// Actions of a frame that are decoded together.
 struct ActionsAhead {
     private(set) var ranges: [Range<Int>] = []
+    /// How many are looked for: few behind one that ended the turn, since the next may do so too.
+    private var most = mostItems
+
+    mutating func turnEnded(early: Bool) { most = early ? 1 : mostItems }
 
     /// Finds where the next actions lie; large ones are not among them.
     mutating func look(at frame: RawSpan, from reader: ByteReader, count: Int) {
         ranges.removeAll(keepingCapacity: true)
         var reader = reader
         let end = reader.offset + mostBytes
-        while ranges.count < min(count, mostItems) {
+        let wanted = min(count, most)
+        most = min(4 * most, mostItems)
+        while ranges.count < wanted {
             guard let range = try? reader.readRange(from: frame), reader.offset <= end else { return }
             ranges.append(range)
         }

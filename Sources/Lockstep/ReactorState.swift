@@ -67,7 +67,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
                 time: context.time, epoch: context.epoch, sequence: reducing.sequence.next)
             if batch.isFull || request != nil { break }
         }
-        // What a full batch leaves is decoded again.
+        // What a full batch, or an action that asks for something, leaves is decoded again.
+        ahead.turnEnded(early: request != nil)
         decoded.removeAll(keepingCapacity: true)
         actionsAhead = (ahead, decoded)
         return done

@@ -4,6 +4,21 @@ import LockstepCore
 import Testing
 
 @Suite struct ReplicatedMapTests {
+    /// The order of the table is another in each process and must not be seen, not even with values that have none.
+    @Test func theGreatestAreTheSameWhateverTheOrderOfTheTable() {
+        let values: [Double] = [5, .nan, 7, 1, -.nan, 7, .infinity, .nan, 2]
+        var random = SplitMix64(seed: 1)
+        for _ in 0..<200 {
+            var order = Array(values.enumerated())
+            for index in order.indices.reversed() { order.swapAt(index, Int(random.next(below: UInt64(index + 1)))) }
+            // A hash table of few pairs has them in the order in which they came.
+            var map: ReplicatedMap<String, Double> = [:]
+            for (index, value) in order { map["k\(index)"] = value }
+            #expect(map.greatest(5).map(\.key) == ["k6", "k2", "k5", "k0", "k8"])
+            #expect(map.greatest(9).map(\.key).suffix(4) == ["k3", "k1", "k4", "k7"])
+        }
+    }
+
     /// Random writes of every kind against a `Dictionary`; the digest after them is the one of a map made anew.
     @Test(arguments: 1...8) func itBehavesLikeADictionary(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)

@@ -64,7 +64,8 @@ extension ReplicatedMap: WireCodable where Key: WireCodable, Value: WireCodable 
     public init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         let count = try reader.readCount(from: bytes)
         self.init()
-        table = PersistentTable(room: count)
+        // What the number promises need not be there, so not much is taken for a promise.
+        table = PersistentTable(room: min(count, 1 << 16))
         for _ in 0..<count {
             let start = reader.offset
             let key = try Key(from: bytes, &reader)

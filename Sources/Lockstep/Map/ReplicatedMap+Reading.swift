@@ -25,9 +25,15 @@ extension ReplicatedMap {
     }
 
     /// The `limit` pairs with the greatest values, the greatest first; equal values in the order of their keys: O(n).
+    ///
+    /// Values that are not equal to themselves, such as a NaN, are the smallest.
     @inlinable
     public func greatest(_ limit: Int) -> [Element] where Value: Comparable {
-        first(limit, where: { _, _ in true }) { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }
+        first(limit, where: { _, _ in true }) { left, right in
+            let isOrdered = (left: left.value == left.value, right: right.value == right.value)
+            if isOrdered.left, isOrdered.right, left.value != right.value { return left.value > right.value }
+            return isOrdered.left == isOrdered.right ? left.key < right.key : isOrdered.left
+        }
     }
 
     /// The sum of what `amount` says of each pair, which must fit into 128 bits: O(n).
