@@ -25,6 +25,8 @@ package enum Limits {
     /// What all windows of a store may have together above their smallest size.
     package static let windowBudgetBytes = 256 << 20
     package static let sessions = 16_384
+    /// What the kept replies of all sessions may have before every action gets BUSY: all windows.
+    package static let keptBytes = windowBudgetBytes + sessions * Int(smallestWindowBytes)
     /// Actions in one SUBMIT.
     package static let submitActions = 16_384
     /// A RESULT, and a SUBMIT that a client makes, is closed when it reaches this size.

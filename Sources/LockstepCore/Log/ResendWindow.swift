@@ -25,6 +25,12 @@ package struct ResendWindow: Hashable, Sendable {
         while byteCount > bytes, batches.count > 1 { byteCount -= batches.removeFirst().bytes.count }
     }
 
+    /// What an entry takes on average; 0 of none.
+    package var bytesOfEntry: UInt64 {
+        guard let first, let last else { return 0 }
+        return UInt64(byteCount) / (last.head.last.rawValue - first.head.first.rawValue + 1)
+    }
+
     package mutating func removeAll() {
         batches.removeAll()
         byteCount = 0

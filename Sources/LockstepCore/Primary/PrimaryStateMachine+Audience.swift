@@ -230,6 +230,7 @@ extension PrimaryStateMachine {
             precondition(answer.sequence >= waited, "answers are in order")
             waited = answer.sequence
         }
+        log.sessions.checkInvariants()
         log.runs.checkInvariants()
         scheduler.checkInvariants(log.runs)
         joins.checkInvariants()

@@ -144,6 +144,8 @@ extension PrimaryStateMachine {
         guard phase == .admitting else { return .notAdmitting }
         guard admits else { return isDiskFull || isSpaceLow ? .diskFull : .overloaded }
         let ackedThrough = max(standing.ackedThrough, submit.ackedThrough)
+        // A session may go beyond its window by one reply; many of them must not.
+        guard log.sessions.keptBytes <= keptLimit else { return .windowFull }
         // A frame that is larger than the window must be taken at some time: when all before it is acknowledged. The
         // bytes of what is acknowledged by this very frame still count: the next frame sees them gone.
         guard submit.ackedThrough < standing.last else { return nil }

@@ -50,6 +50,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var sealedBytes = 0
     /// What may wait for the journal.
     var unpersistedLimit = Limits.unpersistedBytes
+    /// What the kept replies of all sessions may have.
+    package var keptLimit = Limits.keptBytes
     /// Until when what is sequenced waits on purpose; zero: until the next turn.
     var handOverHeld: Tick = .never
     var answers: Deque<PendingAnswer> = []

@@ -77,12 +77,12 @@ package struct JoinServer: Hashable, Sendable {
     /// While a snapshot is made, and while all places are taken.
     private static let snapshotMicroseconds: UInt32 = 50_000
     private static let placeMicroseconds: UInt32 = 1_000_000
-    /// About what a small entry takes in a batch.
-    private static let entryBytes: UInt64 = 20
     /// A tail of less is no reason for a new snapshot.
     private static let smallestTailBytes: UInt64 = 1 << 20
     /// An empty joiner waits for a snapshot rather than apply a longer tail.
     private static let longTailBytes: UInt64 = 8 << 20
+    /// So long an empty joiner waits for a snapshot that the host does not make, for instance with a full disk.
+    private static let patienceMilliseconds: Int64 = 5_000
 
     /// Makes a server that sends at most `bytesPerSecond` of chunks, behind a burst of 16 MiB.
     package init(bytesPerSecond: Int = 400_000_000) {
@@ -141,11 +141,9 @@ package struct JoinServer: Hashable, Sendable {
         snapshots = (kept.map { [$0] } ?? []) + [Held(info: info, usedAt: now)]
     }
 
-    /// The snapshot that was asked for could not be made; the next joiner asks again.
-    package mutating func snapshotFailed() {
-        snapshotAskedAt = nil
-        hasFailed = true
-    }
+    /// The snapshot that was asked for could not be made; it is asked for again 30 s after that, since making one costs
+    /// the host a walk through its state.
+    package mutating func snapshotFailed() { hasFailed = true }
 
     /// Offers nothing any more: what the snapshots show is doubted, or belongs to a history that is gone.
     package mutating func discardSnapshots(into actions: inout [ServeAction]) {
@@ -245,14 +243,15 @@ extension JoinServer {
         guard let info = newest?.info else {
             guard sequence == .zero else { return false }
             askForSnapshot(now: now, into: &actions)
-            return tail > Self.longTailBytes && !hasFailed
+            let isLate = snapshotAskedAt.map { now > $0.advanced(byMilliseconds: Self.patienceMilliseconds) } ?? false
+            return tail > Self.longTailBytes && !hasFailed && !isLate
         }
         return tail > info.byteCount + Self.bytes(behind: info.position.sequence, log)
     }
 
-    /// About how many bytes of batches lie behind `sequence`.
+    /// About how many bytes of batches lie behind `sequence`, which the window holds.
     private static func bytes(behind sequence: SequenceNumber, _ log: JoinLog) -> UInt64 {
-        (log.committed.position.sequence.rawValue - sequence.rawValue) * entryBytes
+        (log.committed.position.sequence.rawValue - sequence.rawValue) * log.window.bytesOfEntry
     }
 
     /// Finds a snapshot from which the window leads on, and a place among the joins.
@@ -272,7 +271,7 @@ extension JoinServer {
         // What it has begun to fetch saves it more than a newer one does.
         guard let index = usable.first(where: { snapshots[$0].info.id == previous?.snapshot }) ?? usable.last else {
             askForSnapshot(now: now, into: &actions)
-            return .busy(retryAfter: Self.snapshotMicroseconds)
+            return .busy(retryAfter: hasFailed ? Self.placeMicroseconds : Self.snapshotMicroseconds)
         }
         guard reservations.count < bounds.joins else { return .busy(retryAfter: Self.placeMicroseconds) }
         let info = snapshots[index].info

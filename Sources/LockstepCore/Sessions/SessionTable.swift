@@ -32,6 +32,8 @@ package struct SessionTable: Hashable, Sendable {
     private var sessions: [SessionID: Session] = [:]
     private var byOpener: [Opener: SessionID] = [:]
     package private(set) var windowBytes = 0
+    /// What the kept replies of all sessions take of memory.
+    package private(set) var keptBytes = 0
 
     private struct Opener: Hashable, Sendable {
         var client: ClientKey
@@ -119,6 +121,7 @@ package struct SessionTable: Hashable, Sendable {
         guard let session = sessions.removeValue(forKey: id) else { return false }
         byOpener[Opener(client: session.client, nonce: session.openNonce)] = nil
         windowBytes -= Int(session.windowBytes)
+        keptBytes -= session.replies.memory
         return true
     }
 
@@ -129,7 +132,9 @@ package struct SessionTable: Hashable, Sendable {
         guard let index = sessions.index(forKey: id) else { return false }
         guard Self.follows(run.first, sessions.values[index].last), ackedThrough < run.first else { return false }
         sessions.values[index].last = run.last
+        keptBytes -= sessions.values[index].replies.memory
         sessions.values[index].replies.append(run, items: items, range)
+        keptBytes += sessions.values[index].replies.memory
         acknowledge(at: index, through: ackedThrough)
         return true
     }
@@ -151,10 +156,17 @@ package struct SessionTable: Hashable, Sendable {
     private mutating func acknowledge(at index: Dictionary<SessionID, Session>.Index, through number: RequestNumber) {
         guard number > sessions.values[index].ackedThrough else { return }
         sessions.values[index].ackedThrough = number
+        keptBytes -= sessions.values[index].replies.memory
+        defer { keptBytes += sessions.values[index].replies.memory }
         sessions.values[index].replies.drop(through: number)
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.trimOffByOne) { sessions.values[index].replies.drop(through: number + 1) }
         #endif
+    }
+
+    func checkInvariants() {
+        let kept = sessions.values.reduce(0) { $0 + $1.replies.memory }
+        precondition(kept == keptBytes, "what is kept is the sum of what the sessions keep")
     }
 
     /// The digest of what the log says of sessions; reply bytes are covered by the chain.
@@ -216,6 +228,7 @@ package struct SessionTable: Hashable, Sendable {
             let replies = try ReplyRing(from: bytes, &reader)
             guard (replies.runs.last?.last ?? last) == last else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.replies = replies
+            keptBytes += replies.memory
         }
     }
 }

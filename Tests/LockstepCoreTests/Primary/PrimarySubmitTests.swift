@@ -182,6 +182,28 @@ import Testing
         #expect(primary.answers.map(\.number) == [last + 1])
     }
 
+    /// Goal: what all sessions keep together is bounded, since each may have one large reply; what a refused SUBMIT
+    /// acknowledges makes room (PROTOCOL R-24).
+    @Test func whatAllSessionsKeepIsBounded() {
+        let primary = PrimaryHarness.open()
+        primary.machine.keptLimit = 1
+        let (session, other) = (primary.session(one), primary.session(two))
+        primary.submit(session, 1, [1], from: one)
+        primary.commit()
+        #expect(primary.answers.map(\.number) == [1])
+        primary.forget()
+        primary.submit(other, 1, [1], from: two)
+        primary.submit(session, 2, [2], acked: 1, from: one)
+        #expect(primary.sent.compactMap(\.busy).map(\.reason) == [.windowFull, .windowFull])
+        // The acknowledgement is logged once a second.
+        primary.pass(milliseconds: 1_500)
+        primary.commit()
+        primary.forget()
+        primary.submit(other, 1, [1], from: two)
+        primary.commit()
+        #expect(primary.answers.map(\.number) == [1])
+    }
+
     /// Goal: a frame that is larger than the whole window is taken when all before it is acknowledged; otherwise its
     /// client would get BUSY for ever (PROTOCOL R-24).
     @Test func aSubmitLargerThanTheWindowIsTakenWhenNothingIsOpen() {

@@ -120,6 +120,10 @@ struct JoinServerTests {
         #expect(plan(&publisher.joins, publisher) == .tail)
         for _ in 0..<400 { publisher.write([UInt8](repeating: 1, count: 1_000)) }
         #expect(plan(&publisher.joins, publisher)?.isBusy == true)
+        // Where none is made, for instance with a full disk, it does not wait for ever.
+        var waiting = publisher.joins
+        #expect(plan(&waiting, publisher, later: 5_000)?.isBusy == true)
+        #expect(plan(&waiting, publisher, later: 5_001) == .tail)
         publisher.joins.snapshotFailed()
         #expect(plan(&publisher.joins, publisher) == .tail)
         publisher.makeSnapshot(now: now)
@@ -128,6 +132,22 @@ struct JoinServerTests {
         let have = KnownPosition(position: publisher.log.position, boot: .none)
         publisher.write()
         #expect(plan(&publisher.joins, publisher, have: have) == .tail)
+    }
+
+    /// A snapshot that cannot be made is asked for again after 30 s and not by each SYNC: it costs a walk through the
+    /// state (PROTOCOL R-32).
+    @Test func aSnapshotThatFailedIsNotAskedForAtOnce() {
+        var publisher = TestPublisher()
+        publisher.write()
+        func asks(at milliseconds: Int64) -> Bool {
+            sync(&publisher.joins, publisher, wantsSnapshot: true, at: now.advanced(byMilliseconds: milliseconds))
+                .contains(.wantsSnapshot)
+        }
+        #expect(asks(at: 0))
+        publisher.joins.snapshotFailed()
+        #expect(!asks(at: 50))
+        #expect(!asks(at: 29_999))
+        #expect(asks(at: 30_000))
     }
 
     /// A reservation that nobody renews ends, and with the last one the snapshot (PROTOCOL R-32).
@@ -244,12 +264,12 @@ struct JoinServerTests {
 
     private func plan(
         _ server: inout JoinServer, _ publisher: TestPublisher, node: String = "n", connection: UInt64 = 1,
-        have: KnownPosition = .none, wantsSnapshot: Bool = false
+        have: KnownPosition = .none, wantsSnapshot: Bool = false, later milliseconds: Int64 = 0
     ) -> SyncDecision? {
         decision(
             sync(
                 &server, publisher, node: node, connection: connection, have: have, wantsSnapshot: wantsSnapshot,
-                at: now))
+                at: now.advanced(byMilliseconds: milliseconds)))
     }
 }
 
