@@ -187,7 +187,7 @@ import Testing
     @Test func whatAllSessionsKeepIsBounded() {
         let primary = PrimaryHarness.open()
         primary.machine.keptLimit = 1
-        let (session, other) = (primary.session(one), primary.session(two))
+        let (session, other) = (primary.session(one), primary.session(two, client: 2))
         primary.submit(session, 1, [1], from: one)
         primary.commit()
         #expect(primary.answers.map(\.number) == [1])
