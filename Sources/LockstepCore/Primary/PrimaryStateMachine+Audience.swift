@@ -130,7 +130,9 @@ extension PrimaryStateMachine {
             directives.append(.persist(inFlight))
         }
         if now >= nextBeacon, isEpochOpen {
-            nextBeacon = now.advanced(byMilliseconds: 100)
+            // Even parts of the clock, so that the stores of a node wake it, and its replicas, together.
+            let period = Tick.milliseconds(100)
+            nextBeacon = Tick(rawValue: (now.rawValue / period + 1) * period)
             if !buggify(.skipsBeacon) { directives.append(.publish(stamp.frame(.beacon(beacon)))) }
         }
         if now >= nextSweep {
