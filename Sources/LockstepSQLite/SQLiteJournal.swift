@@ -70,6 +70,7 @@ package final class SQLiteJournal: Journal {
         }
         if create { try Self.createIfEmpty(files, request) }
         guard FileManager.default.fileExists(atPath: path) else {
+            try Self.refuseLost(files)
             throw LockstepError(
                 .journalMissing,
                 "There is no journal \(path). If this store is new, run `lockstep init`; otherwise look for the folder."
@@ -139,7 +140,7 @@ package final class SQLiteJournal: Journal {
 
     /// Makes the file, unless it holds anything.
     ///
-    /// A crash in between leaves an empty file, which is made anew.
+    /// A crash in between leaves an empty file, or SQLite's rollback journal beside it; it is made anew.
     private static func createIfEmpty(_ files: JournalFiles, _ request: JournalRequest) throws {
         if FileManager.default.fileExists(atPath: files.database) {
             do {
@@ -149,6 +150,7 @@ package final class SQLiteJournal: Journal {
                 guard error.code == .journalMissing else { throw error }
             }
         }
+        try refuseLost(files)
         var generator = SystemRandomNumberGenerator()
         let identity = JournalIdentity(
             cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
@@ -163,5 +165,16 @@ package final class SQLiteJournal: Journal {
             try SideMarkFile(path: files.mark).reset(start)
             try syncFolder(files.folder)
         } catch { throw LockstepError.journal(error, path: files.database) }
+    }
+
+    /// Refuses a journal that is gone although a commit of it returned, as its side mark says: nothing may be made in its
+    /// place.
+    private static func refuseLost(_ files: JournalFiles) throws {
+        guard case .mark(let mark, _) = SideMarkFile.read(path: files.mark), mark.position.sequence > .zero else {
+            return
+        }
+        let finding = JournalFinding(
+            .file, .zero, "it is missing or empty, but a commit returned for \(mark.position), as its side mark says")
+        throw LockstepError(finding, path: files.database)
     }
 }

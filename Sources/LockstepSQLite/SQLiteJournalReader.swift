@@ -38,6 +38,9 @@ package final class SQLiteJournalReader: Sendable {
                 throw JournalFinding(.meta, .zero, "the journal does not say what it belongs to")
             }
             self.identity = identity
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
+            // A rollback journal is there from the moment of creation only, before the write-ahead log is switched on.
+            throw Self.interruptedCreation(path)
         } catch {
             throw LockstepError.journal(error, path: path)
         }
@@ -55,13 +58,17 @@ package final class SQLiteJournalReader: Sendable {
             .map { String($0.dropLast(JournalFiles.databaseSuffix.count)) }.sorted()
     }
 
+    private static func interruptedCreation(_ path: String) -> LockstepError {
+        LockstepError(
+            .journalMissing,
+            "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again.")
+    }
+
     private static func checkHeader(_ db: Database, path: String) throws {
         let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         if application == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0 {
-            throw LockstepError(
-                .journalMissing,
-                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again.")
+            throw interruptedCreation(path)
         }
         guard application == JournalSchema.applicationID, version > 0 else {
             throw LockstepError(

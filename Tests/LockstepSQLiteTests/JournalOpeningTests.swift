@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LockstepCore
 import LockstepNode
 import LockstepSQLite
@@ -75,6 +76,48 @@ struct JournalOpeningTests {
         let journal = try SQLiteJournal(folder: folder.path, request: open, create: false)
         #expect(journal.identity.cluster == folder.cluster)
         journal.close()
+    }
+
+    /// Goal: a crash between SQLite's own steps of making a file, which leaves a rollback journal beside it, is in nobody's
+    /// way either, and is named for what it is.
+    @Test func anInterruptedCreationWithARollbackJournalIsMadeAnew() throws {
+        let other = folder.path + "-half"
+        try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: other) }  // What is left does not matter to the next test.
+        let half = try DatabaseQueue(path: other + "/counters.sqlite")
+        try half.writeWithoutTransaction { db in
+            // A page that does not fit into the cache goes to the file before its transaction has ended.
+            try db.execute(sql: "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; CREATE TABLE other(x)")
+            try db.execute(sql: "INSERT INTO other VALUES (zeroblob(100000))")
+            for name in ["counters.sqlite", "counters.sqlite-journal"] {
+                try FileManager.default.copyItem(atPath: "\(other)/\(name)", toPath: "\(folder.path)/\(name)")
+            }
+            try db.execute(sql: "ROLLBACK")
+        }
+        try half.close()
+        #expect(try folder.refusal()?.code == .journalMissing)
+        try folder.emptyJournal().close()
+        #expect(try folder.recovered() == Recovered())
+    }
+
+    /// Goal: nothing is made in the place of a journal that is gone, or was emptied, while its mark says that commits
+    /// returned (PROTOCOL R-47).
+    @Test(arguments: [false, true]) func aLostJournalIsNotMadeAnew(isEmptied: Bool) async throws {
+        let journal = try folder.emptyJournal()
+        var history = History(store: folder.store)
+        try await journal.appended([try history.add()])
+        journal.close()
+        if isEmptied {
+            try Data().write(to: URL(fileURLWithPath: folder.database))
+        } else {
+            try FileManager.default.removeItem(atPath: folder.database)
+        }
+        for create in [true, false] {
+            let error = #expect(throws: LockstepError.self) { try folder.journal(create: create).close() }
+            #expect(error?.code == .journalDamaged)
+            #expect(error?.message.contains("\(history.end)") == true)
+        }
     }
 
     /// Goal: files that are not ours are left alone and named.
