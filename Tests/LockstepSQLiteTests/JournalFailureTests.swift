@@ -100,6 +100,18 @@ struct JournalFailureTests {
         #expect(try SQLiteJournalReader.stores(in: folder.path) == [JournalFolder.storeName])
     }
 
+    /// Goal: a note is not lost with the end of the write-ahead log, where no mark would show it.
+    @Test func aNoteOutlivesTheWriteAheadLog() throws {
+        let journal = try folder.emptyJournal()
+        try journal.setNote(.lossAccepted, to: "7:3:00")
+        let killed = try folder.copy()
+        journal.close()
+        try? FileManager.default.removeItem(atPath: killed.log)  // It may not be there.
+        let reader = try SQLiteJournalReader(folder: killed.path, storeName: JournalFolder.storeName)
+        #expect(reader.note(.lossAccepted) == "7:3:00")
+        try reader.close()
+    }
+
     /// Goal: an operator cuts a damaged end off, keeps it aside, and appends what another node still had.
     @Test func aDamagedEndIsQuarantinedAndFetchedAnew() async throws {
         let journal = try folder.emptyJournal()
