@@ -1,5 +1,7 @@
 package import Foundation
+import LockstepCore
 package import LockstepNode
+import LockstepSQLite
 
 /// A node's data folder as `lockstep init` makes it: `node.json` beside the journals.
 package struct NodeFolder {
@@ -28,23 +30,57 @@ package struct NodeFolder {
             throw LockstepError(
                 .invalidConfiguration, "\(path) is not a node's folder: run \"lockstep init --data \(path)\" first")
         }
+        let stored: StoredIdentity
         do {
-            return try JSONDecoder().decode(Identity.self, from: data)
+            stored = try JSONDecoder().decode(StoredIdentity.self, from: data)
         } catch {
             throw LockstepError(
                 .invalidConfiguration, "\(identityPath) cannot be read: \(error); put back the file of this node")
         }
+        guard stored.sum == nil || stored.sum == StoredIdentity(stored.identity).sum else {
+            throw LockstepError(
+                .invalidConfiguration,
+                "\(identityPath) is damaged: its sum does not match; put back the file of this node, or take \"sum\" out "
+                    + "of it if you changed it by hand")
+        }
+        return stored.identity
     }
 
+    /// Writes the file so that it survives a power cut.
     package func write(_ identity: Identity) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
         do {
-            try encoder.encode(identity).write(to: URL(fileURLWithPath: identityPath), options: .atomic)
+            try encoder.encode(StoredIdentity(identity)).write(
+                to: URL(fileURLWithPath: identityPath), options: .atomic)
         } catch {
             throw LockstepError(.journalUnwritable, "\(identityPath) cannot be written: \(error.localizedDescription)")
         }
+        try syncFolder(path)
     }
+}
+
+/// The file itself: the identity and a checksum of it, without which a flipped bit would rename a node.
+///
+/// Files from before there was one have none.
+private struct StoredIdentity: Codable {
+    var node: String
+    var cluster: String
+    var stores: [String]
+    var sum: String?
+
+    init(_ identity: NodeFolder.Identity) {
+        node = identity.node
+        cluster = identity.cluster
+        stores = identity.stores
+        var writer = ByteWriter()
+        for text in [node, cluster] + stores { writer.writeString(text) }
+        var checksum = CRC32C()
+        withBytes(of: writer.bytes) { checksum.update($0, 0..<writer.count) }
+        sum = String(checksum.value, radix: 16)
+    }
+
+    var identity: NodeFolder.Identity { NodeFolder.Identity(node: node, cluster: cluster, stores: stores) }
 }
 
 extension NodeFolder {

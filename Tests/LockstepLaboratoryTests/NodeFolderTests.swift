@@ -1,0 +1,48 @@
+import Foundation
+import LockstepHarness
+import LockstepNode
+import Testing
+
+/// `node.json` is what was written, or is refused.
+@Suite struct NodeFolderTests {
+    private let folder = NodeFolder(NSTemporaryDirectory() + "lockstep-\(UUID().uuidString)")
+    private let identity = NodeFolder.Identity(node: "primary", cluster: "00c1", stores: ["counters", "search"])
+
+    private func written() throws -> [UInt8] {
+        try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+        try folder.write(identity)
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.identityPath)))
+    }
+
+    /// Goal: no flipped bit renames a node, or gives it another cluster or other stores, without a word.
+    ///
+    /// Method: every bit, one at a time.
+    @Test func noFlippedBitIsSilent() throws {
+        let bytes = try written()
+        defer { try? FileManager.default.removeItem(atPath: folder.path) }  // The next test has its own.
+        var refused = 0
+        for bit in 0..<(bytes.count * 8) {
+            var flipped = bytes
+            flipped[bit / 8] ^= 1 << UInt8(bit % 8)
+            try Data(flipped).write(to: URL(fileURLWithPath: folder.identityPath))
+            do {
+                let found = try folder.identity()
+                #expect(found.node == identity.node && found.cluster == identity.cluster, "bit \(bit)")
+                #expect(found.stores == identity.stores, "bit \(bit)")
+            } catch let error as LockstepError {
+                #expect(error.code == .invalidConfiguration)
+                refused += 1
+            }
+        }
+        #expect(refused > bytes.count)
+    }
+
+    /// Goal: a file from before there was a checksum is still read.
+    @Test func aFileWithoutAChecksumIsRead() throws {
+        _ = try written()
+        defer { try? FileManager.default.removeItem(atPath: folder.path) }  // The next test has its own.
+        let text = #"{"cluster": "00c1", "node": "other", "stores": ["counters"]}"#
+        try Data(text.utf8).write(to: URL(fileURLWithPath: folder.identityPath))
+        #expect(try folder.identity().node == "other")
+    }
+}
