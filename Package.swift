@@ -173,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "LockstepLaboratoryTests",
             dependencies: [
-                "LockstepLaboratory", "LockstepChecking", "LockstepHarness", "LockstepCore", "LockstepNode", "Counters",
-                "Lockstep",
+                "LockstepLaboratory", "LockstepChecking", "LockstepHarness", "LockstepSQLite", "LockstepCore",
+                "LockstepNode", "Counters", "Lockstep",
             ], swiftSettings: base),
         .testTarget(name: "LockstepCheckingTests", dependencies: ["LockstepChecking"], swiftSettings: base),
         .testTarget(

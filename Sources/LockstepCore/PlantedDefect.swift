@@ -79,9 +79,30 @@
         /// A feedback may emit when the state does not ask for it any more (against R-65).
         case feedbackOutlivesRequest
 
+        /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
+        case commitNotSynced
+        /// What a start recovers is handed out before it is synced (against R-46).
+        case recoveredNotSynced
+        /// The names of a new journal's files are not synced.
+        case namesNotSynced
+        /// The side mark is written before the commit instead of behind it (against R-47).
+        case markBeforeCommit
+        /// A start does not compare the journal with its side mark (against R-47).
+        case markNotCompared
+        /// A journal goes on writing behind a commit that failed (against R-44).
+        case failureForgotten
+
+        /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
+        package static let ofStorage: [PlantedDefect] = [
+            .commitNotSynced, .recoveredNotSynced, .namesNotSynced, .markBeforeCommit, .markNotCompared,
+            .failureForgotten,
+        ]
+        /// Those that the simulator finds.
+        package static var ofMachines: [PlantedDefect] { allCases.filter { !ofStorage.contains($0) } }
+
         /// The defect that is active in this process; set once, before any machine runs.
         nonisolated(unsafe) package static var active: PlantedDefect?
 
-        static func isActive(_ defect: PlantedDefect) -> Bool { unsafe active == defect }
+        package static func isActive(_ defect: PlantedDefect) -> Bool { unsafe active == defect }
     }
 #endif

@@ -19,7 +19,11 @@ extension SQLiteJournal {
             try reader.close()
             let database = try openForWriting(.recovered)
             try database.writeWithoutTransaction { db in
-                _ = try db.checkpoint(.truncate)
+                #if LOCKSTEP_PLANTED_DEFECTS
+                    if !PlantedDefect.isActive(.recoveredNotSynced) { _ = try db.checkpoint(.truncate) }
+                #else
+                    _ = try db.checkpoint(.truncate)
+                #endif
                 try syncFolder(files.folder)
                 try adopt(found, db)
                 if let row = found.snapshot { try snapshot(try row.content(db, store: identity.store)) }

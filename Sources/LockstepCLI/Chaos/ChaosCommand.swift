@@ -8,7 +8,7 @@ struct ChaosCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chaos", abstract: "Clients that keep a history of a run under faults, and its judge.",
         discussion: "The hosts, the faults and the report are made by deploy/lab; see docs/LAB.md.",
-        subcommands: [Client.self, Check.self])
+        subcommands: [Client.self, Check.self, StorageCommand.self])
 
     struct Client: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -56,7 +56,7 @@ struct SimulateCommand: ParsableCommand {
         }
         #if LOCKSTEP_PLANTED_DEFECTS
             if listDefects {
-                for defect in PlantedDefect.allCases { Output.line(defect.rawValue) }
+                for defect in PlantedDefect.ofMachines { Output.line(defect.rawValue) }
                 return
             }
         #endif

@@ -1,0 +1,198 @@
+import Foundation
+import LockstepCore
+import LockstepHarness
+import LockstepNode
+package import LockstepSQLite
+
+/// Drives a journal through a script, as a node does, and notes in a file of its own what it begins and what was
+/// acknowledged.
+///
+/// A note is one small write, so a recorder of system calls sees it in its place between the journal's own calls. A
+/// writer that finds notes goes on where they end, as a process does that was killed and started anew.
+package final class StorageWriter {
+    private let script: StorageScript
+    private let folder: String
+    private let notes: FileHandle
+    private var noted: StorageNotes
+    private var journal: SQLiteJournal?
+    /// The answer to the snapshot that is being saved.
+    private var save: AsyncStream<JournalOutcome>?
+
+    private typealias JournalOutcome = Result<Void, JournalFailure>
+
+    /// How a writer ends that could not go on.
+    package struct Stop: Error, CustomStringConvertible {
+        package var description: String
+    }
+
+    /// Small sizes, so that a few hundred batches checkpoint, trim and save as gigabytes do otherwise.
+    package static var tuning: JournalTuning {
+        var tuning = JournalTuning()
+        tuning.checkpointBytes = 48 << 10
+        tuning.chunkBytes = 4_096
+        tuning.retainedBytes = 16_000
+        return tuning
+    }
+
+    package init(_ script: StorageScript, folder: String, notes path: String) throws {
+        self.script = script
+        self.folder = folder
+        let there = FileManager.default.contents(atPath: path) ?? Data()
+        noted = StorageNotes(lines: String(decoding: there, as: UTF8.self))
+        if there.isEmpty { try Data().write(to: URL(fileURLWithPath: path)) }
+        notes = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try notes.seekToEnd()
+    }
+
+    /// Works to the end of the script, or as far as the notes' `stop` says; throws ``Stop`` if the journal fails.
+    package func run(through last: Int = .max) async throws {
+        var next = 0
+        if noted.done != nil {
+            try recover(create: false)
+            next = try resume()
+        }
+        while next < script.steps.count, next <= last {
+            note("b", next)
+            try await perform(next)
+            note("d", next)
+            next += 1
+        }
+        journal?.close()
+        journal = nil
+    }
+
+    private func note(_ mark: String, _ step: Int) {
+        let line = "\(mark) \(step)\n"
+        notes.write(Data(line.utf8))
+        noted.add(line)
+    }
+
+    /// The step to go on with, and the note of how far the log was found to be.
+    private func resume() throws -> Int {
+        guard let done = noted.done, let begun = noted.begun, let head = journal?.head else { return 0 }
+        // What was found counts as durable from now on, also if nobody was told before.
+        let isBegunThere =
+            script.steps[begun].head != script.steps[done].head
+            && head == script.position(script.steps[begun].head)
+        guard isBegunThere || head == script.position(script.steps[done].head) else {
+            throw Stop(description: "the journal was found to end at \(head), behind step \(done)")
+        }
+        note("d", isBegunThere ? begun : done)
+        return isBegunThere || begun == done ? begun + 1 : begun
+    }
+
+    private func perform(_ index: Int) async throws {
+        let step = script.steps[index]
+        switch step.action {
+        case .create: try recover(create: true)
+        case .identify: try NodeFolder(folder).write(StorageScript.identity)
+        case .append(let links): try await append(links.map { script.links[$0].batch }, then: index)
+        case .beginSave: if let head = step.head { beginSave(head) }
+        case .endSave(let link):
+            if save == nil { beginSave(link) }
+            if let save { for await outcome in save { try check(outcome) } }
+            save = nil
+        case .replace: if let head = step.head { try await replace(head) }
+        case .note(let text): try journal?.setNote(.lossAccepted, to: text)
+        case .cut: try cut(to: script.position(step.head))
+        case .reopen:
+            journal?.close()
+            try recover(create: false)
+        case .settle: try await Task.sleep(for: .milliseconds(1_100))
+        }
+    }
+
+    private func recover(create: Bool) throws {
+        let journal = try SQLiteJournal(
+            folder: folder, request: StorageScript.request, create: create, tuning: Self.tuning)
+        self.journal = journal
+        var found = FoundLog(start: .start(of: StorageScript.store))
+        try journal.recover {
+            found.begin($0)
+        } batch: {
+            found.append($0)
+        }
+    }
+
+    /// A full disk is tried again unchanged; behind any other failure nothing may be written any more.
+    private func append(_ batches: [SealedBatch], then index: Int) async throws {
+        guard let journal else { return }
+        var outcome = await Self.append(batches, to: journal)
+        for _ in 0..<3 {
+            guard case .failure(.diskFull) = outcome else { break }
+            outcome = await Self.append(batches, to: journal)
+        }
+        if case .failure(.failed) = outcome {
+            if case .success = await Self.append(batches, to: journal) { note("x", index) }
+        }
+        try check(outcome)
+    }
+
+    private static func append(_ batches: [SealedBatch], to journal: SQLiteJournal) async -> JournalOutcome {
+        await withCheckedContinuation { done in journal.append(batches) { done.resume(returning: $0) } }
+    }
+
+    private func beginSave(_ link: Int) {
+        guard let journal else { return }
+        let bytes = script.snapshot(at: link)
+        let position = script.position(link)
+        let (stream, answer) = AsyncStream.makeStream(of: JournalOutcome.self)
+        journal.save(snapshot: bytes, at: position) { outcome in
+            answer.yield(outcome)
+            answer.finish()
+        }
+        save = stream
+    }
+
+    private func replace(_ link: Int) async throws {
+        guard let journal else { return }
+        let bytes = script.snapshot(at: link)
+        let position = script.position(link)
+        try check(
+            await withCheckedContinuation { done in
+                journal.replace(withSnapshot: bytes, at: position) { done.resume(returning: $0) }
+            })
+    }
+
+    private func cut(to position: Position) throws {
+        journal?.close()
+        let repair = try SQLiteJournal(
+            folder: folder, request: StorageScript.request, create: false, tuning: Self.tuning)
+        try repair.openForRepair()
+        _ = try repair.quarantine(after: position, reason: "the script says so")
+        repair.close()
+        try recover(create: false)
+    }
+
+    private func check(_ outcome: JournalOutcome) throws {
+        switch outcome {
+        case .success: return
+        case .failure(.diskFull): throw Stop(description: "the disk is full")
+        case .failure(.failed(let text)): throw Stop(description: text)
+        }
+    }
+}
+
+/// What a writer noted: `b` of a step that begins, `d` of one that is acknowledged, `x` of one that succeeded although
+/// the journal had failed before.
+package struct StorageNotes: Hashable, Sendable {
+    package private(set) var done: Int?
+    package private(set) var begun: Int?
+    package private(set) var wrongSuccesses: [Int] = []
+
+    package init(lines: String = "") { for line in lines.split(separator: "\n") { add(String(line)) } }
+
+    /// Takes over one note.
+    package mutating func add(_ line: String) {
+        let words = line.split { $0 == " " || $0 == "\n" }
+        guard words.count == 2, let step = Int(words[1]) else { return }
+        switch words[0] {
+        case "b": begun = step
+        case "d":
+            done = step
+            begun = max(begun ?? step, step)
+        case "x": wrongSuccesses.append(step)
+        default: break
+        }
+    }
+}

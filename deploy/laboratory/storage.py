@@ -1,0 +1,221 @@
+"""Records what a journal's writer does to its files, and lets its calls fail; the judge is `lockstep chaos storage`."""
+import concurrent.futures
+import contextlib
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,unlink,rename"
+STRACE = ["strace", "-f", "-xx", "-y", "-s", "2000000", "--seccomp-bpf", "-e", f"trace={CALLS}", "-e", "signal=none"]
+WORKERS = 2
+# What each kind of call can fail with; "+" lets all behind it fail, too.
+FAILURES = [(kind, "EIO") for kind in ("open", "write", "read", "truncate", "sync", "folder-sync", "unlink", "rename")]
+FAILURES += [("write", "ENOSPC"), ("truncate", "ENOSPC"), ("write", "short"), ("sync", "EIO+"), ("write", "EIO+"),
+             ("write", "ENOSPC+"), ("open", "EMFILE"), ("sync", "kill"), ("write", "kill")]
+
+
+class CannotRun(Exception):
+    """The machine lacks what is needed."""
+
+
+def compiler():
+    """A compiler of C; Swift brings one along."""
+    return shutil.which("cc") or shutil.which("clang")
+
+
+def check_machine():
+    if not shutil.which("strace"):
+        raise CannotRun("strace is missing: run deploy/setup --lab")
+    if not compiler():
+        raise CannotRun("a C compiler is missing: neither cc nor clang is on PATH")
+    if not os.access("/dev/shm", os.W_OK):
+        raise CannotRun("/dev/shm cannot be written: images are built in memory")
+
+
+class Bench:
+    """A program that is tested, and a folder in memory to do it in."""
+
+    def __init__(self, program, scratch, output):
+        self.program, self.scratch, self.output = program, scratch, output
+        self.library = os.path.join(scratch, "failing_call.so")
+        made = subprocess.run(
+            [compiler(), "-shared", "-fPIC", "-O1", "-o", self.library, os.path.join(HERE, "failing_call.c"), "-ldl"],
+            capture_output=True, text=True)
+        if made.returncode != 0:
+            raise CannotRun(f"failing_call.c cannot be compiled: {made.stderr.strip()}")
+
+    def storage(self, *words, defect=None, program=None):
+        """Runs a command of `lockstep chaos storage`; its status and what it prints."""
+        environment = dict(os.environ, LOCKSTEP_DEFECT=defect or "")
+        run = subprocess.run(
+            [program or self.program, "chaos", "storage"] + [str(word) for word in words], capture_output=True,
+            text=True, env=environment)
+        return run
+
+    @contextlib.contextmanager
+    def recording(self, seed, steps, defect=None, program=None, lives=4):
+        made = Recording(self, seed, steps, defect, program)
+        try:
+            made.record(lives)
+            yield made
+        finally:
+            shutil.rmtree(made.path, ignore_errors=True)
+
+
+class Recording:
+    """The traces of writers of one folder: all but the last are killed in the middle of a call."""
+
+    def __init__(self, bench, seed, steps, defect, program):
+        self.bench, self.seed, self.steps, self.defect = bench, seed, steps, defect
+        self.program = program or bench.program
+        self.path = os.path.join(bench.scratch, f"recording-{seed}")
+        self.refusal = None
+        self.folder, self.notes = os.path.join(self.path, "node"), os.path.join(self.path, "notes")
+
+    def record(self, lives):
+        os.makedirs(self.path)
+        draw = random.Random(self.seed)
+        for life in range(1, lives + 1):
+            kind = draw.choice(["sync", "write"])
+            number = draw.randint(20, 250) * (1 if kind == "sync" else 4)
+            fail = f"{kind}:{number}:kill" if life < lives else ""
+            variables = {"LD_PRELOAD": self.bench.library, "LOCKSTEP_CALLS_FOLDER": self.folder,
+                         "LOCKSTEP_CALLS_FAIL": fail, "LOCKSTEP_DEFECT": self.defect or ""}
+            set_all = [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
+            run = subprocess.run(
+                STRACE + ["-o", f"{self.path}/{life}.trace"] + set_all
+                + [self.program, "chaos", "storage", "write", "--seed", str(self.seed), "--steps", str(self.steps),
+                   "--folder", self.folder, "--notes", self.notes], capture_output=True, text=True)
+            shutil.copytree(self.folder, f"{self.path}/{life}.files")
+            shutil.copy(self.notes, f"{self.path}/{life}.notes")
+            if run.returncode == 0:
+                return
+            if run.returncode not in (-9, 137):
+                # A journal that a kill left behind must open: what it says instead is a violation.
+                self.refusal = f"process {life} of seed {self.seed} ended with {run.returncode}: {run.stderr.strip()}"
+                return
+
+    def judged(self, *words):
+        run = self.bench.storage(
+            *words, "--seed", self.seed, "--steps", self.steps, "--folder", self.folder, "--notes", self.notes,
+            "--recording", self.path, "--scratch", self.bench.scratch, defect=self.defect, program=self.program)
+        if not run.stdout.startswith("{"):
+            raise AssertionError(f"the judge of seed {self.seed} ended with {run.returncode} at {self.image()}: "
+                                 f"{run.stderr.strip()[-2000:]}")
+        return json.loads(run.stdout)
+
+    def image(self):
+        """The images that were being judged when a judge trapped."""
+        names = [name for name in os.listdir(self.bench.scratch) if name.endswith(".name")]
+        return "; ".join(open(os.path.join(self.bench.scratch, name), encoding="utf-8").read() for name in names)
+
+    def images(self, count, lie=None):
+        lies = ["--lie", lie] if lie else []
+        keep = os.path.join(self.bench.output, f"images-{self.seed}")
+        found = self.judged("images", "--count", count, *([] if lie or self.defect else ["--keep", keep]), *lies)
+        if self.refusal:
+            found["violations"].insert(0, self.refusal)
+            found["violationCount"] += 1
+        return found
+
+    def damage(self, count, copies):
+        return self.judged("damage", "--count", count, "--copies", copies)
+
+
+def run_failing(bench, seed, name, fail, defect=None, program=None, steps=40):
+    """One run of a writer with a call that fails; how it ended, and the folder that it left."""
+    place = os.path.join(bench.scratch, name)
+    shutil.rmtree(place, ignore_errors=True)
+    os.makedirs(place)
+    folder = os.path.join(place, "node")
+    environment = dict(
+        os.environ, LD_PRELOAD=bench.library, LOCKSTEP_CALLS_FOLDER=folder, LOCKSTEP_CALLS_FAIL=fail,
+        LOCKSTEP_CALLS_COUNTS=os.path.join(place, "counts"), LOCKSTEP_DEFECT=defect or "")
+    run = subprocess.run(
+        [program or bench.program, "chaos", "storage", "write", "--seed", str(seed), "--steps", str(steps),
+         "--folder", folder, "--notes", folder + ".notes"], capture_output=True, text=True, env=environment)
+    return run, place, folder
+
+
+def failing_calls(bench, seed, limit=None, failures=FAILURES, defect=None, program=None, steps=40):
+    """Lets the n-th call of each kind fail, for each n, or for so many of them."""
+    began = time.monotonic()
+    _, place, _ = run_failing(bench, seed, "counting", "", defect, program, steps)
+    with open(os.path.join(place, "counts"), encoding="utf-8") as file:
+        counts = {name: int(count) for name, count in (line.split() for line in file)}
+    found = {"runs": 0, "kinds": {}, "violations": [], "seconds": 0}
+    for kind, failure in failures:
+        stride = max(1, -(-counts[kind] // limit)) if limit else 1
+        first = 1 + random.Random(f"{seed}{kind}{failure}").randrange(stride)
+        numbers = range(first, counts[kind] + 1, stride)
+        one = found["kinds"][f"{kind} {failure}"] = {"calls": counts[kind], "stride": stride, "ends": {}}
+
+        def attempt(number):
+            name = f"{kind}-{failure}-{number}"
+            ever, word = ("+", failure[:-1]) if failure.endswith("+") else ("", failure)
+            fail = f"{kind}:{number}{ever}:{getattr(errno, word, word)}"
+            run, place, folder = run_failing(bench, seed, name, fail, defect, program, steps)
+            try:
+                return judge(bench, seed, steps, failure, run, folder, defect, program)
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            for number, (end, wrong) in zip(numbers, pool.map(attempt, numbers)):
+                found["runs"] += 1
+                one["ends"][end] = one["ends"].get(end, 0) + 1
+                if wrong:
+                    found["violations"].append(f"{kind} {number} fails with {failure}: {wrong}")
+    found["seconds"] = round(time.monotonic() - began, 1)
+    return found
+
+
+def judge(bench, seed, steps, failure, run, folder, defect, program):
+    """How a writer ended, and what is wrong with that or with what it left; None if nothing is."""
+    if failure == "kill":
+        end = "killed" if run.returncode == -9 else "went on"
+    elif run.returncode == 0:
+        end = "went on"
+    elif run.returncode in (1, 65) and run.stderr.startswith("lockstep: "):
+        end = "ended with an error"
+    else:
+        return "trapped", f"it ended with {run.returncode}: {run.stderr.strip()[-500:]}"
+    if not os.path.exists(folder + ".notes"):
+        return end, None
+    os.makedirs(folder, exist_ok=True)
+    judged = bench.storage(
+        "judge", "--seed", seed, "--steps", steps, folder, defect=defect, program=program)
+    wrong = None if judged.returncode == 0 else (judged.stdout or judged.stderr).strip()[-500:]
+    return end, wrong and f"{wrong} (the writer: {run.stderr.strip()[-300:] or end})"
+
+
+def controls(bench, defective, seed):
+    """Defects of the journal and lies to the judge, each of which must be found; what was found first."""
+    listed = bench.storage("defects", program=defective)
+    if listed.returncode != 0:
+        raise CannotRun(f"{defective} has no planted defects: {listed.stderr.strip()}")
+    made = []
+
+    def note(name, violations):
+        made.append({"name": name, "found": bool(violations), "first": violations[0][:200] if violations else ""})
+
+    with bench.recording(seed, 120) as recording:
+        for lie in ("acknowledgement", "record"):
+            note(f"the judge is told a lie: {lie}", recording.images(300, lie)["violations"])
+    for defect in listed.stdout.split():
+        if defect == "failureForgotten":
+            found = failing_calls(bench, seed, 20, [("sync", "EIO"), ("write", "EIO")], defect, defective)
+            note(defect, found["violations"])
+            continue
+        with bench.recording(seed, 120, defect, defective) as recording:
+            found = recording.images(1_500)["violations"]
+            if not found:
+                damage = recording.damage(300, 60)
+                found = damage["damage"]["violations"] + damage["copies"]["violations"]
+        note(defect, found)
+    return made
