@@ -1,5 +1,5 @@
 import Foundation
-package import LockstepCore
+import LockstepCore
 import Synchronization
 
 /// Builds what crashes would leave behind at the places of a trace, and has each image judged.

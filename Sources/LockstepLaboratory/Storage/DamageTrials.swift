@@ -1,5 +1,5 @@
 import Foundation
-package import LockstepCore
+import LockstepCore
 import LockstepHarness
 import LockstepNode
 import LockstepSQLite

@@ -1,8 +1,8 @@
 import Foundation
 package import LockstepCore
 import LockstepHarness
-package import LockstepNode
-package import LockstepSQLite
+import LockstepNode
+import LockstepSQLite
 
 /// What a recovery handed out.
 package struct FoundLog: Equatable, Sendable {
