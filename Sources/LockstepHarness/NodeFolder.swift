@@ -46,15 +46,27 @@ package struct NodeFolder {
         return stored.identity
     }
 
-    /// Writes the file so that it survives a power cut.
+    /// Writes the file so that it survives a power cut, and is there as a whole or not at all.
+    ///
+    /// An atomic write of `Data` does neither: it takes a short write, as a disk has that is about to be full, for a
+    /// whole one, and does not sync the name.
     package func write(_ identity: Identity) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+        let part = identityPath + ".part"
         do {
-            try encoder.encode(StoredIdentity(identity)).write(
-                to: URL(fileURLWithPath: identityPath), options: .atomic)
+            let data = try encoder.encode(StoredIdentity(identity))
+            try Data().write(to: URL(fileURLWithPath: part))
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: part))
+            try file.write(contentsOf: data)
+            try file.synchronize()
+            try file.close()
         } catch {
             throw LockstepError(.journalUnwritable, "\(identityPath) cannot be written: \(error.localizedDescription)")
+        }
+        guard rename(part, identityPath) == 0 else {
+            throw LockstepError(
+                .journalUnwritable, "\(identityPath) cannot be written: \(String(cString: strerror(errno)))")
         }
         try syncFolder(path)
     }

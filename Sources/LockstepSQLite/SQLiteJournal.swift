@@ -70,7 +70,7 @@ package final class SQLiteJournal: Journal {
         }
         if create { try Self.createIfEmpty(files, request) }
         guard FileManager.default.fileExists(atPath: path) else {
-            try Self.refuseLost(files)
+            if let lost = SQLiteJournalReader.lost(path) { throw lost }
             throw LockstepError(
                 .journalMissing,
                 "There is no journal \(path). If this store is new, run `lockstep init`; otherwise look for the folder."
@@ -150,7 +150,7 @@ package final class SQLiteJournal: Journal {
                 guard error.code == .journalMissing else { throw error }
             }
         }
-        try refuseLost(files)
+        if let lost = SQLiteJournalReader.lost(files.database) { throw lost }
         var generator = SystemRandomNumberGenerator()
         let identity = JournalIdentity(
             cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
@@ -165,16 +165,5 @@ package final class SQLiteJournal: Journal {
             try SideMarkFile(path: files.mark).reset(start)
             try syncFolder(files.folder)
         } catch { throw LockstepError.journal(error, path: files.database) }
-    }
-
-    /// Refuses a journal that is gone although a commit of it returned, as its side mark says: nothing may be made in its
-    /// place.
-    private static func refuseLost(_ files: JournalFiles) throws {
-        guard case .mark(let mark, _) = SideMarkFile.read(path: files.mark), mark.position.sequence > .zero else {
-            return
-        }
-        let finding = JournalFinding(
-            .file, .zero, "it is missing or empty, but a commit returned for \(mark.position), as its side mark says")
-        throw LockstepError(finding, path: files.database)
     }
 }

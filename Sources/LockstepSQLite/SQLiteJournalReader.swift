@@ -19,6 +19,7 @@ package final class SQLiteJournalReader: Sendable {
         let lock = try FolderLock.shared(folder: folder)
         let path = try JournalFiles(folder: folder, storeName: storeName).database
         guard FileManager.default.fileExists(atPath: path) else {
+            if let lost = Self.lost(path) { throw lost }
             throw LockstepError(.journalMissing, "There is no journal \(path). Run `lockstep init` to make one.")
         }
         try self.init(path: path, storeName: storeName, lock: lock)
@@ -59,9 +60,21 @@ package final class SQLiteJournalReader: Sendable {
     }
 
     private static func interruptedCreation(_ path: String) -> LockstepError {
-        LockstepError(
-            .journalMissing,
-            "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again.")
+        lost(path)
+            ?? LockstepError(
+                .journalMissing,
+                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again.")
+    }
+
+    /// Why nothing may be made in the place of a journal that is gone, or empty: its side mark says that a commit
+    /// returned.
+    static func lost(_ path: String) -> LockstepError? {
+        guard case .mark(let mark, _) = SideMarkFile.read(path: JournalFiles.markPath(ofDatabase: path)),
+            mark.position.sequence > .zero
+        else { return nil }
+        let finding = JournalFinding(
+            .file, .zero, "it is missing or empty, but a commit returned for \(mark.position), as its side mark says")
+        return LockstepError(finding, path: path)
     }
 
     private static func checkHeader(_ db: Database, path: String) throws {

@@ -132,13 +132,13 @@ package struct DamageTrials: Sendable {
         return place
     }
 
-    private func outcome(_ moment: Moment) -> Outcome {
+    /// `noted` says which operator's notes may be there, if they may be of another time than the log.
+    private func outcome(_ moment: Moment, noted: StorageNotes? = nil) -> Outcome {
         let folder = "\(scratch)/damaged"
         do {
             try StorageFiles.write(moment.files, to: folder)
             let found = try judge.open(folder, notes: moment.notes, goesOn: false)
-            if let wrong = judge.compareAll(found, folder, notes: moment.notes) { return wrong }
-            return .unharmed
+            return judge.compareAll(found, folder, notes: moment.notes, noted: noted) ?? .unharmed
         } catch let error as LockstepError {
             return refusal(error, moment)
         } catch {
@@ -183,9 +183,10 @@ package struct DamageTrials: Sendable {
             if case .silent = found, chosen.contains(Self.mark) {
                 // Nothing is left that knows more: it must be exactly what was there at some time since.
                 let since = (moments[older].notes.done ?? 0)...(moments[newer].notes.done ?? 0)
+                let noted = StorageNotes(lines: "b \(since.upperBound)\nd \(since.lowerBound)")
                 let isOld = since.contains { step in
                     moment.notes = StorageNotes(lines: "d \(step)")
-                    return outcome(moment) == .unharmed
+                    return [.unharmed, .verified].contains(outcome(moment, noted: noted))
                 }
                 if isOld { found = .older }
             }
@@ -203,9 +204,11 @@ extension StorageJudge {
     /// late replicas; nil if it does not.
     ///
     /// A snapshot that is gone does not count, since the batches that lead to the same are there.
-    func compareAll(_ found: Opened, _ folder: String, notes: StorageNotes) -> DamageTrials.Outcome? {
+    func compareAll(
+        _ found: Opened, _ folder: String, notes: StorageNotes, noted: StorageNotes? = nil
+    ) -> DamageTrials.Outcome? {
         let wrong = compare(found.log, notes: notes, demandsSnapshot: false)
-        if let wrong = wrong ?? compare(found.note, notes: notes) { return .silent(wrong) }
+        if let wrong = wrong ?? compare(found.note, notes: noted ?? notes) { return .silent(wrong) }
         do {
             let identity = try NodeFolder(folder).identity()
             guard identity.node == StorageScript.identity.node, identity.cluster == StorageScript.identity.cluster,

@@ -77,6 +77,11 @@ package struct SystemCallTrace: Sendable {
         }
         guard let call = Call(rest) else { return }
         guard let result = call.result else {
+            if rest.ends(with: "= ?") {
+                // Another thread ended the process meanwhile.
+                if let event = try event(of: call, token: token) { unfinished.append(event) }
+                return
+            }
             throw Unreadable(description: "a call has no result: \(Self.text(rest.prefix(80)))")
         }
         guard result >= 0 else {
