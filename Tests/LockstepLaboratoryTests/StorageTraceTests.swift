@@ -9,12 +9,14 @@ import Testing
         text.utf8.map { "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    static func trace(_ text: String) throws -> SystemCallTrace {
+    /// Reads a text whose last line ends too, unless the trace is said to end in it.
+    static func trace(_ text: String, endsInLine: Bool = false) throws -> SystemCallTrace {
         // In these tests a text stands in backquotes, and is put into the trace as strace would.
         var line = ""
         for (index, part) in text.split(separator: "`", omittingEmptySubsequences: false).enumerated() {
             line += index % 2 == 0 ? String(part) : hexadecimal(String(part))
         }
+        if !endsInLine { line += "\n" }
         return try SystemCallTrace([UInt8](line.utf8), folder: "/d", notes: "/n")
     }
 
@@ -89,11 +91,25 @@ import Testing
             """
             7 pwrite64(5<`/d/a`>, "`x`", 1, 9 <unfinished ...>
             8 write(1<`/other`>, "`x`", 1 <unfinished ...>
+            11 unlink("`/d/c`" <unfinished ...>
             9 ftruncate(5<`/d/a`>, 3)      = ?
+            10 unlink("`/d/b`")            = ? <unavailable>
+            11 <... unlink resumed>)       = ?
             7 +++ killed by SIGKILL +++
             """)
         #expect(trace.events == [])
-        #expect(Set(trace.unfinished) == [.wrote("a", offset: 9, [UInt8]("x".utf8)), .truncated("a", size: 3)])
+        #expect(
+            Set(trace.unfinished) == [
+                .wrote("a", offset: 9, [UInt8]("x".utf8)), .truncated("a", size: 3), .unlinked("b"), .unlinked("c"),
+            ])
+    }
+
+    /// Goal: a call at whose beginning the trace ends, since strace was ended by the same signal, was under way.
+    @Test(arguments: ["8 pwrite64(5<`/d/a`>, \"`x`\", 1, 9", "8 pwrite64(5<`/d/a`>, \"`x`\", 1, 9 "])
+    func theCallThatATraceEndsInWasUnderWay(line: String) throws {
+        let trace = try Self.trace("7 unlink(\"`/d/b`\") = 0\n" + line, endsInLine: true)
+        #expect(trace.events == [.unlinked("b")])
+        #expect(trace.unfinished == [.wrote("a", offset: 9, [UInt8]("x".utf8))])
     }
 
     /// Goal: what could hide a change is an error.

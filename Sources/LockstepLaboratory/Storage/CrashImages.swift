@@ -45,6 +45,8 @@ package struct CrashImages: Sendable {
     private let lie: Lie?
     private static let workers = 2
     private static let violationsKept = 20
+    /// So many calls of a process that goes on behind a kill are its recovery: each of them has its images.
+    private static let recoveryCalls = 80
 
     /// `scratch` is a folder in memory, for speed.
     package init(_ script: StorageScript, scratch: String, keep: String? = nil, lie: Lie? = nil) {
@@ -54,7 +56,8 @@ package struct CrashImages: Sendable {
         self.lie = lie
     }
 
-    /// Judges up to `limit` images: of each place if they suffice, or else of places that the seed chooses.
+    /// Judges up to `limit` images: of each place if they suffice, or else of each recovery's places, and of others that
+    /// the seed chooses.
     package func run(_ recording: StorageRecording, limit: Int, seed: UInt64) throws -> Result {
         var result = Result()
         result.lives = recording.lives.count
@@ -70,7 +73,8 @@ package struct CrashImages: Sendable {
             for (index, event) in lived.trace.events.enumerated() {
                 let hasChanged = folder.apply(event)
                 let isWanted = Double(random.next(below: 1 << 32)) < share * Double(1 << 32)
-                guard hasChanged, isWanted, result.total < limit else { continue }
+                let isRecovery = life > 0 && index < Self.recoveryCalls
+                guard hasChanged, isWanted || isRecovery, result.total < limit else { continue }
                 result.cuts += 1
                 add(
                     "life \(life + 1), event \(index + 1)", folder, limit: limit - result.total, &random, &seen, &cases,

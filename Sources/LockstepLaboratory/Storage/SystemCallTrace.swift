@@ -42,7 +42,12 @@ package struct SystemCallTrace: Sendable {
     package init(_ trace: [UInt8], folder: String, notes: String) throws {
         self.folder = [UInt8](folder.utf8)
         self.notes = [UInt8](notes.utf8)
-        for line in trace.split(separator: 10) { try add(line) }
+        var lines = trace.split(separator: 10)
+        if let last = trace.last, last != 10 {
+            // strace ends itself as its process was ended, and leaves a call that had begun without the end of its line.
+            lines[lines.count - 1] += [UInt8](" <unfinished ...>".utf8)
+        }
+        for line in lines { try add(line) }
         for (_, call) in begun.sorted(by: { $0.key < $1.key }) {
             guard let call = Call(call.line[...]) else { continue }
             if let event = try event(of: call, token: nil) { unfinished.append(event) }
@@ -77,8 +82,8 @@ package struct SystemCallTrace: Sendable {
         }
         guard let call = Call(rest) else { return }
         guard let result = call.result else {
-            if rest.ends(with: "= ?") {
-                // Another thread ended the process meanwhile.
+            if call.isCutShort {
+                // The process was ended meanwhile.
                 if let event = try event(of: call, token: token) { unfinished.append(event) }
                 return
             }
@@ -165,6 +170,8 @@ private struct Call {
     var name: String
     var arguments: [ArraySlice<UInt8>] = []
     var result: Int?
+    /// The process ended in it: `= ?`, sometimes with a reason behind it.
+    var isCutShort = false
 
     var isSync: Bool { name == "fsync" || name == "fdatasync" }
 
@@ -175,6 +182,7 @@ private struct Call {
         // From the end, since a path may be followed by "(deleted)".
         if let equals = line.lastIndex(of: UInt8(ascii: "=")), line[(equals - 1)] == UInt8(ascii: " ") {
             let value = line[(equals + 1)...].drop { $0 == UInt8(ascii: " ") }
+            isCutShort = value.first == UInt8(ascii: "?")
             result = SystemCallTrace.number(value.prefix { $0 == UInt8(ascii: "-") || (48...57).contains($0) })
             end = line[..<equals].lastIndex(of: UInt8(ascii: ")")) ?? equals
         }
