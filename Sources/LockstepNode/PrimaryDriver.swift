@@ -109,7 +109,7 @@ package final class PrimaryDriver {
         if let free = journal.freeBytes() {
             machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
         }
-        if host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
+        if saving.isReady(at: now), host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
         run(now: now, wall: wall)
         host.metrics.observe(
             sequence: machine.committed.position.sequence, lag: 0, sessions: machine.log.sessions.count,
@@ -229,12 +229,13 @@ package final class PrimaryDriver {
             machine.snapshotEncoded(number, info: snapshot.info, now: now, into: &directives)
         case .failure(let error):
             host.snapshotFailed(error)
+            saving.failed(at: now)
             machine.snapshotFailed(number, into: &directives)
         }
         run(now: now, wall: wall)
     }
 
-    /// A snapshot that cannot be written costs nothing: the journal keeps what it has, and the next one is due again.
+    /// A snapshot that cannot be written loses nothing: the journal keeps what it has, and another is due behind a pause.
     private func save(_ number: SnapshotNumber) {
         guard let snapshot = shelf[number] else { return }
         saving.offer(number, at: snapshot.info.position.sequence)
@@ -252,7 +253,10 @@ package final class PrimaryDriver {
 
     private func saved(_ outcome: Result<Void, JournalFailure>) {
         saving.ended()
-        if case .failure(let failure) = outcome { host.snapshotFailed(failure) }
+        if case .failure(let failure) = outcome {
+            host.snapshotFailed(failure)
+            saving.failed(at: MonotonicClock.now)
+        }
         saveNext()
     }
 

@@ -132,7 +132,9 @@ package final class ReplicaDriver {
         }
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
-        if let journal, host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
+        if let journal, saving.isReady(at: now), host.services.configuration.isSnapshotDue(journal) {
+            machine.snapshotDue()
+        }
         let status = machine.status
         host.metrics.observe(
             sequence: status.known.position.sequence, lag: lag(status), sessions: machine.log.sessions.count,
@@ -266,6 +268,7 @@ package final class ReplicaDriver {
             machine.snapshotEncoded(number, info: snapshot.info, now: now, into: &directives)
         case .failure(let error):
             host.snapshotFailed(error)
+            saving.failed(at: now)
             machine.snapshotFailed(number, into: &directives)
         }
         run(now: now)
@@ -289,7 +292,10 @@ package final class ReplicaDriver {
 
     private func saved(_ outcome: Result<Void, JournalFailure>) {
         saving.ended()
-        if case .failure(let failure) = outcome { host.snapshotFailed(failure) }
+        if case .failure(let failure) = outcome {
+            host.snapshotFailed(failure)
+            saving.failed(at: MonotonicClock.now)
+        }
         // A replacement waits for the end of a save.
         if !isWriting { writeNext() }
         saveNext()

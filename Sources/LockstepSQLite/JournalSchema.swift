@@ -17,6 +17,8 @@ package struct JournalTuning: Hashable, Sendable {
     package var chunkBytes = 1 << 20
     /// Batches that are kept although two snapshots cover them, for replicas that come back late.
     package var retainedBytes = 64 << 20
+    /// A snapshot is saved only if this much stays free: the file does not shrink again, and what is free is for batches.
+    package var reservedBytes = PrimaryDriver.reserveBytes
 
     package init() {}
 }

@@ -108,6 +108,10 @@ extension SQLiteJournal {
                 db, sql: "SELECT 1 FROM snapshots WHERE sequence = ?",
                 arguments: [Int64(job.position.sequence.rawValue)])
             job.phase = isThere != nil && !job.isReplacement ? .trim : .write
+            if job.phase == .write, try !hasRoom(for: job, db) {
+                job.result = .failure(.diskFull)
+                job.phase = .done
+            }
         case .write:
             try writeChunk(&job, db)
             if job.hashes.count == job.chunkCount(tuning.chunkBytes) { job.phase = .check }
@@ -126,6 +130,16 @@ extension SQLiteJournal {
             if try !deleteLooseChunk(db) { job.phase = .done }
         case .done: break
         }
+    }
+
+    /// Whether a snapshot fits, with free pages of the file, and leaves batches their reserve.
+    ///
+    /// A replacement needs no reserve: the batches before it go with its commit.
+    private func hasRoom(for job: SnapshotJob, _ db: Database) throws -> Bool {
+        guard let free = freeBytes() else { return true }
+        let unused = (try Int64.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0) * Int64(JournalSchema.pageBytes)
+        let (room, isEndless) = free.addingReportingOverflow(unused)
+        return isEndless || room - (job.isReplacement ? 0 : tuning.reservedBytes) >= Int64(job.bytes.count)
     }
 
     private func writeChunk(_ job: inout SnapshotJob, _ db: Database) throws {

@@ -30,6 +30,29 @@ struct JournalSnapshotTests {
         reopened.close()
     }
 
+    /// Goal: a snapshot never takes the room that is kept for batches (PROTOCOL R-45), and is refused before it writes.
+    @Test func aSnapshotLeavesBatchesTheirReserve() async throws {
+        try folder.emptyJournal().close()
+        var tuning = JournalFolder.smallTuning
+        tuning.reservedBytes = .max
+        let journal = try folder.journal(tuning: tuning)
+        _ = try journal.recovered()
+        var history = History(store: folder.store)
+        try await journal.appended(try history.add(count: 5))
+        let place = history.end
+        let size = try FileManager.default.attributesOfItem(atPath: folder.log)[.size] as? Int
+        let error = await #expect(throws: JournalFailure.self) {
+            try await journal.saved(history.snapshot(bytes: 30_000), at: place)
+        }
+        #expect(error == .diskFull)
+        #expect(try FileManager.default.attributesOfItem(atPath: folder.log)[.size] as? Int == size)
+        try await journal.appended(try history.add(count: 5))
+        // What a replica is fed anew takes the place of its batches.
+        try await journal.replaced(history.snapshot(bytes: 30_000), at: history.end)
+        journal.close()
+        #expect(try folder.recovered().snapshot == history.end)
+    }
+
     /// Goal: two snapshots stay, the batches since the older one, and at least as many bytes as are to be retained;
     /// the file does not grow for ever.
     @Test func retentionKeepsTwoSnapshotsAndEnoughBatches() async throws {

@@ -2,13 +2,20 @@
 ///
 /// A replica's state is ahead of its journal while a write is under way, and a save of a large state takes longer than
 /// the way to the next snapshot. Of several that wait the newest is saved; the others were only steps towards it.
+///
+/// The journal's sizes change only when a save has ended, so they call a snapshot due all the while; ``isReady(at:)``
+/// says whether taking one makes sense.
 package struct SnapshotSaving: Hashable, Sendable {
     private struct Waiting: Hashable, Sendable {
         var number: SnapshotNumber
         var sequence: SequenceNumber
     }
 
+    /// So long nothing is taken behind a snapshot that could not be made or saved: it costs a walk over the state.
+    package static let pauseMilliseconds: Int64 = 30_000
+
     private var waiting: Waiting?
+    private var notBefore = Tick.zero
     /// A save is under way: the journal takes no other snapshot, and must not be begun anew.
     package private(set) var isSaving = false
 
@@ -25,6 +32,14 @@ package struct SnapshotSaving: Hashable, Sendable {
         waiting = nil
         isSaving = true
         return next.number
+    }
+
+    /// Whether a snapshot that is due may be taken now: none is on its way into the journal, and none has failed lately.
+    package func isReady(at now: Tick) -> Bool { !isSaving && waiting == nil && now >= notBefore }
+
+    /// A snapshot could not be encoded or saved.
+    package mutating func failed(at now: Tick) {
+        notBefore = now.advanced(byMilliseconds: Self.pauseMilliseconds)
     }
 
     /// The save has ended, one way or the other.

@@ -178,6 +178,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
     /// A save has ended.
     func saveEnded() {
         saving.ended()
+        if isDiskFull { saving.failed(at: now) }
         if let saved, !isDiskFull {
             if saved.info.position.sequence > disk.end {
                 simulation.fail(.invariant, "\(name) saves a snapshot of a place that its journal has not reached")

@@ -147,7 +147,9 @@ final class PrimaryProcess: NodeProcess {
     private func look() {
         nextLook = now.advanced(byMilliseconds: 1_000)
         machine?.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), into: &directives)
-        if !simulation.options.isVolatile, disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes) {
+        if !simulation.options.isVolatile, saving.isReady(at: now),
+            disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes)
+        {
             machine?.snapshotDue()
         }
         if simulation.workload.hasScriptedEffects { abandonOne() }

@@ -152,7 +152,9 @@ final class ReplicaProcess: NodeProcess {
         }
         if now >= nextLook {
             nextLook = now.advanced(byMilliseconds: 1_000)
-            if hasJournal, disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes) {
+            if hasJournal, saving.isReady(at: now),
+                disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes)
+            {
                 machine?.snapshotDue()
             }
         }

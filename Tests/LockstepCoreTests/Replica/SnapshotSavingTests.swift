@@ -28,6 +28,27 @@ import Testing
         #expect(saving.next(written: number(9)) == nil)
     }
 
+    /// The journal's sizes call a snapshot due until a save has ended: taking another would only double the work.
+    @Test func nothingIsTakenWhileOneIsOnItsWay() {
+        var saving = SnapshotSaving()
+        #expect(saving.isReady(at: .zero))
+        saving.offer(1, at: number(2))
+        #expect(!saving.isReady(at: .zero))
+        #expect(saving.next(written: number(2)) == 1)
+        #expect(!saving.isReady(at: .zero))
+        saving.ended()
+        #expect(saving.isReady(at: .zero))
+    }
+
+    /// A state that cannot be encoded, or a disk without room for it, must not cost a walk over the state each second.
+    @Test func behindAFailureThereIsAPause() {
+        var saving = SnapshotSaving()
+        let now = Tick.zero.advanced(byMilliseconds: 5)
+        saving.failed(at: now)
+        #expect(!saving.isReady(at: now.advanced(byMilliseconds: SnapshotSaving.pauseMilliseconds - 1)))
+        #expect(saving.isReady(at: now.advanced(byMilliseconds: SnapshotSaving.pauseMilliseconds)))
+    }
+
     @Test func whatWaitsGoesWithTheStateThatWasReplaced() {
         var saving = SnapshotSaving()
         saving.offer(1, at: number(1))
