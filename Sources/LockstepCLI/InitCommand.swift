@@ -39,7 +39,7 @@ struct InitCommand: ParsableCommand {
         }
         let name = try parseNode(node ?? URL(fileURLWithPath: folder.path).lastPathComponent)
         var generator = SystemRandomNumberGenerator()
-        let clusterID = try cluster.map(parseCluster) ?? ClusterID(using: &generator)
+        let clusterID = try cluster.map(parseCluster) ?? begunCluster(folder) ?? ClusterID(using: &generator)
         let source = JournalSource.sqlite(at: folder.path, create: true)
         // A store's channel is the same on all nodes, whichever of the stores they host.
         for (channel, store) in Hosted.all.enumerated() where stores.contains(store) {
@@ -55,6 +55,25 @@ struct InitCommand: ParsableCommand {
             Output.line("cluster \(clusterID)")
             Output.line("node    \(name) in \(folder.path)")
         }
+    }
+
+    /// The cluster of journals that an interrupted `init` has left, so that it can be repeated; nil if there is none.
+    ///
+    /// A journal that holds entries is no left-over: its folder has lost its `node.json`, and nothing is guessed.
+    private func begunCluster(_ folder: NodeFolder) throws -> ClusterID? {
+        // What cannot be listed is not there, or is no folder, which making the journal says better.
+        for store in (try? SQLiteJournalReader.stores(in: folder.path)) ?? [] {
+            // One that was not finished says nothing of its cluster, and is made anew.
+            guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { continue }
+            defer { try? reader.close() }  // Nothing was written.
+            guard try reader.end().sequence == .zero else {
+                throw CommandFailure(
+                    "\(folder.path) has a journal with entries and no node.json: put the file back, or give --cluster "
+                        + "\(reader.identity.cluster) and the name that the node had")
+            }
+            return reader.identity.cluster
+        }
+        return nil
     }
 }
 

@@ -141,7 +141,7 @@ struct JournalCommand: ParsableCommand {
 
     struct StateAt: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "state-at", abstract: "Rebuilds the state at a sequence number.",
+            commandName: "state-at", abstract: "Rebuilds the state of the counters at a sequence number.",
             discussion: """
                 States exist at the ends of batches; the newest at or below the number is printed, with its position and \
                 digest.
@@ -164,6 +164,11 @@ struct JournalCommand: ParsableCommand {
         }
 
         func run() throws {
+            guard options.store == Hosted.counters else {
+                throw CommandFailure(
+                    "state-at rebuilds the store \(Hosted.counters) only, not \(options.store): use lockstep journal dump",
+                    status: .usage)
+            }
             let reader = try options.reader()
             let wanted = SequenceNumber(rawValue: sequence ?? UInt64(Int64.max))
             let rebuilt = try RebuiltState(reader, Counters(), through: wanted)

@@ -172,6 +172,7 @@ struct Recovery {
 
     private func sync(_ have: KnownPosition, _ log: LogState, _ link: PeerLink) throws -> SyncPlan {
         var generator = SystemRandomNumberGenerator()
+        let began = ContinuousClock.now
         while true {
             let sync = Sync(
                 nonce: generator.next(), store: log.store, node: "recovery", have: have, firstFrame: .zero,
@@ -181,6 +182,11 @@ struct Recovery {
                 return plan
             }
             guard case .busy(let retryAfter) = plan.decision else { return plan }
+            guard ContinuousClock.now - began < .seconds(120) else {
+                throw CommandFailure(
+                    "the node has prepared no snapshot for 2 minutes: its log and its alarms say why it cannot",
+                    status: .unreachable)
+            }
             Output.progress("the node prepares a snapshot")
             usleep(retryAfter)
         }

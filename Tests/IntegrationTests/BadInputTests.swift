@@ -70,6 +70,16 @@ extension IntegrationTests {
         try expectLine(
             "127.0.0.1:\(port + 40)",
             arguments: ["counter", "add", "x", "--node", "tcp://127.0.0.1:\(port + 40)", "--timeout", "0.5"])
+
+        // An `init` that was interrupted before `node.json` can be repeated, and finds its cluster again.
+        let again = folder + "/again"
+        let begun = try Bench.lockstep("init", "--data", again, "--json")
+        try FileManager.default.removeItem(atPath: NodeFolder(again).identityPath)
+        let repeated = try Bench.lockstep("init", "--data", again, "--json")
+        #expect(begun.status == 0 && repeated.status == 0 && begun.output == repeated.output, "\(repeated)")
+        first.end(SIGKILL)
+        try FileManager.default.removeItem(atPath: NodeFolder(node).identityPath)
+        try expectLine("put the file back", "--cluster", arguments: ["init", "--data", node])
     }
 
     /// Wrong store, wrong cluster, wrong version and an oversized action are refused with a reason (PROTOCOL ).

@@ -68,9 +68,8 @@ struct Curve {
                     load: "redis-benchmark with as many connections and as long pipelines; the latency is a pipeline's",
                     checked: "the sum of all counters, on primary and replica"))
         }
-        var result = BenchResult(("curve", Self.title), figures, settings)
-        result.notes.append("the points are in \(setting.curveFile)")
-        return result
+        setting.say("the points are in \(setting.curveFile)")
+        return BenchResult(("curve", Self.title), figures, settings)
     }
 
     private func lockstep() async throws -> [Point] {

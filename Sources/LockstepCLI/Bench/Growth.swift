@@ -52,7 +52,8 @@ struct Growth {
                 BenchFigure(what + ", p99", [point.p99], "us"),
             ]
         }
-        var result = BenchResult(
+        setting.say("the points are in \(setting.growthFile)")
+        return BenchResult(
             ("growth", Self.title), figures,
             [
                 BenchResult.Participant(
@@ -62,8 +63,6 @@ struct Growth {
                         + "64 actions one by one; the latency is an array's",
                     checked: "the sum of all counters, or the bytes of all values; the digests of all nodes")
             ])
-        result.notes.append("the points are in \(setting.growthFile)")
-        return result
     }
 
     /// `first` and its multiples by ten, to `last`.
