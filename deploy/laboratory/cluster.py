@@ -64,8 +64,6 @@ class Laboratory:
 
     def build(self, seed=0):
         """Makes the hosts and connects them."""
-        os.makedirs(hosts.folder(), exist_ok=True)
-        os.chmod(hosts.folder(), 0o755)
         for name in ["switch"] + list(self.hosts):
             subprocess.check_call(["ip", "netns", "add", hosts.PREFIX + name])
         self.switch.start(list(self.hosts.values()), seed)

@@ -1,12 +1,13 @@
 """Builds the laboratory and takes it down: namespaces, the switch, and the first process of each host.
 
-Everything that outlives this process has a name that begins with `lslab-`, or lies in the laboratory's folder, so that
-`remove` finds the rest of a run that was killed as well. With another prefix and folder (`LOCKSTEP_LAB_PREFIX` and
+Everything that outlives this process is named `lslab-` and a host or the switch, or lies in the laboratory's folder, so
+that `remove` finds the rest of a run that was killed as well, and nothing else. With another prefix and folder (`LOCKSTEP_LAB_PREFIX` and
 `LOCKSTEP_LAB`) a second laboratory runs beside the first: no address leaves its namespaces.
 """
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ NETWORK = "10.77.0"
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNITS = os.path.join(os.path.dirname(HERE), "systemd")
 GROUPS = {kind: f"/sys/fs/cgroup/{kind}" for kind in ("cpu", "memory")}
+MARK = ".lockstep-lab"  # in a folder that a laboratory has made, and may remove
 
 
 class CannotRun(Exception):
@@ -48,20 +50,32 @@ def check_machine():
 
 
 def claim():
-    """Refuses what this machine cannot do, and a second laboratory beside one that is there."""
+    """Makes the folder; refuses what this machine cannot do, and a second laboratory beside one that is there."""
     check_machine()
-    if namespaces():
+    if own("/run/netns"):
         raise CannotRun("a laboratory is there already: take it down with deploy/lab down")
+    if not is_own_folder():
+        raise CannotRun(f"{folder()} has files that no laboratory has made: name another LOCKSTEP_LAB")
+    os.makedirs(folder(), exist_ok=True)
+    os.chmod(folder(), 0o755)
+    with open(f"{folder()}/{MARK}", "w", encoding="ascii"):
+        pass
 
 
-def namespaces():
-    """The laboratory's network namespaces that exist."""
-    return sorted(os.path.basename(path) for path in glob.glob(f"/run/netns/{PREFIX}*"))
+def is_own_folder():
+    """Whether the folder may be used and removed: it is not there, has nothing in it, or a laboratory has made it."""
+    return not os.path.isdir(folder()) or MARK in os.listdir(folder()) or not os.listdir(folder())
+
+
+def own(place):
+    """What this laboratory has made there: names of hosts and of the switch behind its prefix, and no longer ones."""
+    found = (os.path.basename(path) for path in glob.glob(f"{place}/{glob.escape(PREFIX)}*"))
+    return sorted(name for name in found if re.fullmatch("switch|[a-z]", name[len(PREFIX):]))
 
 
 def remove():
     """Takes down whatever is there of a laboratory; what was found."""
-    found = namespaces()
+    found = own("/run/netns")
     for name in found:
         listed = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
         for number in listed.stdout.split():
@@ -74,9 +88,9 @@ def remove():
             ["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split(), 10)
         subprocess.run(["ip", "netns", "delete", name], check=False)
     for group in GROUPS.values():
-        for path in glob.glob(f"{group}/{PREFIX}*"):
-            wait_until(lambda path=path: try_rmdir(path), 5)
-    if os.path.isdir(folder()):
+        for name in own(group):
+            wait_until(lambda path=f"{group}/{name}": try_rmdir(path), 5)
+    if os.path.isdir(folder()) and is_own_folder():
         shutil.rmtree(folder())
         found.append(folder())
     return found

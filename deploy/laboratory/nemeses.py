@@ -234,9 +234,15 @@ def join(lab, fault):
     lab.joined += 1
     node = lab.add("x", name=f"node-x{lab.joined}")
     node.start()
-    fault.fire(int(wait_until(lambda: lab.is_ready("x"), 30, 0.2)))
+    if wait_until(lambda: lab.is_ready("x"), 30, 0.2):
+        fault.fire(1)
+    else:
+        lab.problems.append(f"{node.name}, which joins from nothing, does not serve after 30 s: {lab.status('x')}")
     yield
-    node.stop()
+    if not node.stop():
+        lab.problems.append(f"{node.name}, which had joined, did not stop when it was told to")
+    lab.judge_ends(fault.began, "join", ["x"])
+    lab.judge_log("x")
     del lab.nodes["x"]
     shutil.rmtree(node.host.path(node.data))
 

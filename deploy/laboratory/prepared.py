@@ -1,5 +1,6 @@
 """A laboratory that is ready for faults: small disks, clocks that can be set, texts to search in, another program."""
 import os
+import re
 import subprocess
 
 from . import machine
@@ -9,6 +10,7 @@ from .hosts import wait_until
 WORDS = 400  # as many as the workload `searches` knows
 UNITS = ("lockstep-primary", "lockstep-replica")
 SHELL = ["sh", "-c", 'exec "$@"', "sh"]
+BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY: .*Sanitizer")
 
 
 class PreparedLaboratory(Laboratory):
@@ -19,7 +21,7 @@ class PreparedLaboratory(Laboratory):
         self.previous = previous or program
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
         self.clocks, self.searches, self.options, self.variables = False, False, [], {}
-        self.output, self.histories = "", []
+        self.output, self.histories, self.problems = "", [], []
 
     def prepare(self, options, small_disks, faked_clocks):
         """Makes what hosts find when they boot, and notes what nodes are told."""
@@ -113,17 +115,39 @@ class PreparedLaboratory(Laboratory):
     def unit(self, letter):
         return self.nodes[letter].unit
 
-    def endings(self):
-        """The ends of each node's processes so far."""
+    def endings(self, since):
+        """The ends of each node's processes from a moment of the monotonic clock on."""
         found = {}
         for letter, node in self.nodes.items():
             try:
-                found[letter] = node.process()["ends"]
+                found[letter] = [end for end in node.process()["ends"] if end["at"] >= since]
             except (OSError, RuntimeError, TypeError):
                 found[letter] = []
         return found
+
+    def judge_ends(self, since, during, letters=None, may_end=False):
+        """A node may end by SIGKILL, or when it is told to; any other end is a finding, unless a fault makes it stop."""
+        for letter, ends in self.endings(since).items():
+            for end in ends:
+                if letter not in (letters or self.nodes) or end["status"] in (-9, 0) or (may_end and end["status"] > 0):
+                    continue
+                text = tail(self.hosts[letter], self.unit(letter))
+                self.problems.append(f"a node on {letter} ended with {end['status']} in {during}: {text}")
+
+    def judge_log(self, letter):
+        """A node's log shows no trap, whoever ended the process."""
+        with open(f"{self.hosts[letter].folder}/{self.unit(letter)}.log", encoding="utf-8", errors="replace") as file:
+            found = [line.strip() for line in file if BAD_ENDS.search(line)]
+        if found:
+            self.problems.append(f"the log of {letter} has {len(found)} times: {found[0][:300]}")
 
     def start_all(self):
         """Starts what a fault may have left down; the units restart the rest."""
         for node in self.nodes.values():
             node.start()
+
+
+def tail(host, name):
+    """The end of the log of a process on a host."""
+    with open(f"{host.folder}/{name}.log", encoding="utf-8", errors="replace") as file:
+        return file.read()[-400:]

@@ -4,7 +4,6 @@ import glob
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import threading
@@ -13,11 +12,10 @@ import time
 from . import hosts, nemeses
 from .cluster import ready
 from .hosts import wait_until
-from .prepared import PreparedLaboratory
+from .prepared import PreparedLaboratory, tail
 
 REST = (2.0, 4.0)  # seconds without a fault behind each
 RECOVERY_LIMIT = 30  # seconds in which all nodes must serve again
-BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY: .*Sanitizer")
 
 
 class Fault:
@@ -69,16 +67,18 @@ class Run:
     def __init__(self, options, output, say):
         self.options, self.output, self.say = options, output, say
         self.faults = plan(options.seed, options.nemeses, options.seconds, options.rest)
-        self.samples, self.problems, self.invalid = [], [], []
+        self.samples, self.invalid = [], []
+        self.lab = PreparedLaboratory(options.program, options.replicas, options.previous)
+        self.problems = self.lab.problems
         self.clients = []
         self.is_over = threading.Event()
-        self.started = time.monotonic()
+        self.started = self.judged = time.monotonic()
 
     def go(self):
         """Carries the run out; the raw results."""
         options = self.options
         os.makedirs(self.output, exist_ok=True)
-        lab = self.lab = PreparedLaboratory(options.program, options.replicas, options.previous)
+        lab = self.lab
         needs = {need for name in options.nemeses for need in nemeses.NEMESES[name].needs}
         lab.output = self.output
         lab.prepare(options, small_disks="small-disk" in needs, faked_clocks="faketime" in needs)
@@ -100,14 +100,15 @@ class Run:
             self.pause(options.seconds)
         self.pause(options.calm)
         self.end_clients()
+        ended = time.monotonic()
         self.await_equal()
         self.is_over.set()
         for thread in threads:
             thread.join(10)
-        ends = self.stop_nodes()
+        self.stop_nodes()
         return {"faults": [fault.record for fault in self.faults if fault.began], "samples": self.samples,
-                "problems": self.problems, "invalid": self.invalid, "ends": ends, "judgement": self.judge(),
-                "histories": self.histories(), "start": self.started, "end": time.monotonic()}
+                "problems": self.problems, "invalid": self.invalid, "judgement": self.judge(),
+                "histories": self.histories(), "start": self.started, "end": ended}
 
     def pause(self, seconds):
         """Waits, and looks whether the clients still work."""
@@ -132,22 +133,16 @@ class Run:
         host = self.lab.hosts["k"]
         for name in self.clients:
             if not host.ask("signal", name=name, signal="TERM")["hit"]:
-                self.problems.append(f"{name} ended by itself: {self.tail(host, name)}")
+                self.problems.append(f"{name} ended by itself: {tail(host, name)}")
         for name in self.clients:
             end = host.ask("wait", name=name, seconds=90)
             if not end["ended"] or end["status"] not in (0, None):
-                self.problems.append(f"{name} did not come to its end ({end}): {self.tail(host, name)}")
-
-    @staticmethod
-    def tail(host, name):
-        with open(f"{host.folder}/{name}.log", encoding="utf-8", errors="replace") as file:
-            return file.read()[-400:]
+                self.problems.append(f"{name} did not come to its end ({end}): {tail(host, name)}")
 
     # MARK: faults
 
     def suffer(self, fault):
         lab, record = self.lab, fault.record
-        before = lab.endings()
         fault.began = time.monotonic()
         record["at"] = fault.began - self.started
         self.say(f"{record['at']:6.1f} s  {fault.nemesis} for {fault.seconds} s")
@@ -171,7 +166,7 @@ class Run:
             states = {letter: brief(lab.status(letter)) for letter in lab.nodes}
             self.problems.append(
                 f"{RECOVERY_LIMIT} s after fault {record['number']} ({fault.nemesis}) not all nodes serve: {states}")
-        self.judge_ends(fault, before)
+        self.judge_ends(fault)
 
     def await_recovery(self, healed):
         """How long it takes until every replica has what the primary had committed when it served again."""
@@ -187,19 +182,15 @@ class Run:
             time.sleep(0.05)
         return None
 
-    def judge_ends(self, fault, before):
-        """A node may end by SIGKILL, or where a fault is to make it stop, and then it must; any other end is a finding."""
+    def judge_ends(self, fault):
+        """Judges the ends of nodes since the fault before; where a fault is to make a node stop, it must."""
         def ended():
-            return any(end["status"] > 0 for letter, ends in self.lab.endings().items()
-                       for end in ends[len(before.get(letter, [])):])
+            return any(end["status"] > 0 for ends in self.lab.endings(fault.began).values() for end in ends)
         if fault.expects_end and fault.record["fired"] and not wait_until(ended, 5, 0.2):
             self.problems.append(f"no node ended though {fault.nemesis} fired (fault {fault.record['number']})")
-        for letter, ends in self.lab.endings().items():
-            for end in ends[len(before.get(letter, [])):]:
-                if end["status"] in (-9, 0) or (fault.expects_end and end["status"] > 0):
-                    continue
-                log = self.tail(self.lab.hosts[letter], self.lab.unit(letter))
-                self.problems.append(f"a node on {letter} ended with {end['status']} in {fault.nemesis}: {log}")
+        now = time.monotonic()
+        self.lab.judge_ends(self.judged, fault.nemesis, may_end=fault.expects_end)
+        self.judged = now
 
     # MARK: looking
 
@@ -245,14 +236,9 @@ class Run:
         for letter in sorted(self.lab.nodes, reverse=True):
             if not self.lab.nodes[letter].stop():
                 self.problems.append(f"the node on {letter} did not stop when it was told to")
-        ends = self.lab.endings()
+        self.lab.judge_ends(self.judged, "the end of the run")
         for letter in self.lab.nodes:
-            with open(f"{self.lab.hosts[letter].folder}/{self.lab.unit(letter)}.log", encoding="utf-8",
-                      errors="replace") as file:
-                found = [line.strip() for line in file if BAD_ENDS.search(line)]
-            if found:
-                self.problems.append(f"the log of {letter} has {len(found)} times: {found[0][:300]}")
-        return ends
+            self.lab.judge_log(letter)
 
     def judge(self):
         """Has the program judge histories and journals."""

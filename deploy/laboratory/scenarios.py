@@ -25,7 +25,7 @@ SCENARIOS = {
     ]),
     "long": ("seven workloads under every kind of faults, 2 minutes each; an hour", [
         arguments(120, [workload], names, *CLOSE)
-        for workload in ("increments", "registers", "set", "appends", "transfers", "documents", "sessions")
+        for workload in ("transfers", "documents", "sessions", "increments", "registers", "set", "appends")
         for names in (PROCESSES, CUTS, FRAMES, HOSTS)
     ]),
     "kills": ("500 kills of the primary; 12 minutes", [
@@ -47,8 +47,8 @@ SCENARIOS = {
         arguments(60, ["searches"], names) for names in (PROCESSES, CUTS, FRAMES)
     ]),
     "soak": ("an hour at half the maximum rate with a fault a minute", [
-        arguments(20, ["stream"], ["none"], "--rate", "0", "--open"),
-        arguments(3600, ["stream", "increments:50", "set:50"], ["kill", "pause", "cut", "join", "delay"], "--rate", "{half}",
+        arguments(40, ["stream"], ["none"], "--rate", "0"),
+        arguments(3600, ["stream", "increments:50", "transfers:10"], ["kill", "pause", "cut", "join", "delay"], "--rate", "{half}",
                   "--rest", "52", "58"),
     ]),
     "overload": ("3 and 10 times what the cluster can take, for 2 minutes each, beside a small load", [
