@@ -24,6 +24,10 @@ struct Block<Element> {
 
     @inlinable var count: Int { storage.count }
 
+    /// Where the count of references to the elements lies; to be asked for, not to be followed.
+    @inlinable @inline(__always)
+    var owner: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: unsafeBitCast(storage, to: UInt.self)) }
+
     /// Before a write: takes a copy of its own if another block shares the elements.
     @inlinable @inline(__always)
     mutating func own() {

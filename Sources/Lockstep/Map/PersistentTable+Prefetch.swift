@@ -1,14 +1,16 @@
 public import CLockstep
 
-// A look-up waits for memory twice: for a slot, then for the key and the value. Of many look-ups that are known before,
-// the first waits are over together when the last was asked for, and then the second ones.
+// A look-up waits for memory twice: for a slot, then for the key and the value; a write also for the count of references
+// to the values. Of many look-ups that are known before, the first waits are over together when the last was asked for,
+// and then the second ones.
 
 extension PersistentTable {
-    /// Asks for the slot at which the search for a hash begins; the table is not empty.
+    /// Asks for the slot at which the search for a hash begins, and for what a write looks at; the table is not empty.
     @inlinable @inline(__always)
     func prefetchSlot(_ hash: UInt64) {
         let shard = shard(of: hash)
         clockstep_prefetch(shards[shard].slots.elements + shards[shard].start(hash))
+        clockstep_prefetch(shards[shard].values.owner)
         withExtendedLifetime(self) {}
     }
 
