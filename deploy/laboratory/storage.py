@@ -218,7 +218,7 @@ def controls(bench, defective, seed):
 
     with bench.recording(seed, 120) as recording:
         for lie in ("acknowledgement", "record"):
-            note(f"the judge is told a lie: {lie}", recording.images(300, lie)["violations"])
+            note(f"the judge is told a lie: {lie}", recording.images(600, lie)["violations"])
     for defect in listed.stdout.split():
         if defect == "failureForgotten":
             found = failing_calls(bench, seed, 20, [("sync", "EIO"), ("write", "EIO")], defect, defective)["violations"]

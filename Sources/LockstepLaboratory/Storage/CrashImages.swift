@@ -45,8 +45,10 @@ package struct CrashImages: Sendable {
     private let lie: Lie?
     private static let workers = 2
     private static let violationsKept = 20
-    /// So many calls of a process that goes on behind a kill are its recovery: each of them has its images.
-    private static let recoveryCalls = 80
+    /// So many events of a process that goes on behind a kill are its recovery, which up to half of the images are of.
+    private static let recoveryEvents = 80
+    /// A place has four images, of which one is mostly equal to another.
+    private static let imagesOfAPlace = 2.8
 
     /// `scratch` is a folder in memory, for speed.
     package init(_ script: StorageScript, scratch: String, keep: String? = nil, lie: Lie? = nil) {
@@ -56,15 +58,17 @@ package struct CrashImages: Sendable {
         self.lie = lie
     }
 
-    /// Judges up to `limit` images: of each place if they suffice, or else of each recovery's places, and of others that
-    /// the seed chooses.
+    /// Judges up to `limit` images: of each place if they suffice, or else of places that the seed chooses, recoveries
+    /// and the rest apart.
     package func run(_ recording: StorageRecording, limit: Int, seed: UInt64) throws -> Result {
         var result = Result()
         result.lives = recording.lives.count
         result.calls = recording.lives.reduce(0) { $0 + $1.trace.callCount }
         result.steps = judge.script.steps.count
-        // A place has four images, of which one is mostly equal to another.
-        let share = min(1, Double(limit) / Double(max(1, Self.places(of: recording))) / 2.8)
+        let places = Self.places(of: recording)
+        let recovery = min(Double(limit) / 2, Double(places.recovery) * Self.imagesOfAPlace)
+        let recoveryShare = recovery / Double(max(1, places.recovery)) / Self.imagesOfAPlace
+        let share = min(1, (Double(limit) - recovery) / Double(max(1, places.other)) / Self.imagesOfAPlace)
         var random = SplitMix64(seed: seed)
         var seen: Set<Int> = []
         var cases: [Case] = []
@@ -72,9 +76,9 @@ package struct CrashImages: Sendable {
         for (life, lived) in recording.lives.enumerated() {
             for (index, event) in lived.trace.events.enumerated() {
                 let hasChanged = folder.apply(event)
-                let isWanted = Double(random.next(below: 1 << 32)) < share * Double(1 << 32)
-                let isRecovery = life > 0 && index < Self.recoveryCalls
-                guard hasChanged, isWanted || isRecovery, result.total < limit else { continue }
+                let wanted = Self.isRecovery(life, index) ? recoveryShare : share
+                let isWanted = Double(random.next(below: 1 << 32)) < wanted * Double(1 << 32)
+                guard hasChanged, isWanted, result.total < limit else { continue }
                 result.cuts += 1
                 add(
                     "life \(life + 1), event \(index + 1)", folder, limit: limit - result.total, &random, &seen, &cases,
@@ -87,12 +91,18 @@ package struct CrashImages: Sendable {
         return result
     }
 
+    private static func isRecovery(_ life: Int, _ event: Int) -> Bool { life > 0 && event < recoveryEvents }
+
     /// How many places there are behind which a crash leaves something else than before.
-    private static func places(of recording: StorageRecording) -> Int {
+    private static func places(of recording: StorageRecording) -> (recovery: Int, other: Int) {
         var folder = RecordedFolder()
-        return recording.lives.reduce(0) { sum, life in
-            sum + life.trace.events.reduce(0) { $0 + (folder.apply($1) ? 1 : 0) }
+        var places = (recovery: 0, other: 0)
+        for (life, lived) in recording.lives.enumerated() {
+            for (index, event) in lived.trace.events.enumerated() where folder.apply(event) {
+                if isRecovery(life, index) { places.recovery += 1 } else { places.other += 1 }
+            }
         }
+        return places
     }
 
     private func add(
