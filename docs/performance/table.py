@@ -4,7 +4,8 @@
     lockstep bench all --output figures.json
     docs/performance/table.py figures.json
 
-Several files are put together: each case is taken from the last file that has it.
+Several files are put together: each case is taken from the last file that has it. A case that none of them has stays
+as it is on the page, with its date.
 """
 
 import json
@@ -40,10 +41,17 @@ def rows(case):
         ]
 
 
-def page(cases):
+def known(text):
+    """The sections that the page has, by the name of their case."""
+    sections = ("### " + section for section in text.split("### ")[1:])
+    return {section.split(maxsplit=2)[1].rstrip(":").lower(): section.strip() for section in sections}
+
+
+def page(cases, old):
     lines = []
     for name in ORDER:
         if name not in cases:
+            lines += [old[name], ""] if name in old else []
             continue
         case, report = cases[name]
         lines += [f'### {name.upper() if name[1:].isdigit() else name.capitalize()}: {case["title"]}', ""]
@@ -69,7 +77,8 @@ def main():
         sys.exit("usage: table.py FIGURES.json...")
     text = PAGE.read_text(encoding="utf-8")
     head, rest = text.split(BEGIN)
-    PAGE.write_text(head + BEGIN + "\n" + page(cases) + "\n" + END + rest.split(END)[1], encoding="utf-8")
+    old, tail = rest.split(END)
+    PAGE.write_text(head + BEGIN + "\n" + page(cases, known(old)) + "\n" + END + tail, encoding="utf-8")
 
 
 if __name__ == "__main__":
