@@ -23,10 +23,14 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum kind { OPEN, WRITE, READ, TRUNCATE, SYNC, FOLDER_SYNC, UNLINK, RENAME, KINDS };
-static const char *const names[KINDS] = {"open", "write", "read", "truncate", "sync", "folder-sync", "unlink", "rename"};
+/* COMMIT is the first sync of pages in a write-ahead log behind a note that a step begins: what it would have
+   committed is written, and not durable. */
+enum kind { OPEN, WRITE, READ, TRUNCATE, SYNC, FOLDER_SYNC, UNLINK, RENAME, COMMIT, KINDS };
+static const char *const names[KINDS] = {"open",        "write",  "read",   "truncate", "sync",
+                                         "folder-sync", "unlink", "rename", "commit"};
 
 static atomic_long counts[KINDS];
+static atomic_int step_began; /* 2 when a page of it has been written to the log */
 static const char *folder;
 static size_t folder_length;
 static enum kind failing = KINDS;
@@ -63,14 +67,26 @@ static int is_ours(const char *path) {
     return path[folder_length] == '/' || path[folder_length] == 0;
 }
 
+/* The path of an open file; empty if it has none. */
+static void find_path(int descriptor, char path[PATH_MAX]) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    path[length < 0 ? 0 : length] = 0;
+}
+
 static int is_open_file_ours(int descriptor) {
     if (!folder) return 0;
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length < 0) return 0;
-    path[length] = 0;
+    char path[PATH_MAX];
+    find_path(descriptor, path);
     return is_ours(path);
+}
+
+static int is_log(int descriptor) {
+    char path[PATH_MAX];
+    find_path(descriptor, path);
+    size_t length = strlen(path);
+    return length > 4 && !strcmp(path + length - 4, "-wal");
 }
 
 /* 1 if this call has to fail; errno is set then. */
@@ -103,7 +119,10 @@ OPENS(open64)
 #define WRITES(name, offset_type) \
     ssize_t name(int file, const void *bytes, size_t count, offset_type offset) { \
         REAL(ssize_t, #name, int, const void *, size_t, offset_type); \
-        if (is_open_file_ours(file) && fails(WRITE)) return shortens ? real(file, bytes, count / 2, offset) : -1; \
+        if (is_open_file_ours(file)) { \
+            if (fails(WRITE)) return shortens ? real(file, bytes, count / 2, offset) : -1; \
+            if (step_began == 1 && count > 64 && is_log(file)) step_began = 2; \
+        } \
         return real(file, bytes, count, offset); \
     }
 WRITES(pwrite, off_t)
@@ -111,7 +130,11 @@ WRITES(pwrite64, off64_t)
 
 ssize_t write(int file, const void *bytes, size_t count) {
     REAL(ssize_t, "write", int, const void *, size_t);
-    if (is_open_file_ours(file) && fails(WRITE)) return shortens ? real(file, bytes, count / 2) : -1;
+    if (is_open_file_ours(file)) {
+        if (fails(WRITE)) return shortens ? real(file, bytes, count / 2) : -1;
+    } else if (folder && count > 2 && !memcmp(bytes, "b ", 2)) {
+        step_began = 1;
+    }
     return real(file, bytes, count);
 }
 
@@ -141,7 +164,10 @@ static int is_folder(int file) {
 #define SYNCS(name) \
     int name(int file) { \
         REAL(int, #name, int); \
-        if (is_open_file_ours(file) && fails(is_folder(file) ? FOLDER_SYNC : SYNC)) return -1; \
+        if (is_open_file_ours(file)) { \
+            if (fails(is_folder(file) ? FOLDER_SYNC : SYNC)) return -1; \
+            if (step_began == 2 && is_log(file) && atomic_exchange(&step_began, 0) && fails(COMMIT)) return -1; \
+        } \
         return real(file); \
     }
 SYNCS(fsync)

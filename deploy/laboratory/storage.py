@@ -14,7 +14,7 @@ CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,unlink,rename"
 STRACE = ["strace", "-f", "-xx", "-y", "-s", "2000000", "--seccomp-bpf", "-e", f"trace={CALLS}", "-e", "signal=none"]
 WORKERS = 2
 LIMIT = 300  # seconds for a program that takes a few; one that hangs is a finding
-ATTEMPTS = 4  # recordings in which a planted defect may show: where a writer is killed is not up to the seed alone
+ATTEMPTS = 8  # recordings in which a planted defect may show: where a writer is killed is not up to the seed alone
 # What each kind of call can fail with; "+" lets all behind it fail, too.
 FAILURES = [(kind, "EIO") for kind in ("open", "write", "read", "truncate", "sync", "folder-sync", "unlink", "rename")]
 FAILURES += [("write", "ENOSPC"), ("truncate", "ENOSPC"), ("write", "short"), ("sync", "EIO+"), ("write", "EIO+"),
@@ -83,8 +83,9 @@ class Recording:
         os.makedirs(self.path)
         draw = random.Random(self.seed)
         for life in range(1, lives + 1):
-            kind = ("write", "sync")[life % 2]
-            number = draw.randint(20, 250) * (1 if kind == "sync" else 4)
+            # First in a commit: what it wrote and did not sync is there, for the next process to recover.
+            kind, least, most = (("sync", 20, 250), ("commit", 3, self.steps // 6), ("write", 80, 1_000))[life % 3]
+            number = draw.randint(least, most)
             fail = f"{kind}:{number}:kill" if life < lives else ""
             variables = {"LD_PRELOAD": self.bench.library, "LOCKSTEP_CALLS_FOLDER": self.folder,
                          "LOCKSTEP_CALLS_FAIL": fail, "LOCKSTEP_DEFECT": self.defect or ""}
