@@ -6,6 +6,8 @@ public enum Received: Hashable, Sendable {
     case message
 
     /// A message of several frames, dropped whole; the variable that was given is empty.
+    ///
+    /// Of what a subscriber sends to an XPUB socket, a frame that was announced and is not there counts, too.
     case malformed(frames: Int)
 }
 
@@ -44,7 +46,8 @@ extension Socket where Kind: CanReceive {
 
     /// Receives one message of any number of frames, copying its bytes.
     ///
-    /// - Returns: At least one frame; `nil` at once if nothing is waiting.
+    /// - Returns: At least one frame; `nil` at once if nothing is waiting. Of what a subscriber sends to an
+    ///   XPUB socket, frames that begin like a subscription may be missing.
     /// - Throws: ``ZMQError/Code/contextTerminated`` once the context is shut down.
     public borrowing func receiveFrames() throws(ZMQError) -> [[UInt8]]? {
         try handle.receiveFrames()
@@ -113,7 +116,7 @@ extension SocketHandle {
         guard try receiveFrame(into: storage) else { return nil }
         var frames = [unsafe storage.withContents { unsafe [UInt8]($0) }]
         while storage.hasMore {
-            try receiveNextFrame(into: storage)
+            guard try receiveFrame(into: storage) else { break }
             frames.append(unsafe storage.withContents { unsafe [UInt8]($0) })
         }
         return frames

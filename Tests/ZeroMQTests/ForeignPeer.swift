@@ -29,10 +29,10 @@ final class ForeignPeer {
     deinit { close(descriptor) }
 
     /// Agrees on ZMTP 3.0 without security; only after the other side's part may a peer send messages.
-    func shakeHands() throws {
+    func shakeHands(as type: String = "DEALER") throws {
         try send(Self.greeting)
         _ = try receive(count: Self.greeting.count)
-        try send(Self.ready)
+        try send(Self.ready(type))
         let header = try receive(count: 2)
         _ = try receive(count: Int(header[1]))
     }
@@ -63,15 +63,17 @@ final class ForeignPeer {
     private static let greeting: [UInt8] =
         [0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 3, 0] + Array("NULL".utf8) + [UInt8](repeating: 0, count: 48)
 
-    /// The end of the handshake, as a dealer.
-    private static let ready = command("READY", [11] + Array("Socket-Type".utf8) + [0, 0, 0, 6] + Array("DEALER".utf8))
+    /// The end of the handshake, as a socket of a type.
+    private static func ready(_ type: String) -> [UInt8] {
+        command("READY", [11] + Array("Socket-Type".utf8) + [0, 0, 0, UInt8(type.utf8.count)] + Array(type.utf8))
+    }
 
     /// A heartbeat with a time to live of zero.
     static let ping = command("PING", [0, 0])
 
-    /// A message of one frame of up to 255 bytes.
-    static func message(_ bytes: [UInt8]) -> [UInt8] {
-        [0, UInt8(bytes.count)] + bytes
+    /// A frame of up to 255 bytes, the last of its message or not.
+    static func message(_ bytes: [UInt8], more: Bool = false) -> [UInt8] {
+        [more ? 1 : 0, UInt8(bytes.count)] + bytes
     }
 
     private static func command(_ name: String, _ body: [UInt8]) -> [UInt8] {

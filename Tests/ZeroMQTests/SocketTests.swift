@@ -228,6 +228,27 @@ struct SocketTests {
         #expect(try subscriber.next() == prefix + [2])
     }
 
+    /// An XPUB socket takes the second of these frames for a subscription that it knows, and keeps it: the first one
+    /// announces a frame that does not come, which must not stop the process.
+    @Test func aFrameThatAPublisherKeepsStopsNobody() throws {
+        var publisher = try Socket<XPublisher>(in: context)
+        let peer = try ForeignPeer(connectingTo: publisher.bindAnywhere(.tcp))
+        try peer.shakeHands(as: "SUB")
+        try peer.send(ForeignPeer.message([1, 9]))
+        #expect(try publisher.next() == [1, 9])
+        let torn = ForeignPeer.message([7, 7], more: true) + ForeignPeer.message([1, 9])
+        try peer.send(torn)
+        var message = Message()
+        try publisher.waitUntilReadable()
+        #expect(try publisher.receive(into: &message) == .malformed(frames: 2))
+        #expect(message.bytes == [])
+        try peer.send(torn)
+        try publisher.waitUntilReadable()
+        #expect(try publisher.receiveFrames() == [[7, 7]])
+        try peer.send(ForeignPeer.message([1, 5]))
+        #expect(try publisher.next() == [1, 5])
+    }
+
     // MARK: - Endpoints
 
     @Test func aBindToAnEndpointInUseNamesTheEndpoint() throws {
