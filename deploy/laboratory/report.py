@@ -35,6 +35,11 @@ def quantile(values, part):
     return sorted(values)[min(len(values) - 1, int((len(values) - 1) * part + 0.5))] if values else None
 
 
+def is_late(seconds, limit):
+    """Whether something came later than a goal says, or never."""
+    return seconds is None or seconds > limit
+
+
 def slope(points):
     """The slope of the straight line through points that is nearest to them; None of fewer than ten."""
     if len(points) < 10:
@@ -178,7 +183,7 @@ class Report:
         self.slow = [
             f"fault {fault['number']} ({fault['nemesis']}): writes after {fault['writesAfter']} s, "
             f"equal after {fault['recovered']} s" for fault in self.raw["faults"] if fault["nemesis"] in CUTS
-            and ((fault["writesAfter"] or 99) > WRITES_AFTER_CUT or (fault["recovered"] or 99) > EQUAL_AFTER_CUT)]
+            and (is_late(fault["writesAfter"], WRITES_AFTER_CUT) or is_late(fault["recovered"], EQUAL_AFTER_CUT))]
         self.verdict = "violation" if self.problems else "invalid" if self.invalid else "passed"
 
     @property
