@@ -40,6 +40,17 @@ def is_late(seconds, limit):
     return seconds is None or seconds > limit
 
 
+def mark_overtaken(faults):
+    """Marks the faults behind which the next one began before the time was over in which writes are to flow again.
+
+    Where no write came in between, the last of such a row of faults says how long it took.
+    """
+    for fault, following in zip(faults, faults[1:] + [None]):
+        fault["overtaken"] = (
+            is_late(fault["writesAfter"], WRITES_AFTER_CUT) and following is not None
+            and following["at"] < fault["healed"] + WRITES_AFTER_CUT)
+
+
 def slope(points):
     """The slope of the straight line through points that is nearest to them; None of fewer than ten."""
     if len(points) < 10:
@@ -96,6 +107,7 @@ class Report:
         for fault in self.raw["faults"]:
             after = next((at for at in ordered if at >= fault["healed"]), None)
             fault["writesAfter"] = round(after - fault["healed"], 3) if after is not None else None
+        mark_overtaken(self.raw["faults"])
         by_name = {}
         for fault in self.raw["faults"]:
             entry = by_name.setdefault(fault["nemesis"], {"faults": 0, "fired": 0, "seconds": 0.0, "recoveries": []})
@@ -183,7 +195,8 @@ class Report:
         self.slow = [
             f"fault {fault['number']} ({fault['nemesis']}): writes after {fault['writesAfter']} s, "
             f"equal after {fault['recovered']} s" for fault in self.raw["faults"] if fault["nemesis"] in CUTS
-            and (is_late(fault["writesAfter"], WRITES_AFTER_CUT) or is_late(fault["recovered"], EQUAL_AFTER_CUT))]
+            and (is_late(fault["writesAfter"], WRITES_AFTER_CUT) and not fault["overtaken"]
+                 or is_late(fault["recovered"], EQUAL_AFTER_CUT))]
         self.verdict = "violation" if self.problems else "invalid" if self.invalid else "passed"
 
     @property

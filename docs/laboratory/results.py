@@ -79,11 +79,13 @@ def page(series):
         ["nemesis", "faults", "fired", "minutes", "s until all nodes serve, median", "most"], nemesis_rows(runs))
     cuts = [fault for run in runs for fault in run["faults"] if fault["nemesis"] in CUTS]
     if cuts:
-        writes = sorted(fault["writesAfter"] for fault in cuts if fault["writesAfter"] is not None)
+        judged = [fault for fault in cuts if not fault["overtaken"]]
+        writes = sorted(fault["writesAfter"] for fault in judged if fault["writesAfter"] is not None)
         equal = sorted(fault["recovered"] for fault in cuts if fault["recovered"] is not None)
         lines += [f"Of {len(cuts)} cuts, {sum(fault['nemesis'] == 'cut-direction' for fault in cuts)} were in one "
                   f"direction. From the end of a cut to the next acknowledged write {statistics.median(writes):.2f} s in "
-                  f"the median and {writes[-1]:.2f} s at most; until all replicas were equal "
+                  f"the median and {writes[-1]:.2f} s at most, without the {len(cuts) - len(judged)} behind which the "
+                  f"next fault began before a write came; until all replicas were equal "
                   f"{statistics.median(equal):.2f} and {equal[-1]:.2f} s.", ""]
     lines += ["### Checks", ""] + table(["check", "compared", "findings", "undecided"], check_rows(runs))
     return "\n".join(lines)
