@@ -42,12 +42,14 @@ package struct ReplicaConfiguration: Hashable, Sendable {
 enum ReplicaTiming {
     /// Without a first frame by then, the subscription did not reach the publisher.
     static let firstFrame: Int64 = 2_000
-    /// Fifteen beacons: the publisher, or the way to it, is gone.
+    /// Five beacons of a store at rest: the publisher, or the way to it, is gone.
     static let silence: Int64 = 1_500
     /// Of a replica that loses patience on purpose.
     static let shortSilence: Int64 = 50
     /// A plan takes a round trip; then the question, or the answer, was lost.
     static let plan: Int64 = 1_000
+    /// The first SYNC on a new socket, which is lost if the socket is not connected yet.
+    static let planOnNewSocket: Int64 = 200
     /// Chunks wait behind each other and behind the server's throttle.
     static let chunk: Int64 = 2_000
     /// No chunk for so long: the socket, or the server, is gone.
@@ -60,6 +62,8 @@ enum ReplicaTiming {
     static let repairSilence: Int64 = 20
     /// The first patience with a repair; it doubles up to eight times as much.
     static let repair: Int64 = 250
+    /// So many are asked for on one socket: 3.75 s, lest a replica be behind for more than 5 s of a healed cut.
+    static let repairTries = 4
     /// So many repairs within ``repairMemory`` mean that the stream is faster than this replica.
     static let repairsBeforePulling = 3
     static let repairMemory: Int64 = 10_000

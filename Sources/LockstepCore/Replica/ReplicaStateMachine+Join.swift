@@ -96,9 +96,11 @@ extension ReplicaStateMachine {
     }
 
     /// Asks the publisher how to go on from here.
-    mutating func sync(now: Tick, into directives: inout [ReplicaDirective]) {
+    mutating func sync(
+        now: Tick, patience: Int64 = ReplicaTiming.plan, into directives: inout [ReplicaDirective]
+    ) {
         let nonce = generator.next()
-        stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: ReplicaTiming.plan + jitter(100)))
+        stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(100)))
         repair = .none
         mustDrain = false
         let sync = Sync(
@@ -111,14 +113,21 @@ extension ReplicaStateMachine {
     /// The plan did not come; every third time the socket is doubted.
     mutating func syncAgain(now: Tick, into directives: inout [ReplicaDirective]) {
         syncAttempts += 1
-        if syncAttempts.isMultiple(of: 3) { reconnectBulk(into: &directives) }
-        sync(now: now, into: &directives)
+        if syncAttempts.isMultiple(of: 3) {
+            syncOnNewSocket(now: now, into: &directives)
+        } else {
+            sync(now: now, into: &directives)
+        }
     }
 
-    mutating func reconnectBulk(into directives: inout [ReplicaDirective]) {
-        guard let publisher else { return }
+    /// Asks on a new socket: TCP may hold back for seconds what waits on the old one, also when the way is free again.
+    ///
+    /// What is sent before the new one is connected is lost, so the next SYNC follows soon.
+    mutating func syncOnNewSocket(now: Tick, into directives: inout [ReplicaDirective]) {
+        guard let publisher else { preconditionFailure("no bulk link is known before a WELCOME") }
         directives.append(.connectBulk(endpoint: publisher.bulkEndpoint))
         directives.append(.count(.reconnects))
+        sync(now: now, patience: ReplicaTiming.planOnNewSocket, into: &directives)
     }
 
     /// Lets `milliseconds` and a little more pass before the next SYNC.

@@ -110,9 +110,8 @@ extension ReplicaStateMachine {
             repair = .none
             return
         }
-        guard repairAttempts < 5 else {
-            reconnectBulk(into: &directives)
-            sync(now: now, into: &directives)
+        guard repairAttempts < ReplicaTiming.repairTries else {
+            syncOnNewSocket(now: now, into: &directives)
             return
         }
         ask(now: now, into: &directives)

@@ -66,8 +66,7 @@ extension ReplicaStateMachine {
         case .fetching:
             guard let fetch, now >= fetch.nextDeadline else { return }
             if now - fetch.lastProgress >= Tick.milliseconds(ReplicaTiming.fetchProgress) {
-                reconnectBulk(into: &directives)
-                sync(now: now, into: &directives)
+                syncOnNewSocket(now: now, into: &directives)
             } else {
                 fetchMore(now: now, into: &directives)
             }

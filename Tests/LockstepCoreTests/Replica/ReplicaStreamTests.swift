@@ -55,16 +55,17 @@ struct ReplicaStreamTests {
         harness.expectSame()
     }
 
-    /// A repair that is not answered is asked for again with growing patience, in time on a new socket.
+    /// A repair that is not answered is asked for again with growing patience, within 4.1 s on a new socket; the SYNC
+    /// there is repeated soon, since the first is lost while the socket connects (PROTOCOL R-36).
     @Test func anUnansweredRepairIsRepeated() {
         let harness = ReplicaHarness()
         harness.join()
         harness.publisher.write()
         harness.pass(1_000, settling: false)
         #expect((2...4).contains(harness.requests.count))
-        harness.pass(8_000, settling: false)
-        #expect(harness.trace.contains(.count(.reconnects)))
-        #expect(harness.requests.contains { if case .sync = decoded($0) { true } else { false } })
+        harness.pass(3_500, settling: false)
+        #expect(harness.count(.reconnects) == 1)
+        #expect(harness.takeRequests().count { if case .sync = $0 { true } else { false } } >= 2)
         harness.requests = []
         harness.pass(3_000)
         harness.expectSame()
