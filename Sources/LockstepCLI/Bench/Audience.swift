@@ -124,7 +124,7 @@ struct Audience {
             "socket-\(index)", cluster.program, ["bench-subscriber", endpoint],
             log: cluster.folder + "/socket-\(index).log")
         let deadline = ContinuousClock.now + .seconds(20)
-        // A beacon comes every 100 ms.
+        // A beacon comes within 300 ms.
         while !(try log(cluster, index).hasPrefix("ready")) {
             guard ContinuousClock.now < deadline else { throw CommandFailure("a SUB socket receives nothing") }
             try await Task.sleep(for: .milliseconds(20))

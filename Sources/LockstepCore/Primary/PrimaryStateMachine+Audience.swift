@@ -56,7 +56,10 @@ extension PrimaryStateMachine {
             directives.append(.count(.framesRefused))
             return
         }
-        if case .sync = message { directives.append(.count(.joins)) }
+        if case .sync = message {
+            directives.append(.count(.joins))
+            hurryBeacons(now: now)
+        }
         var actions: [ServeAction] = []
         joins.received(
             message, from: connection, now: now, log: joinLog, bounds: buggify.bounds(for: message), into: &actions)
@@ -115,7 +118,7 @@ extension PrimaryStateMachine {
         guard phase != .created, phase != .halted else { return .never }
         let isViewBehind = view.sequence < committed.position.sequence && head == committed.position.sequence
         return min(
-            min(isViewBehind ? views.due : .never, isEpochOpen ? nextBeacon : .never, nextSweep, retryPersist),
+            min(isViewBehind ? views.due : .never, beaconDue, nextSweep, retryPersist),
             min(nextDue, joins.nextDeadline, reads.nextDeadline, handOverHeld == .zero ? .never : handOverHeld))
     }
 
@@ -129,10 +132,8 @@ extension PrimaryStateMachine {
             retryPersist = .never
             directives.append(.persist(inFlight))
         }
-        if now >= nextBeacon, isEpochOpen {
-            // Even parts of the clock, so that the stores of a node wake it, and its replicas, together.
-            let period = Tick.milliseconds(100)
-            nextBeacon = Tick(rawValue: (now.rawValue / period + 1) * period)
+        if now >= beaconDue {
+            lastBeacon = now
             if !buggify(.skipsBeacon) { directives.append(.publish(stamp.frame(.beacon(beacon)))) }
         }
         if now >= nextSweep {
@@ -150,6 +151,17 @@ extension PrimaryStateMachine {
         var actions: [ServeAction] = []
         joins.ticked(now: now, chunksAtOnce: joins.isHolding && buggify(.oneChunkATime) ? 1 : .max, into: &actions)
         serve(actions, into: &directives)
+    }
+
+    /// What beacons say has changed, or somebody came who waits for one: for a second they leave every 100 ms.
+    mutating func hurryBeacons(now: Tick) { livelyUntil = now.advanced(byMilliseconds: 1_000) }
+
+    /// Every 100 ms, at rest every 300 ms, at even parts of the clock, so that the stores of a node wake it, and its
+    /// replicas, together.
+    private var beaconDue: Tick {
+        guard isEpochOpen else { return .never }
+        let period = Tick.milliseconds(lastBeacon < livelyUntil ? 100 : 300)
+        return Tick(rawValue: (lastBeacon.rawValue / period + 1) * period)
     }
 
     private var beacon: Beacon {

@@ -38,6 +38,7 @@ extension PrimaryStateMachine {
         committed = KnownPosition(position: last.position, boot: configuration.boot)
         committedTime = last.head.time
         committedMark = inFlightMark
+        hurryBeacons(now: now)
         let isOpening = phase == .opening
         if isOpening { phase = .admitting }
         state.publish(through: committed.position.sequence)

@@ -104,6 +104,7 @@ extension PrimaryStateMachine {
                 return
             }
         }
+        if hello.role == .replica, peers[connection] == nil { hurryBeacons(now: now) }
         let isTight = buggify(.creditOfOne)
         peers[connection] = Peer(hello: hello, lastHeard: now, applied: hello.known.position.sequence)
         let welcome = Welcome(

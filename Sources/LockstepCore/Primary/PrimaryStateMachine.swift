@@ -95,7 +95,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var isDiskFull = false
     var isSpaceLow = false
     var retryPersist: Tick = .never
-    var nextBeacon: Tick = .zero
+    var lastBeacon: Tick = .zero
+    /// Until when beacons leave every 100 ms, and not as at rest.
+    var livelyUntil: Tick = .zero
     var nextSweep: Tick = .zero
     var alarmedBehind: KnownPosition?
 

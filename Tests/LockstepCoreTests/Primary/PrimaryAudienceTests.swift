@@ -56,6 +56,41 @@ import Testing
         #expect(primary.answers.map(\.number) == [1])
     }
 
+    /// Goal: at rest a beacon leaves every 300 ms; a commit, a replica that comes and one that asks for a plan have them
+    /// every 100 ms for a second, the first within 100 ms; a HELLO that is a ping, or a client's, does not (PROTOCOL R-30).
+    @Test func beaconsAreFewerAtRest() {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one)
+        func beacons(in milliseconds: Int64) -> Int {
+            primary.forget()
+            primary.pass(milliseconds: milliseconds)
+            return primary.published.compactMap(\.beacon).count
+        }
+        func becomesLively(_ event: () -> Void) {
+            primary.pass(milliseconds: 1_500)
+            #expect(beacons(in: 3_000) == 10)
+            primary.advance(milliseconds: 10)
+            event()
+            #expect(beacons(in: 100) >= 1)
+            #expect(beacons(in: 800) == 8)
+        }
+        becomesLively {
+            primary.submit(session, 1, [1], from: one)
+            primary.commit()
+        }
+        becomesLively { primary.hello(two, role: .replica) }
+        becomesLively {
+            let sync = Sync(
+                nonce: 1, store: PrimaryHarness.store, node: "r1", have: .none, firstFrame: .zero,
+                wantsSnapshot: false)
+            primary.receiveBulk(primary.stamp.frame(.sync(sync)), from: two)
+        }
+        primary.pass(milliseconds: 1_500)
+        primary.hello(two, role: .replica)
+        primary.hello(Connection(rawValue: 77))
+        #expect(beacons(in: 3_000) == 10)
+    }
+
     /// Goal: a client that knows more is refused with an alarm, and the others go on (PROTOCOL R-41).
     @Test func aClientThatKnowsMoreIsRefused() {
         let primary = PrimaryHarness.open()
