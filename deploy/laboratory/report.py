@@ -40,14 +40,19 @@ def is_late(seconds, limit):
     return seconds is None or seconds > limit
 
 
+def stops_writes(fault):
+    """Whether it is a cut between the clients' host and the primary's, in one direction at least."""
+    return fault["nemesis"] in CUTS and not {"a>k", "k>a"}.isdisjoint(fault["pairs"])
+
+
 def mark_overtaken(faults):
-    """Marks the faults behind which the next one began before the time was over in which writes are to flow again.
+    """Marks the faults behind which a cut that stops writes began before the time was over in which they are to flow.
 
     Where no write came in between, the last of such a row of faults says how long it took.
     """
     for fault, following in zip(faults, faults[1:] + [None]):
         fault["overtaken"] = (
-            is_late(fault["writesAfter"], WRITES_AFTER_CUT) and following is not None
+            is_late(fault["writesAfter"], WRITES_AFTER_CUT) and following is not None and stops_writes(following)
             and following["at"] < fault["healed"] + WRITES_AFTER_CUT)
 
 
