@@ -12,28 +12,34 @@ struct ClockCommand: ParsableCommand {
 
     struct Accept: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "accept", abstract: "Lets the primary start with this host's clock, once, within an hour.",
+            commandName: "accept", abstract: "Lets the primary start with this host's clock.",
             discussion: """
                 A primary whose clock is more than 7 days ahead of its log, or 1 hour behind it, does not start: a wrong \
-                clock would end leases and deadlines. Check the clock first.
+                clock would end leases and deadlines. Check the clock first. A clock that is ahead of the log is accepted \
+                for an hour, in which the node is to start; then the log has the clock's time. A clock that is behind the \
+                log is accepted until it has passed the log, for every start, unless it goes back by another hour. \
+                Meanwhile the log's time runs at half the clock's rate.
 
                   lockstep clock accept --data data/primary
                 """)
         @Option(help: "The stopped node's folder.")
         var data: String
-        @Option(help: "The store.")
-        var store: String = Hosted.counters
+        @Option(help: "The store. Default: all of the folder.")
+        var store: String?
 
         func run() throws {
             let folder = NodeFolder(data)
             let identity = try folder.identity()
-            let journal = try folder.openJournal(
-                identity, cluster: try parseCluster(identity.cluster), store: store)
-            defer { journal.close() }
             let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
-            try journal.openForRepair()
-            try journal.setNote(.clockAccepted, to: String(now))
-            Output.line("accepted; start the node within an hour")
+            for store in store.map({ [$0] }) ?? identity.stores {
+                let journal = try folder.openJournal(
+                    identity, cluster: try parseCluster(identity.cluster), store: store)
+                defer { journal.close() }
+                try journal.openForRepair()
+                try journal.setNote(.clockAccepted, to: String(now))
+            }
+            Output.line(
+                "accepted: for an hour if the clock is ahead of the log, until it has passed the log if it is behind")
         }
     }
 }

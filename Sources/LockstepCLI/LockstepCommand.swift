@@ -20,7 +20,8 @@ struct LockstepCommand: AsyncParsableCommand {
             """,
         version: Version.description,
         subcommands: [
-            InitCommand.self, ServeCommand.self, RecoverCommand.self, CounterCommand.self, SearchCommand.self,
+            InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
+            DemoteCommand.self, CounterCommand.self, SearchCommand.self,
             StatusCommand.self, JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self,
             ChaosCommand.self,
             BenchCommand.self, SimulateCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,

@@ -14,8 +14,9 @@ struct RecoverCommand: ParsableCommand {
         discussion: """
             For a primary that says PRIMARY_BEHIND: an old copy of its folder was put back, or a copy of it was started \
             elsewhere. --from fetches from a node what this journal lacks; entries that only this journal has, behind the \
-            last place that both know, are kept aside ("journal inspect" counts them). --accept-loss gives up everything \
-            up to a position that this journal does not have, for ever.
+            last place that both know, are kept aside ("journal inspect" counts them). --accept-loss gives up \
+            everything up to the position that the alarm of the last start named, and that this journal does not have; it \
+            takes no other position, and covers nothing that is lost later.
 
               lockstep recover --data data/primary --from tcp://127.0.0.1:7410
               lockstep recover --data data/primary --accept-loss 1763700000000:41230
@@ -51,21 +52,44 @@ struct RecoverCommand: ParsableCommand {
                 Output.line("the journal now ends at \(report.end)")
             }
         case (nil, let position?):
-            let known = try Self.parse(position)
             let journal = try folder.openJournal(identity, cluster: cluster, store: store ?? Hosted.counters)
             defer { journal.close() }
             try journal.openForRepair()
-            try journal.setNote(.lossAccepted, to: "\(known.epoch):\(known.sequence)")
-            Output.line(
-                "given up through \(known.epoch):\(known.sequence); nodes that have it will say AHEAD and stay so")
+            try Self.acceptLoss(of: position, in: journal)
         default:
             throw ValidationError("name either --from NODE or --accept-loss EPOCH:SEQUENCE")
         }
     }
 
-    static func parse(_ text: String) throws -> (epoch: Epoch, sequence: SequenceNumber) {
+    /// Gives up what the alarm of the journal's last boot named, and nothing else: the alarm is used up by it.
+    private static func acceptLoss(of text: String, in journal: SQLiteJournal) throws {
+        let store = journal.identity.storeName
         guard let place = Place(text) else { throw CommandFailure("\(text) is not EPOCH:SEQUENCE", status: .usage) }
-        return (place.epoch, place.sequence)
+        guard let reported = try journal.note(.reportedBehind).flatMap(KnownPosition.init(noteText:)) else {
+            throw CommandFailure(
+                "nothing was changed: the primary of \(store) has raised no alarm PRIMARY_BEHIND since its last start, so "
+                    + "there is nothing to give up; start it and see \"lockstep status\"")
+        }
+        let position = reported.position
+        guard place.epoch == position.epoch, place.sequence == position.sequence else {
+            throw CommandFailure(
+                "nothing was changed: the alarm of \(store) named \(position.epoch):\(position.sequence), and only that "
+                    + "can be given up")
+        }
+        try checkEpoch(position.epoch)
+        try journal.setNote(.lossAccepted, to: reported.noteText)
+        try journal.setNote(.reportedBehind, to: nil)
+        Output.line(
+            "given up through \(position.epoch):\(position.sequence); nodes that have it will say AHEAD and stay so")
+    }
+
+    /// The next epoch is above what is given up; one that no clock can have led to would use the numbers up (R-5).
+    private static func checkEpoch(_ epoch: Epoch) throws {
+        let now = Date().timeIntervalSince1970 * 1_000
+        guard Double(epoch.rawValue) > now + 366 * 86_400_000 else { return }
+        throw CommandFailure(
+            "nothing was changed: epoch \(epoch) is more than a year in the future, so no primary wrote it; find the node "
+                + "that reported it and stop it")
     }
 }
 

@@ -46,7 +46,6 @@ struct ServeCommand: AsyncParsableCommand {
         var configuration = try place.configuration(identity)
         configuration.allowsPlaintext = insecure
         configuration.holdsEffects = holdEffects
-        try OperatorNotes(folder: folder, stores: identity.stores).apply(to: &configuration)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
         let node = try Node(configuration, logger: logger)
@@ -74,7 +73,9 @@ struct NodePlace: ParsableArguments {
     var data: String
     @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")
     var listen: String?
-    @Option(help: "The primary's tcp://HOST:PORT; without it the node is the primary.")
+    @Option(
+        help: "The primary's tcp://HOST:PORT; without it the node is the primary. A folder keeps its role: see promote."
+    )
     var replicaOf: String?
     @Option(
         help: "A snapshot is taken when the batches behind the last have so many bytes. Default: 67108864, 64 MiB.")
@@ -96,29 +97,5 @@ struct NodePlace: ParsableArguments {
         configuration.administrationFolder = folder.administration
         if let snapshotAfter { configuration.snapshotAfterBytes = snapshotAfter }
         return configuration
-    }
-}
-
-/// What an operator noted in the journals of a folder: `recover --accept-loss` and `clock accept`.
-struct OperatorNotes {
-    let folder: NodeFolder
-    let stores: [String]
-
-    /// Puts the notes into a node's configuration.
-    func apply(to configuration: inout NodeConfiguration) throws {
-        for store in stores {
-            let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
-            if let text = reader.note(.lossAccepted) {
-                let place = try RecoverCommand.parse(text)
-                let position = Position(epoch: place.epoch, sequence: place.sequence, hash: .none)
-                configuration.lossesAccepted[store] = KnownPosition(position: position, boot: .none)
-            }
-            if let accepted = reader.note(.clockAccepted).flatMap(Double.init) {
-                // The clock was looked at then; an hour later it may be another story.
-                let age = Date().timeIntervalSince1970 - accepted / 1_000_000
-                if (0...3_600).contains(age) { configuration.acceptsClock = true }
-            }
-            try reader.close()
-        }
     }
 }

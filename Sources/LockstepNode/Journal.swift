@@ -72,6 +72,19 @@ package protocol Journal: AnyObject, Sendable {
     /// Bytes of batches behind the newest snapshot, and of that snapshot: they decide when the next one is due.
     var sizes: (batches: Int, snapshot: Int) { get }
 
+    /// What was noted with the journal; also before ``recover(snapshot:batch:)``.
+    func note(_ note: JournalNote) throws -> String?
+
+    /// Notes a value durably, or takes the note away; after ``recover(snapshot:batch:)``.
+    ///
+    /// It blocks the caller for one commit: for the start of a node, and for operators.
+    func setNote(_ note: JournalNote, to value: String?) throws
+
+    /// Notes a value without waiting, in the order of the writes; `completion` is called on the journal's queue.
+    func noteLater(
+        _ note: JournalNote, _ value: String?,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void)
+
     /// Syncs the side mark and closes; further calls fail. Waits for a write under way.
     func close()
 }

@@ -6,6 +6,8 @@ package import LockstepCore
 public struct JournalSource: Sendable, CustomStringConvertible {
     /// A line for logs and status.
     public let description: String
+    /// Where its files are, for messages; nil if it has none.
+    package var folder: String?
     /// Opens, or creates, the journal of one store; throws ``LockstepError``.
     package let open: @Sendable (JournalRequest) throws -> any Journal
 
@@ -40,10 +42,13 @@ package struct JournalRequest: Sendable {
 
 /// What an operator decided, or must decide, about a store; kept with its journal.
 package enum JournalNote: String, Hashable, Sendable, CaseIterable {
-    /// The position up to which an operator accepted that newer entries are lost (PROTOCOL, R-41).
+    /// The position up to which an operator accepted the loss of a history, as ``KnownPosition/noteText``
+    /// (PROTOCOL, R-41).
     case lossAccepted
-    /// The position that somebody reported while this journal was behind it.
+    /// The position that the alarm PRIMARY_BEHIND of the last boot named, in the same form.
     case reportedBehind
     /// The time, in microseconds since 1970, at which an operator accepted the clock.
     case clockAccepted
+    /// The role in which the journal was last served, a ``JournalRole``.
+    case role
 }

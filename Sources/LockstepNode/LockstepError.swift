@@ -56,7 +56,7 @@ extension LockstepError {
             case invalidConfiguration, journalMissing, journalExists, journalDamaged, journalInUse, journalForeign
             case journalUnwritable, journalNewer, diskFull, journalFailed, rejected, outcomeUnknown, sessionEnded
             case notPrimary, unavailable, primaryBehind, ahead, diverged, tooLarge, refused, timeout, stopped
-            case positionTooOld, clockRefused, addressInUse, administration, failed, cancelled
+            case positionTooOld, clockRefused, addressInUse, administration, failed, cancelled, wrongRole
         }
 
         private let value: Value
@@ -116,6 +116,8 @@ extension LockstepError {
         public static let stopped = Code(.stopped)
         /// What was asked for at a position is no longer held.
         public static let positionTooOld = Code(.positionTooOld)
+        /// The journal was last served in the other role; an operator must change it.
+        public static let wrongRole = Code(.wrongRole)
         /// The clock is too far from the log's time; an operator must accept it.
         public static let clockRefused = Code(.clockRefused)
         /// Another process listens on the address.

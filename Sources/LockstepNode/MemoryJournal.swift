@@ -78,6 +78,13 @@ package final class MemoryJournal: Journal {
     /// Notes a value, or takes the note away.
     package func setNote(_ note: JournalNote, to value: String?) throws { state.withLock { $0.notes[note] = value } }
 
+    package func noteLater(
+        _ note: JournalNote, _ value: String?,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { $0.notes[note] = value }
+    }
+
     package func close() { queue.sync { state.withLock { $0.isClosed = true } } }
 
     private func answer(

@@ -39,8 +39,13 @@ public struct NodeConfiguration: Sendable {
     /// and every batch behind it, at some 100 MB a second; a snapshot costs the encoding of the whole state, beside the
     /// node's work, and its bytes on disk.
     public var snapshotAfterBytes = 64 << 20
-    /// By store: an operator gave up everything up to there that its journal does not have.
-    package var lossesAccepted: [String: KnownPosition] = [:]
+    /// Serves a journal although it was last served in the other role; by default a journal keeps its role.
+    ///
+    /// A journal notes the role in which it is served, and a node refuses one of the other role with the code
+    /// `wrongRole`, since a forgotten address must not make a second primary. With `true` the journal takes this node's
+    /// role. As a primary: the primary before must never come back, and what this journal does not have is lost. As a
+    /// replica: if its new primary lacks what the journal has, it says AHEAD and follows nobody.
+    public var changesRole = false
     package var role: Role
 
     package enum Role: Sendable {
@@ -202,16 +207,33 @@ package struct CheckedConfiguration: Sendable {
 
 /// The primary's clock against its log (PROTOCOL, R-15).
 package enum ClockRule {
-    package static func check(last: LogTime, wall: LogTime, accepts: Bool) throws {
-        guard last > .zero, !accepts else { return }
-        let days = last.advanced(by: .seconds(7 * 86_400))
-        let hourBefore = last.advanced(by: .seconds(-3_600))
-        guard wall > days || wall < hourBefore else { return }
+    /// Throws unless the clock is near the log, or `accepts` is true, or an operator accepted the clock at `acceptedAt`.
+    ///
+    /// What was accepted ahead of the log holds for an hour, in which the node is to start; what was accepted behind it
+    /// until the clock has passed the log, unless the clock has gone back by more than an hour since.
+    package static func check(last: LogTime, wall: LogTime, accepts: Bool, acceptedAt: LogTime? = nil) throws {
+        guard !isNear(last: last, wall: wall), !accepts else { return }
+        if let acceptedAt, wall >= acceptedAt.advanced(by: .seconds(-3_600)),
+            wall < last || wall <= acceptedAt.advanced(by: .seconds(3_600))
+        {
+            return
+        }
         // In seconds first: the difference of two times need not fit.
         let seconds = wall.rawValue / 1_000_000 - last.rawValue / 1_000_000
         throw LockstepError(
             .clockRefused,
             "this host's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") the journal's last entry: "
                 + "correct the clock, or accept it with acceptsClock (lockstep clock accept)")
+    }
+
+    /// Whether a clock needs nobody's acceptance: at most 7 days ahead of the log, and at most an hour behind it.
+    private static func isNear(last: LogTime, wall: LogTime) -> Bool {
+        last == .zero
+            || wall <= last.advanced(by: .seconds(7 * 86_400)) && wall >= last.advanced(by: .seconds(-3_600))
+    }
+
+    /// Whether an acceptance has done its work: the clock has passed the log again and is near it.
+    package static func isUsedUp(last: LogTime, wall: LogTime) -> Bool {
+        wall >= last && isNear(last: last, wall: wall)
     }
 }

@@ -21,6 +21,9 @@ package final class PrimaryDriver {
     private var persistBegan = Tick.zero
     private var snapshotBegan = Tick.zero
     private var nextLook = Tick.zero
+    /// The position of the newest alarm PRIMARY_BEHIND, until it is noted.
+    private var unnotedReport: KnownPosition?
+    private var isNoting = false
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
@@ -109,6 +112,7 @@ package final class PrimaryDriver {
         if let free = journal.freeBytes() {
             machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
         }
+        noteReport()
         if saving.isReady(at: now), host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
         run(now: now, wall: wall)
         host.metrics.observe(
@@ -169,10 +173,35 @@ package final class PrimaryDriver {
             case .stopRun(let id): executor?.stop(id)
             case .emission(let ticket, let outcome): executor?.emission(ticket, outcome)
             case .runEnd(let id, let outcome): executor?.runEnd(id, outcome)
-            case .alarm(let alarm): host.raise(alarm)
+            case .alarm(let alarm):
+                host.raise(alarm)
+                if case .primaryBehind(_, let reported, _) = alarm {
+                    unnotedReport = reported
+                    noteReport()
+                }
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
             }
+        }
+    }
+
+    /// Keeps what the alarm named, since an operator may give up just that; one write at a time, the newest.
+    private func noteReport() {
+        guard !isNoting, let report = unnotedReport.take() else { return }
+        isNoting = true
+        let mailbox = host.mailbox
+        journal.noteLater(.reportedBehind, report.noteText) { outcome in
+            mailbox.put { $0.primary?.reportNoted(report, outcome) }
+        }
+    }
+
+    private func reportNoted(_ report: KnownPosition, _ outcome: Result<Void, JournalFailure>) {
+        isNoting = false
+        switch outcome {
+        case .success: noteReport()
+        // Tried again when the node looks around.
+        case .failure(.diskFull): unnotedReport = unnotedReport ?? report
+        case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
         }
     }
 

@@ -32,18 +32,24 @@ package struct StoreOpening {
 
     private func openPrimary(_ source: JournalSource) throws -> StoreHost {
         let journal = try openJournal(source)
+        let given = services.configuration.given
+        try JournalRole.primary.check(journal, from: source, changesRole: given.changesRole)
         services.learned(journal.identity.cluster)
         let host = makeHost(role: .client, incarnation: journal.identity.incarnation)
         let state = try stateOf(host)
         let recovered = try recover(journal, into: state)
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        try ClockRule.check(last: recovered.log.time, wall: wall, accepts: services.configuration.given.acceptsClock)
+        try checkClock(journal, last: recovered.log.time, wall: wall)
+        try JournalRole.primary.note(in: journal)
+        // The alarm was of the boot before; this one raises its own.
+        if try journal.note(.reportedBehind) != nil { try journal.setNote(.reportedBehind, to: nil) }
         var configuration = PrimaryConfiguration(
             cluster: journal.identity.cluster, node: services.node, incarnation: journal.identity.incarnation,
             boot: services.boot, channel: journal.identity.channel, storeName: name, isVolatile: journal.isVolatile,
             publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint,
-            seed: services.generator.next(), lossAccepted: services.configuration.given.lossesAccepted[name])
-        configuration.holdsEffects = services.configuration.given.holdsEffects
+            seed: services.generator.next(),
+            lossAccepted: try journal.note(.lossAccepted).flatMap(KnownPosition.init(noteText:)))
+        configuration.holdsEffects = given.holdsEffects
         let machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
@@ -56,6 +62,14 @@ package struct StoreOpening {
         return host
     }
 
+    /// Compares the clock with the log, and takes an operator's acceptance away when it is not needed any more.
+    private func checkClock(_ journal: any Journal, last: LogTime, wall: LogTime) throws {
+        let noted = try journal.note(.clockAccepted).flatMap(Int64.init).map(LogTime.init(rawValue:))
+        try ClockRule.check(
+            last: last, wall: wall, accepts: services.configuration.given.acceptsClock, acceptedAt: noted)
+        if noted != nil, ClockRule.isUsedUp(last: last, wall: wall) { try journal.setNote(.clockAccepted, to: nil) }
+    }
+
     /// What the start did not verify is verified beside the work.
     private func verifyOlder(_ journal: any Journal, of host: StoreHost) {
         let mailbox = host.mailbox
@@ -65,11 +79,16 @@ package struct StoreOpening {
     private func openReplica(_ source: JournalSource?) throws -> StoreHost {
         // A journal in memory would keep for a replica what nobody ever reads.
         let journal = try source.map { try openJournal($0) }.flatMap { $0.isVolatile ? nil : $0 }
+        if let journal, let source {
+            try JournalRole.replica.check(
+                journal, from: source, changesRole: services.configuration.given.changesRole)
+        }
         if let journal { services.learned(journal.identity.cluster) }
         let incarnation = journal?.identity.incarnation ?? Incarnation(using: &services.generator)
         let host = makeHost(role: .replica, incarnation: incarnation)
         let state = try stateOf(host)
         let recovered = try journal.map { try recover($0, into: state) }
+        if let journal { try JournalRole.replica.note(in: journal) }
         let configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: services.cluster, boot: services.boot,
             incarnation: incarnation, channel: journal?.identity.channel,

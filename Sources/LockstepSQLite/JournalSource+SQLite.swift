@@ -7,8 +7,10 @@ extension JournalSource {
     /// `create` it is made, with mode 0700, and so is the journal of a store that has none; without, a missing journal
     /// is an error, so that a node never starts empty because a path was wrong.
     public static func sqlite(at folder: String, create: Bool = false) -> JournalSource {
-        JournalSource(description: "sqlite at \(folder)") { request in
+        var source = JournalSource(description: "sqlite at \(folder)") { request in
             try SQLiteJournal(folder: folder, request: request, create: create)
         }
+        source.folder = folder
+        return source
     }
 }

@@ -7,7 +7,8 @@ import Synchronization
 extension SQLiteJournal {
     /// What an operator noted, or must know.
     package func note(_ note: JournalNote) throws -> String? {
-        try onConnection { db in try JournalMeta(from: db)[.note(note)] }
+        guard state.withLock({ $0.phase }) != .opened else { return openedMeta[.note(note)] }
+        return try onConnection { db in try JournalMeta(from: db)[.note(note)] }
     }
 
     /// Notes a value durably, or takes the note away.
@@ -19,6 +20,25 @@ extension SQLiteJournal {
             try transaction(db) { try JournalMeta.write(value, for: .note(note), to: db) }
             _ = try db.checkpoint(.truncate)
             state.withLock { $0.walBytes = 0 }
+        }
+    }
+
+    /// See ``Journal/noteLater(_:_:completion:)``.
+    ///
+    /// Cost: a commit, between those of batches. The write-ahead log is not copied, so a note may be lost with its end.
+    package func noteLater(
+        _ note: JournalNote, _ value: String?,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        onDatabase { [self] db in
+            guard let db else { return completion(.failure(.failed(refusal))) }
+            do {
+                try transaction(db) { try JournalMeta.write(value, for: .note(note), to: db) }
+                state.withLock { $0.walBytes += 2 * JournalSchema.pageBytes }
+                completion(.success(()))
+            } catch {
+                completion(.failure(failure(for: error)))
+            }
         }
     }
 

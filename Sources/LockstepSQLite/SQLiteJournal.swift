@@ -23,6 +23,8 @@ package final class SQLiteJournal: Journal {
     let tuning: JournalTuning
     let queue: DispatchQueue
     let state: Mutex<State>
+    /// The facts as they were when the journal was opened, for those who ask before it is recovered.
+    let openedMeta: JournalMeta
 
     struct State: Sendable {
         var phase = Phase.opened
@@ -78,6 +80,7 @@ package final class SQLiteJournal: Journal {
         }
         let reader = try SQLiteJournalReader(path: path, storeName: request.storeName, lock: nil)
         identity = reader.identity
+        openedMeta = reader.meta
         if let cluster = request.cluster, cluster != identity.cluster {
             throw LockstepError(
                 .journalForeign,

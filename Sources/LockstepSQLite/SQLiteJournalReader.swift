@@ -149,6 +149,24 @@ package final class SQLiteJournalReader: Sendable {
         }
     }
 
+    /// Where the end begins that only opens epochs and marks digests, behind the last batch that tells anything; none if
+    /// the last epoch has told something, or nothing opens one behind the newest snapshot.
+    ///
+    /// Cost: reads every batch behind the newest snapshot.
+    package func emptyEnd() throws -> Position? {
+        var position = try snapshots().first?.position ?? .start(of: identity.store)
+        var found: Position?
+        try batches(after: position.sequence) { batch in
+            if batch.tellsSomething {
+                found = nil
+            } else if found == nil, batch.opensEpoch {
+                found = position
+            }
+            position = batch.position
+        }
+        return found
+    }
+
     /// What was moved out of the log, in the order of moving.
     package func quarantined() throws -> [QuarantinedBatch] {
         try read { db in

@@ -18,9 +18,16 @@ extension PrimaryStateMachine {
     }
 
     /// Whether an operator accepted the loss of what this position had.
+    ///
+    /// What was written since has a higher epoch than what was accepted, so that no later loss is covered.
     private func isAccepted(_ known: KnownPosition) -> Bool {
         guard let accepted = configuration.lossAccepted else { return false }
-        return (known.position.epoch, known.position.sequence) <= (accepted.position.epoch, accepted.position.sequence)
+        let (lost, limit) = (known.position, accepted.position)
+        guard lost.epoch == limit.epoch else { return lost.epoch < limit.epoch }
+        // An epoch belongs to one boot, which wrote one history.
+        if known.boot != .none, accepted.boot != .none, known.boot != accepted.boot { return false }
+        guard lost.sequence == limit.sequence else { return lost.sequence < limit.sequence }
+        return lost.hash == .none || limit.hash == .none || lost.hash == limit.hash
     }
 
     /// Raises the alarm for a position higher than those reported before; a replica's report also ends admission,

@@ -161,7 +161,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         committedMark = recovered.mark
         self.window = window
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
-        epoch = Epoch(rawValue: max(max(recovered.position.epoch, highestEpoch).rawValue + 1, milliseconds))
+        // Above what was given up, too: an acceptance must not cover what is written from now on.
+        let highest = max(recovered.position.epoch, highestEpoch, configuration.lossAccepted?.position.epoch ?? .zero)
+        epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.epochReused), recovered.position.epoch > .zero {
                 epoch = recovered.position.epoch

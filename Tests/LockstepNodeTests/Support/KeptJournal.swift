@@ -26,6 +26,7 @@ final class KeptLog: Sendable {
         /// Saves of a place that the journal has not reached, or beside another: what no journal has to bear.
         var wrongSaves = 0
         var isSaving = false
+        var notes: [JournalNote: String] = [:]
 
         var end: SequenceNumber {
             let saved = snapshot.flatMap { try? SnapshotContent($0) }?.log.position.sequence
@@ -111,6 +112,17 @@ final class KeptJournal: Journal {
     func freeBytes() -> Int64? { nil }
 
     var sizes: (batches: Int, snapshot: Int) { log.content.withLock { ($0.pretendedBytes, 0) } }
+
+    func note(_ note: JournalNote) throws -> String? { log.content.withLock { $0.notes[note] } }
+
+    func setNote(_ note: JournalNote, to value: String?) throws { log.content.withLock { $0.notes[note] = value } }
+
+    func noteLater(
+        _ note: JournalNote, _ value: String?,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { $0.notes[note] = value }
+    }
 
     func close() { queue.sync {} }
 

@@ -1,0 +1,148 @@
+import LockstepCore
+import LockstepNode
+import Synchronization
+import Testing
+
+/// What a journal knows of its node: the role, what an alarm named, what an operator accepted.
+@Suite(.timeLimit(.minutes(1)))
+struct RoleTests {
+    private func problem(_ configuration: NodeConfiguration) async -> LockstepError? {
+        do {
+            let node = try Node(configuration)
+            _ = try node.attach(name: "sum") { SumState() }
+            try await node.run()
+            return nil
+        } catch {
+            return error as? LockstepError
+        }
+    }
+
+    /// Runs a primary with one entry until it admits, and returns where it listened.
+    private func serve(_ configuration: NodeConfiguration) async throws {
+        let node = try Node(configuration)
+        let port = try node.attach(name: "sum") { SumState() }
+        try await withRunning(node) { try await until { try await port.status().phase == "admitting" } }
+    }
+
+    /// PROTOCOL R-49: a journal that was served by a primary is no replica's until that is said, and the other way round.
+    @Test func aJournalKeepsItsRole() async throws {
+        let log = KeptLog()
+        try await serve(.local(journal: log.source))
+        let before = log.content.withLock { $0.batches.count }
+        var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:21998", journal: log.source)
+        let refused = await problem(replica)
+        #expect(refused?.code == .wrongRole)
+        #expect(refused?.message.contains("lockstep demote") == true)
+        replica.changesRole = true
+        let node = try Node(replica)
+        let port = try node.attach(name: "sum") { SumState() }
+        try await withRunning(node) { _ = try await port.status() }
+        #expect(log.content.withLock { $0.notes[.role] } == "replica")
+
+        var primary = NodeConfiguration.local(journal: log.source)
+        let again = await problem(primary)
+        #expect(again?.code == .wrongRole)
+        #expect(again?.message.contains("lockstep promote") == true)
+        #expect(log.content.withLock { $0.batches.count } == before)
+        primary.changesRole = true
+        try await serve(primary)
+        #expect(log.content.withLock { $0.notes[.role] } == "primary")
+    }
+
+    /// PROTOCOL R-49: a journal from before roles were noted is taken over in silence.
+    @Test func aJournalWithoutARoleIsTakenOver() async throws {
+        let log = KeptLog()
+        try await serve(.local(journal: log.source))
+        log.content.withLock { $0.notes = [:] }
+        var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:21998", journal: log.source)
+        replica.changesRole = false
+        let node = try Node(replica)
+        let port = try node.attach(name: "sum") { SumState() }
+        try await withRunning(node) { _ = try await port.status() }
+        #expect(log.content.withLock { $0.notes[.role] } == "replica")
+    }
+
+    /// PROTOCOL R-41: the position of the alarm is kept for the operator; what was accepted covers that history and
+    /// nothing that is lost later, so an old copy that has the acceptance in it raises the alarm again.
+    @Test func anAcceptanceCoversNothingThatIsLostLater() async throws {
+        let log = KeptLog()
+        let kept = KeptLog()
+        try await serve(.local(journal: log.source))
+        let old = log.content.withLock { $0 }
+        let endpoint = "tcp://127.0.0.1:21900"
+        try await live(log, kept, at: endpoint, adding: [1, 2])
+        log.content.withLock { $0 = old }
+        let first = try await behind(log, kept, at: endpoint)
+        let text = try #require(log.content.withLock { $0.notes[.reportedBehind] })
+        #expect(KnownPosition(noteText: text) == first)
+        log.content.withLock { content in
+            content.notes[.lossAccepted] = content.notes.removeValue(forKey: .reportedBehind)
+        }
+        // The replica still has what was given up: it is told that it is ahead, and stops nobody.
+        try await serve(log, kept, at: endpoint) { port, _ in
+            let sums = try await port.add([7])
+            #expect(sums == [7])
+        }
+        let accepted = log.content.withLock { $0 }
+        let other = KeptLog()
+        try await live(log, other, at: endpoint, adding: [3])
+        log.content.withLock { $0 = accepted }
+        let second = try await behind(log, other, at: endpoint)
+        #expect(second.position.epoch > first.position.epoch)
+    }
+
+    /// Runs a primary and a replica that is live behind some entries.
+    private func live(_ log: KeptLog, _ kept: KeptLog, at endpoint: String, adding bytes: [UInt8]) async throws {
+        try await serve(log, kept, at: endpoint) { port, copy in
+            try await until { try await port.status().phase == "admitting" }
+            _ = try await port.add(bytes)
+            let sequence = try await port.status().commit
+            try await until { try await copy.status().sequence >= sequence }
+            try await until { kept.content.withLock { $0.end.rawValue >= sequence } }
+        }
+    }
+
+    /// Runs both until the primary says that it is behind, and the alarm's position is noted.
+    private func behind(_ log: KeptLog, _ kept: KeptLog, at endpoint: String) async throws -> KnownPosition {
+        try await serve(log, kept, at: endpoint) { port, _ in
+            try await until { try await port.status().phase == "behind" }
+            try await until { log.content.withLock { $0.notes[.reportedBehind] != nil } }
+        }
+        return try #require(log.content.withLock { $0.notes[.reportedBehind] }.flatMap(KnownPosition.init(noteText:)))
+    }
+
+    private func serve(
+        _ log: KeptLog, _ kept: KeptLog, at endpoint: String,
+        _ body: @Sendable (StorePort, StorePort) async throws -> Void
+    ) async throws {
+        let primary = try Node(.primary(listen: endpoint, journal: log.source))
+        let port = try primary.attach(name: "sum") { SumState() }
+        try await withRunning(primary) {
+            var configuration = NodeConfiguration.replica(of: endpoint, journal: kept.source)
+            _ = try await primary.listening()
+            configuration.cluster = try await primary.status().cluster.flatMap { ClusterID(hexadecimal: $0) }
+            configuration.node = try #require(NodeID("r1"))
+            let replica = try Node(configuration)
+            let copy = try replica.attach(name: "sum") { SumState() }
+            try await withRunning(replica) { try await body(port, copy) }
+        }
+    }
+
+    /// PROTOCOL R-15: a clock behind the log that was accepted holds until it has passed the log, one ahead for an hour.
+    @Test(arguments: [
+        (-7_200, 0, true), (-7_200, 86_400, false), (-3_000_000, 0, true), (-3_000_000, 1_000_000, true),
+        (-3_000_000, -4_000, false), (700_000, 0, true), (700_000, 3_500, true), (700_000, 3_700, false),
+    ])
+    func anAcceptedClock(secondsAtAcceptance: Int, later: Int, isTaken: Bool) {
+        let last = LogTime(rawValue: 1_800_000_000_000_000)
+        let accepted = last.advanced(by: .seconds(secondsAtAcceptance))
+        let wall = accepted.advanced(by: .seconds(later))
+        #expect(throws: LockstepError.self) {
+            try ClockRule.check(last: last, wall: accepted, accepts: false)
+        }
+        let isNear = (try? ClockRule.check(last: last, wall: wall, accepts: false)) != nil
+        let passes = (try? ClockRule.check(last: last, wall: wall, accepts: false, acceptedAt: accepted)) != nil
+        #expect(passes == isTaken || isNear)
+        #expect(ClockRule.isUsedUp(last: last, wall: wall) == (isNear && wall >= last))
+    }
+}
