@@ -78,6 +78,12 @@
         case attemptsNotCounted
         /// A feedback may emit when the state does not ask for it any more (against R-65).
         case feedbackOutlivesRequest
+        /// All items of a run are reduced with the place of its first (against R-50).
+        case runAppliedAtOnePlace
+        /// The last item of a run that is not its batch's first is not reduced (against R-50).
+        case lastItemLeftOut
+        /// What was decoded ahead is forgotten when it is enough to be reduced (against R-50).
+        case decodedAheadLost
 
         /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
         case commitNotSynced

@@ -126,8 +126,15 @@ package protocol ReplicatedState: AnyObject {
 extension ReplicatedState {
     package var digestCost: Int64 { 0 }
 
-    /// Item by item.
     package func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        try applyEach(bytes, items: items, count: count, at: position, time: time, replies: &replies)
+    }
+
+    /// Applies a run item by item.
+    package func applyEach(
         _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
         replies: inout ByteWriter
     ) throws(WireError) {

@@ -18,8 +18,8 @@ package final class CountersWorkload: Workload {
 
     package func makeState() -> any ReplicatedState {
         ReactorState(
-            Counters(),
-            published: PublishedState(Snapshot(state: Counters().initialState, place: .start, time: .zero)))
+            PlacedCounters(),
+            published: PublishedState(Snapshot(state: PlacedCounters().initialState, place: .start, time: .zero)))
     }
 
     // MARK: - Calls
@@ -71,8 +71,8 @@ package final class CountersWorkload: Workload {
     // MARK: - Checks
 
     package func remember(_ state: any ReplicatedState) -> any Sendable {
-        guard let state = state as? ReactorState<Counters> else { return Counters.State() }
-        return state.workingState
+        guard let state = state as? ReactorState<PlacedCounters> else { return Counters.State() }
+        return state.workingState.counters
     }
 
     package func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool {

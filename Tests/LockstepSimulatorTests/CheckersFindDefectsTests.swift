@@ -16,6 +16,11 @@ import Testing
         #expect(violation(Sabotage(.drift))?.promise == .digest)
     }
 
+    /// Nodes apply whole runs with the path that ships, and the places that it gives are looked at: PROTOCOL R-50.
+    @Test func aRunThatIsAppliedAtAnotherPlaceIsFound() {
+        #expect(violation(Sabotage(.misplacedRuns))?.promise == .digest)
+    }
+
     /// An answer that the log does not give at the place that it names: PROTOCOL R-16.
     @Test func aWrongAnswerToAReadIsFound() {
         #expect(violation(Sabotage(.answers))?.promise == .committedOnly)
@@ -45,7 +50,7 @@ import Testing
 
 /// The counters' workload with one thing wrong.
 final class Sabotage: Workload {
-    enum Kind { case nothing, drift, answers, lostAddition }
+    enum Kind { case nothing, drift, misplacedRuns, answers, lostAddition }
     private let kind: Kind
     private let base = CountersWorkload()
     private var made = 0
@@ -55,12 +60,18 @@ final class Sabotage: Workload {
     func makeState() -> any ReplicatedState {
         made += 1
         // The first states belong to the nodes' birth; the last of them is a replica's.
-        return kind == .drift && made > 4 ? DriftingState(base.makeState()) : base.makeState()
+        let state = base.makeState()
+        guard made > 4 else { return state }
+        return switch kind {
+        case .drift: DriftingState(state)
+        case .misplacedRuns: MisplacingState(state)
+        case .nothing, .answers, .lostAddition: state
+        }
     }
 
     func next(caller: Int, random: inout SplitMix64) -> Call? { base.next(caller: caller, random: &random) }
     func remember(_ state: any ReplicatedState) -> any Sendable {
-        base.remember((state as? DriftingState)?.base ?? state)
+        base.remember((state as? SabotagedState)?.base ?? state)
     }
 
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool {
@@ -87,10 +98,9 @@ extension CallRecord {
     }
 }
 
-/// A state that leaves out the mutations of every tenth entry.
-private final class DriftingState: ReplicatedState {
+/// A state around another, for what is wrong on purpose.
+private class SabotagedState: ReplicatedState {
     let base: any ReplicatedState
-    private var applied = 0
 
     init(_ base: any ReplicatedState) { self.base = base }
 
@@ -102,9 +112,14 @@ private final class DriftingState: ReplicatedState {
     func apply(
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {
-        applied += 1
-        guard applied % 10 != 0 else { return }
         try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
+    }
+
+    func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        try base.apply(bytes, items: items, count: count, at: position, time: time, replies: &replies)
     }
 
     var digest: Digest { base.digest }
@@ -118,4 +133,35 @@ private final class DriftingState: ReplicatedState {
     nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState { try base.prepare(bytes) }
     func install(_ prepared: any PreparedState) { base.install(prepared) }
     func reset() { base.reset() }
+}
+
+/// A state that leaves out the mutations of every tenth entry.
+private final class DriftingState: SabotagedState {
+    private var applied = 0
+
+    override func apply(
+        _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
+    ) throws(WireError) {
+        applied += 1
+        guard applied % 10 != 0 else { return }
+        try super.apply(bytes, mutations: mutations, count: count, at: position, time: time)
+    }
+
+    override func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        try applyEach(bytes, items: items, count: count, at: position, time: time, replies: &replies)
+    }
+}
+
+/// A state that applies a whole run as if it stood one place further on; item by item it is right.
+private final class MisplacingState: SabotagedState {
+    override func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        try super.apply(
+            bytes, items: items, count: count, at: (position.0, position.1.next), time: time, replies: &replies)
+    }
 }

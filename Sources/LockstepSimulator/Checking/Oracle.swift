@@ -91,7 +91,7 @@ final class Oracle {
         self.simulation = simulation
         let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
         reference = LogState(store: store)
-        state = SimulatedState(simulation.workload.makeState())
+        state = SimulatedState(simulation.workload.makeState(), isItemByItem: true)
         runs = RunChecker(readsScripts: simulation.workload.hasScriptedEffects)
     }
 
@@ -169,7 +169,7 @@ final class Oracle {
 
     private func goBack(to path: [SealedBatch]) {
         reference = LogState(store: reference.store)
-        state = SimulatedState(simulation.workload.makeState())
+        state = SimulatedState(simulation.workload.makeState(), isItemByItem: true)
         replies = [:]
         sessions = [:]
         runs = RunChecker(readsScripts: simulation.workload.hasScriptedEffects)

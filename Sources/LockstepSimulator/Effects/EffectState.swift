@@ -105,6 +105,42 @@ package final class EffectState: ReplicatedState {
         }
     }
 
+    /// Runs of the counters' items go to their state as they came; what is ours stands between them.
+    package func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        var reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
+        var others = (start: items.lowerBound, first: 0)
+        for index in 0...count {
+            let start = reader.offset
+            var own: Item?
+            if index < count {
+                let item = try Item(from: bytes, &reader)
+                guard try isOurs(item, bytes) else { continue }
+                own = item
+            }
+            if others.first < index {
+                try base.apply(
+                    bytes, items: others.start..<start, count: index - others.first,
+                    at: (position.0, position.1.advanced(by: others.first)), time: time, replies: &replies)
+            }
+            others = (reader.offset, index + 1)
+            guard let own else { continue }
+            try apply(
+                bytes, mutations: own.mutations, count: own.mutationCount,
+                at: (position.0, position.1.advanced(by: index)), time: time)
+            ReplyItem.write(own.status, bytes, own.reply, to: &replies)
+        }
+        try reader.finish()
+    }
+
+    private func isOurs(_ item: Item, _ bytes: RawSpan) throws(WireError) -> Bool {
+        guard item.mutationCount > 0 else { return false }
+        var first = ByteReader(offset: item.mutations.lowerBound, end: item.mutations.upperBound)
+        return EffectBytes.areOurs(bytes, try first.readRange(from: bytes))
+    }
+
     // MARK: - Runs
 
     package func takeRequest() -> RunRequest? { request.take() }

@@ -13,7 +13,13 @@ package final class SimulatedState: ReplicatedState {
     package var mayRun = true
     package private(set) var hasRun = false
 
-    package init(_ base: any ReplicatedState) { self.base = base }
+    /// It applies runs item by item: the checkers' second opinion on those that do it in one go.
+    private let isItemByItem: Bool
+
+    package init(_ base: any ReplicatedState, isItemByItem: Bool = false) {
+        self.base = base
+        self.isItemByItem = isItemByItem
+    }
 
     package func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
@@ -58,6 +64,16 @@ package final class SimulatedState: ReplicatedState {
             return
         }
         try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
+    }
+
+    package func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        guard !isItemByItem, !skipsNextItem else {
+            return try applyEach(bytes, items: items, count: count, at: position, time: time, replies: &replies)
+        }
+        try base.apply(bytes, items: items, count: count, at: position, time: time, replies: &replies)
     }
 
     package var digest: Digest { base.digest }
