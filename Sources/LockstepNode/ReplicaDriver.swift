@@ -144,16 +144,6 @@ package final class ReplicaDriver {
     package var isDrained: Bool { unwritten.isEmpty && !isWriting }
     package func close() { journal?.close() }
 
-    /// Why this replica's state must not be read; nil if it may.
-    package var readRefusal: LockstepError? {
-        switch machine.phase {
-        case .connecting, .joining, .catchingUp, .live, .ahead: nil
-        case .quarantined:
-            LockstepError(.unavailable, "this replica's state differs from its primary's and is being replaced")
-        case .halted: LockstepError(.unavailable, "this replica has stopped; see its alarms")
-        }
-    }
-
     // MARK: - Directives
 
     private func run(now: Tick) {
@@ -181,7 +171,7 @@ package final class ReplicaDriver {
             case .sendBulkReply(let frame, let connection):
                 drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
             case .sendChunks(let number, let indices, let connection):
-                host.sendChunks(shelf[number], indices, to: connection, stamp: stamp)
+                host.sendChunks(shelf[number], indices, to: connection, stamp: machine.stamp)
             case .captureSnapshot(let number, let log, let digest):
                 shelf.capture(number, image: state.image(), log: log, digest: digest)
             case .encodeSnapshot(let number):
@@ -198,12 +188,6 @@ package final class ReplicaDriver {
 
     private func drop(_ isSent: Bool?) {
         if isSent == false { host.metrics.dropped(.sent) }
-    }
-
-    private var stamp: FrameStamp {
-        FrameStamp(
-            channel: host.channel ?? .none, clusterHash: host.services.cluster?.hash ?? 0,
-            epoch: machine.log.position.epoch)
     }
 
     private func applied(_ batches: [SealedBatch]) {

@@ -110,6 +110,7 @@ package final class StoreHost {
         primary?.endTurn(now: now, wall: wall)
         replica?.endTurn(now: now)
         port.readiness.set(readiness)
+        setGate()
         showPublished()
     }
 
@@ -127,9 +128,9 @@ package final class StoreHost {
                 because: LockstepError(
                     .timeout,
                     "the action was not submitted in time, so it is without effect: "
-                        + (alarms["refused"] ?? "nothing answers at \(client.endpoint)")))
+                        + (alarms["refused"] ?? alarms["noPrimary"] ?? "nothing answers at \(client.endpoint)")))
         }
-        readers.ticked(now)
+        readers.ticked(now, because: readRefusal)
         for id in asks.ticked(now) { client.cancelRead(id) }
         ends.ticked(now)
     }
@@ -154,8 +155,9 @@ package final class StoreHost {
         let sequence = state.published.sequence
         if port.publishedSequence != sequence {
             port.setPublished(sequence)
-            readers.published(through: sequence)
         }
+        // A view of the same place may be let in later than it was made.
+        readers.published(through: sequence, isReadable: readRefusal == nil)
         state.isAwaited = !readers.isEmpty
     }
 
@@ -194,9 +196,12 @@ package final class StoreHost {
                 ends.ended(ended.id, end)
             case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
+            case .readDelayed(let result):
+                asks.delayed(result.id, because: String(decoding: bytes.bytes[result.answer], as: UTF8.self))
             case .queried(let result): asks.queried(result)
             case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
             case .refused(let refused): self.refused(refused)
+            case .noPrimary(let endpoint): noPrimary(endpoint)
             case .closed: if stopping == .closing { beginDraining(now: now) }
             case .count(let counter): count(counter)
             }
@@ -220,8 +225,18 @@ package final class StoreHost {
 
     private func welcomed(_ welcome: Welcome, now: Tick) {
         alarms["refused"] = nil
+        alarms["noPrimary"] = nil
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
+    }
+
+    /// Where the primary should be there is a replica, which knows of no other way to go.
+    private func noPrimary(_ endpoint: String) {
+        let cure = replica == nil ? "it knows no primary: name the primary" : "name the primary with --replica-of"
+        let text = "NO_PRIMARY: \(endpoint) is a replica; \(cure)"
+        guard alarms["noPrimary"] != text else { return }
+        alarms["noPrimary"] = text
+        services.logger.info("alarm", metadata: [LogKey.store: "\(name)", LogKey.alarm: "\(text)"])
     }
 
     private func refused(_ refused: Refused) {

@@ -83,7 +83,10 @@ extension ClientStateMachine {
         phase = .waiting
         forgetConnection()
         failures += 1
-        if failures >= 2 { redirect = nil }
+        if failures >= 2 {
+            redirect = nil
+            sentOnBy = []
+        }
         connectAt = now.advanced(byMilliseconds: nextBackOff())
         directives.append(.count(.reconnects))
     }
@@ -111,6 +114,7 @@ extension ClientStateMachine {
         phase = .welcomed
         failures = 0
         redirects = 0
+        sentOnBy = []
         backOff = ClientTiming.firstBackOff
         attemptEnds = .never
         heard(now: now)
@@ -180,13 +184,22 @@ extension ClientStateMachine {
         }
     }
 
-    /// Goes where the primary is said to be: at once the first time, later with back-off, lest two nodes that name
-    /// each other keep this client running.
+    /// Goes where the primary is said to be: at once the first time, later with back-off.
+    ///
+    /// Never where it came from, and not far: nodes that name each other are replicas of nobody. Then it begins
+    /// again where it was told to, for the primary that is there may be on its way.
     mutating func follow(_ endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
-        guard !endpoint.isEmpty, endpoint != self.endpoint else {
+        let here = self.endpoint
+        guard !endpoint.isEmpty, endpoint != here, !sentOnBy.contains(endpoint),
+            sentOnBy.count < ClientTiming.farthest
+        else {
+            directives.append(.noPrimary(at: here))
+            redirect = nil
+            sentOnBy = []
             reconnectLater(now: now, into: &directives)
             return
         }
+        if !sentOnBy.contains(here) { sentOnBy.append(here) }
         redirect = endpoint == configuration.endpoint ? nil : endpoint
         failures = 0
         redirects += 1

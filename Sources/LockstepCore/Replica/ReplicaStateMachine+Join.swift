@@ -78,7 +78,9 @@ extension ReplicaStateMachine {
         mustInstall = true
         state.reset()
         directives.append(.discarded)
-        showView(now: now, state: state)
+        // What readers saw belongs to nobody any more; the next that they see is the new log's.
+        holdsCluster = false
+        view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
         dropSnapshots(into: &directives)
     }
 

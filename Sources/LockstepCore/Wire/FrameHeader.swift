@@ -151,3 +151,18 @@ package enum MessageKind: UInt8, Hashable, Sendable, CaseIterable {
     case adminRequest = 64
     case adminResponse = 65
 }
+
+extension MessageKind {
+    /// What a peer asks of the node to which it has connected: one that cannot be served gets RESYNC, not silence.
+    package var isRequest: Bool {
+        switch self {
+        case .hello, .open, .resume, .submit, .keepAlive, .close, .read, .query, .runRequest, .sync, .chunkRequest,
+            .repairRequest:
+            true
+        case .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder, .sessionExpired,
+            .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .syncPlan, .chunk,
+            .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            false
+        }
+    }
+}

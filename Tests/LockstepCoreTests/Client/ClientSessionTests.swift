@@ -167,6 +167,48 @@ struct ClientSessionTests {
         #expect(connects.starts(with: ["other", "home"]))
     }
 
+    /// Nodes that send a client to each other are no primaries: it begins again where it was told to, with back-off, and
+    /// says so each time (PROTOCOL R-38).
+    @Test func aCircleOfReplicasIsLeft() throws {
+        var script = ClientScript()
+        script.primary.role = .replica
+        script.primary.primaryEndpoint = "other"
+        try script.welcome()
+        #expect(script.connects == ["other"] && script.client.phase == .greeting)
+        script.primary.primaryEndpoint = "home"
+        try script.welcome()
+        #expect(script.directives == [.noPrimary(at: "other")])
+        #expect(script.client.phase == .waiting && script.client.endpoint == "home")
+        script.wait(100)
+        #expect(script.connects == ["home"])
+        // A replica that knows of nobody is no way either.
+        script.primary.primaryEndpoint = ""
+        try script.welcome()
+        #expect(script.directives == [.noPrimary(at: "home")])
+        script.wait(200)
+        script.primary.role = .primary
+        try script.welcome()
+        #expect(script.client.phase == .welcomed && script.openNonce != nil)
+    }
+
+    /// However long a chain of replicas is, a client goes only so far along it (PROTOCOL R-38).
+    @Test func aChainOfReplicasIsFollowedOnlySoFar() throws {
+        var script = ClientScript()
+        script.primary.role = .replica
+        var visited: [String] = []
+        for number in 1...20 {
+            script.primary.primaryEndpoint = "node-\(number)"
+            try script.welcome()
+            if case .noPrimary(let last) = script.directives.first {
+                #expect(last == "node-4")
+                break
+            }
+            if script.connects.isEmpty { script.wait(2_000) }
+            visited += script.connects.prefix(1)
+        }
+        #expect(visited == ["node-1", "node-2", "node-3", "node-4"])
+    }
+
     /// Other refusals are told, and asked again slowly (PROTOCOL ).
     @Test(arguments: [RefusalReason.primaryBehind, .wrongCluster, .unknownStore, .unavailable])
     func refusalsAreToldAndTriedAgain(reason: RefusalReason) throws {
@@ -243,7 +285,8 @@ struct ClientSessionTests {
         var result = ReadResult(
             id: 2, status: .unavailable, epoch: Epoch(rawValue: 5), sequence: .zero, time: .zero, answer: 0..<1)
         script.receive(.readResult(result), source: [7])
-        #expect(script.directives.isEmpty)
+        guard case .readDelayed(let delayed) = script.directives.first else { throw Failure.unexpected(script.sent) }
+        #expect(delayed.id == 2 && delayed.answer.count == 1)
         result.status = .answered
         script.receive(.readResult(result), source: [7])
         guard case .readAnswered(let answered) = script.directives.first else { throw Failure.unexpected(script.sent) }

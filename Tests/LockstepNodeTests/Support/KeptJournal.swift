@@ -52,6 +52,22 @@ final class KeptLog: Sendable {
     }
 }
 
+/// The journals of a node with several stores.
+final class KeptLogs: Sendable {
+    private let logs = Mutex<[String: KeptLog]>([:])
+
+    var source: JournalSource {
+        JournalSource(description: "kept") { [self] request in
+            let log = logs.withLock { logs in
+                let log = logs[request.storeName] ?? KeptLog()
+                logs[request.storeName] = log
+                return log
+            }
+            return try log.source.open(request)
+        }
+    }
+}
+
 /// A journal whose content outlives it, in the memory of the test.
 final class KeptJournal: Journal {
     let identity: JournalIdentity
