@@ -66,8 +66,8 @@ package final class PublishedState<State: Sendable>: Sendable {
     private let contents: Mutex<Contents>
     private let wanted = Atomic<Bool>(false)
 
-    /// - Parameter isShown: Whether `snapshot` is a state to be shown; if not it stands there for those who look, and
-    ///   those who wait begin with the first that is published.
+    /// Shows `snapshot`; unless `isShown` it only stands there for those who look, and those who wait for states begin
+    /// with the first that is published.
     package init(_ snapshot: Snapshot<State>, isShown: Bool = true) {
         contents = Mutex(Contents(shared: SharedSnapshot(snapshot), version: isShown ? 1 : 0))
     }

@@ -46,7 +46,7 @@ package final class StoreHost {
     }
 
     package init(
-        port: StorePort, index: Int, services: NodeServices, mailbox: Mailbox, state: (any ReplicatedState)?,
+        port: StorePort, index: Int, services: NodeServices, mailbox: Mailbox, state: ObservedState?,
         client: ClientConfiguration
     ) {
         name = port.name
@@ -55,7 +55,7 @@ package final class StoreHost {
         self.mailbox = mailbox
         links = LinkSockets(index: index, context: services.context)
         metrics = NodeMetrics(store: port.name)
-        self.state = state.map { ObservedState($0) }
+        self.state = state
         self.client = ClientStateMachine(configuration: client)
     }
 
@@ -226,6 +226,12 @@ package final class StoreHost {
     private func welcomed(_ welcome: Welcome, now: Tick) {
         alarms["refused"] = nil
         alarms["noPrimary"] = nil
+        if let cluster = services.cluster, cluster != welcome.cluster {
+            // Another store of this node is of another cluster.
+            let text = "\(welcome.node) belongs to cluster \(welcome.cluster)"
+            return refused(Refused(nonce: 0, reason: .wrongCluster, text: text))
+        }
+        services.wasWelcomed = true
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
     }
@@ -240,6 +246,7 @@ package final class StoreHost {
     }
 
     private func refused(_ refused: Refused) {
+        if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
         let text = "\(client.endpoint) refuses: \(refused.text)"
         guard alarms["refused"] != text else { return }
         alarms["refused"] = text

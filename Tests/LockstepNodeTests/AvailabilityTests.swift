@@ -41,8 +41,8 @@ struct AvailabilityTests {
         for name in Self.stores { _ = try node.attach(name: name) { SumState() } }
         try await withRunning(node) {
             let endpoint = try await node.listening()
-            let bulk = try TCPEndpoint(endpoint, use: "test").advanced(by: 2).description
             let cluster = try #require(try await node.status().cluster.flatMap { ClusterID(hexadecimal: $0) })
+            let bulk = try Self.greet(endpoint, "left", cluster).bulkEndpoint
             let stamp = FrameStamp(channel: Channel(rawValue: 77), clusterHash: cluster.hash, epoch: .zero)
             let read = Message.read(Read(id: 1, level: .local, minimum: .zero, isIndexOnly: false, query: 0..<0))
             #expect(try RawPeer(endpoint).ask(stamp.frame(read)) == .resync)
@@ -109,16 +109,22 @@ struct AvailabilityTests {
         for name in stores { try expectJoin(name, at: endpoint, cluster) }
     }
 
-    private static func expectJoin(_ name: String, at endpoint: String, _ cluster: ClusterID) throws {
-        var stamp = FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: .zero)
+    /// What a node answers to HELLO.
+    private static func greet(_ endpoint: String, _ name: String, _ cluster: ClusterID) throws -> Welcome {
+        let stamp = FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: .zero)
         let hello = Hello(
             nonce: 1, role: .client, node: "joiner", incarnation: .none, boot: BootID(rawValue: 1), store: name,
             known: .none)
         guard case .welcome(let welcome) = try RawPeer(endpoint).ask(stamp.frame(.hello(hello))) else {
             throw Unexpected()
         }
+        return welcome
+    }
+
+    private static func expectJoin(_ name: String, at endpoint: String, _ cluster: ClusterID) throws {
+        let welcome = try greet(endpoint, name, cluster)
         #expect(welcome.role == .replica && welcome.commit.sequence > .zero)
-        stamp.channel = welcome.channel
+        let stamp = FrameStamp(channel: welcome.channel, clusterHash: cluster.hash, epoch: .zero)
         let bulk = try RawPeer(welcome.bulkEndpoint, isBulk: true)
         let sync = Sync(
             nonce: 2, store: welcome.store, node: "joiner", have: .none, firstFrame: .zero, wantsSnapshot: false)

@@ -11,6 +11,13 @@ extension ClientStateMachine {
         } catch {
             directives.append(.count(.framesRefused))
             if error.problem == .wrongCluster { foreignFrameReceived(frame, now: now, into: &directives) }
+            if error.problem == .wrongVersion,
+                let version = FrameHeader.versionOfRefusal(in: frame, nonce: nonce)
+            {
+                let text = "it speaks version \(version) of the protocol, this node version \(FrameHeader.wireVersion)"
+                refusedReceived(
+                    Refused(nonce: nonce, reason: .wrongVersion, text: text), now: now, into: &directives)
+            }
             return
         }
         switch message {
@@ -142,11 +149,13 @@ extension ClientStateMachine {
         _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
         // What cannot be read even so is noise, and was counted.
-        guard let (_, message) = try? Message.decode(frame, rule: .any) else { return }
+        guard let (header, message) = try? Message.decode(frame, rule: .any) else { return }
         switch message {
         case .refused(let refused) where refused.nonce == nonce:
+            foreignCluster = header.clusterHash
             refusedReceived(refused, now: now, into: &directives)
         case .welcome(let welcome) where welcome.nonce == nonce:
+            foreignCluster = welcome.cluster.hash
             let text = "the peer belongs to cluster \(welcome.cluster)"
             refusedReceived(
                 Refused(nonce: nonce, reason: .wrongCluster, text: text), now: now, into: &directives)

@@ -43,6 +43,8 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     // The connection
     var nonce: UInt64 = 0
+    /// The first half of the ID of another cluster whose node answered, for the refusal's text.
+    package internal(set) var foreignCluster: UInt64?
     /// Where a node that is not the primary sent this client; it is forgotten when it fails twice.
     var redirect: String?
     var failures = 0

@@ -68,8 +68,8 @@ extension PrimaryStateMachine {
         guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
         let text =
             reason == .wrongCluster
-            ? "this node belongs to cluster \(configuration.cluster); the peer names another"
-            : "this node speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
+            ? "\(configuration.node) belongs to cluster \(configuration.cluster); the peer names another"
+            : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
         refuse(reason, text, nonce: nonce, connection, into: &directives)
     }
 

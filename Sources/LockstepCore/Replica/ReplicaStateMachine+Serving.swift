@@ -56,8 +56,11 @@ extension ReplicaStateMachine {
         _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [ReplicaDirective]
     ) {
         guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
-        let what = reason == .wrongCluster ? "belongs to another cluster" : "speaks another version of the protocol"
-        refuse(reason, "this node \(what)", nonce: nonce, connection, into: &directives)
+        let text =
+            reason == .wrongCluster
+            ? "\(configuration.node) belongs to cluster \(cluster ?? .none); the peer names another"
+            : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
+        refuse(reason, text, nonce: nonce, connection, into: &directives)
     }
 
     private func refuse(

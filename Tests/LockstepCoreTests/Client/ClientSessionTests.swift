@@ -223,6 +223,32 @@ struct ClientSessionTests {
         #expect(script.client.isBound)
     }
 
+    /// A REFUSED of another version is understood as far as that goes, if it is whole and answers this HELLO; a damaged one
+    /// is noise (PROTOCOL R-10).
+    @Test func aRefusalOfAnotherVersionIsUnderstood() throws {
+        var script = ClientScript()
+        let nonce = try #require(script.helloNonce)
+        func frame(nonce: UInt64) -> [UInt8] {
+            var frame = script.primary.stamp.frame(.refused(Refused(nonce: nonce, reason: .wrongVersion, text: "no")))
+            frame[4] = 2
+            var checksum = CRC32C()
+            withBytes(of: frame) { span in
+                checksum.update(span, 0..<28)
+                checksum.update(span, 32..<span.byteCount)
+            }
+            for index in 0..<4 { frame[28 + index] = UInt8(truncatingIfNeeded: checksum.value >> (8 * UInt32(index))) }
+            return frame
+        }
+        var damaged = frame(nonce: nonce)
+        damaged[damaged.count - 1] ^= 1
+        script.receive(damaged)
+        script.receive(frame(nonce: nonce &+ 1))
+        #expect(script.directives.isEmpty)
+        script.receive(frame(nonce: nonce))
+        guard case .refused(let refused) = script.directives.first else { throw Failure.unexpected(script.sent) }
+        #expect(refused.reason == .wrongVersion && refused.text.contains("version 2"))
+    }
+
     /// A primary of another cluster is refused by the client itself (PROTOCOL R-1).
     @Test func aForeignClusterIsRefused() throws {
         var script = ClientScript(cluster: ClusterID(rawValue: 5))

@@ -20,8 +20,9 @@ final class ReplicaHarness {
     ) {
         self.publisher = publisher
         let configuration = ReplicaConfiguration(
-            storeName: publisher.storeName, node: "replica", cluster: channel == nil ? nil : publisher.cluster, boot: BootID(rawValue: 0xAA),
-            incarnation: Incarnation(rawValue: 0xAB), channel: channel, hasJournal: hasJournal,
+            storeName: publisher.storeName, node: "replica", cluster: channel == nil ? nil : publisher.cluster,
+            boot: BootID(rawValue: 0xAA), incarnation: Incarnation(rawValue: 0xAB), channel: channel,
+            hasJournal: hasJournal,
             bulkEndpoint: "tcp://replica:3", seed: seed, largestSnapshotBytes: largestSnapshotBytes,
             buggify: buggify)
         machine = ReplicaStateMachine(
