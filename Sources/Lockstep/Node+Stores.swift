@@ -19,7 +19,7 @@ extension Node {
         // Names that cannot be are found here, and not when the first primary opens.
         _ = (reactor.feedback, reactor.sources)
         let initial = Snapshot(state: reactor.initialState, place: .start, time: .zero)
-        let published = PublishedState(initial)
+        let published = PublishedState(initial, isShown: false)
         let runtime = EffectRuntime(reactor, published: published, clock: clock)
         let port = try attach(name: name, executor: runtime) {
             ReactorState(reactor, published: published, runtime: runtime)

@@ -54,7 +54,9 @@ package final class PublishedState<State: Sendable>: Sendable {
     private struct Contents {
         var shared: SharedSnapshot<State>
         /// Grows with each publication; a place does not, since a state may be replaced by another at the same one.
-        var version: UInt64 = 1
+        ///
+        /// 0: nothing was published, and whoever waits for states waits for the first.
+        var version: UInt64
         var owners = 0
         var isFinished = false
         var lastWaiter: UInt64 = 0
@@ -64,8 +66,10 @@ package final class PublishedState<State: Sendable>: Sendable {
     private let contents: Mutex<Contents>
     private let wanted = Atomic<Bool>(false)
 
-    package init(_ snapshot: Snapshot<State>) {
-        contents = Mutex(Contents(shared: SharedSnapshot(snapshot)))
+    /// Shows `snapshot`; unless `isShown` it only stands there for those who look, and those who wait for states begin
+    /// with the first that is published.
+    package init(_ snapshot: Snapshot<State>, isShown: Bool = true) {
+        contents = Mutex(Contents(shared: SharedSnapshot(snapshot), version: isShown ? 1 : 0))
     }
 
     /// The newest snapshot, to be looked into; asking for it asks for a newer one.
@@ -83,6 +87,9 @@ package final class PublishedState<State: Sendable>: Sendable {
         let (shared, version) = contents.withLock { ($0.shared, $0.version) }
         return (shared.snapshot, version)
     }
+
+    /// Whether there is a state to be shown.
+    package var isShown: Bool { contents.withLock { $0.version > 0 } }
 
     /// Whether somebody has asked since the last publication.
     package var isWanted: Bool { wanted.load(ordering: .relaxed) }

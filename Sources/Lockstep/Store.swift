@@ -60,7 +60,8 @@ public struct Store<R: Reactor>: ActionTarget {
     /// The newest published state.
     ///
     /// It includes every commit that an observer was told of, and is at most 10 ms behind the node while it is read,
-    /// 100 ms when it is first read after a pause. Looking into it, as in `store.state.values[name]`, costs a lock and
+    /// 100 ms when it is first read after a pause. Until the store was live for the first time, or its journal brought
+    /// entries, it is the initial state at the place 0:0: ``whenLive()`` waits for that. Looking into it, as in `store.state.values[name]`, costs a lock and
     /// one counted reference, about 30 ns, and copies nothing; keeping it copies its fields. Whoever keeps it for long
     /// keeps its memory and makes writes dearer.
     @inlinable
@@ -84,7 +85,9 @@ public struct Store<R: Reactor>: ActionTarget {
     ///   - timeout: How long to wait for such a state.
     ///   - body: What to read.
     /// - Returns: What `body` returns.
-    /// - Throws: ``LockstepError`` with code `timeout`, `unavailable` or `stopped`, and what `body` throws.
+    /// - Throws: ``LockstepError`` with code `timeout`, `unavailable` or `stopped`, and what `body` throws. A store that
+    ///   was never live has no state of the cluster: `.local` is `unavailable` there, the others wait for it and are
+    ///   `unavailable` when the time is over. A primary that is behind its audience answers nothing.
     public func read<Result>(
         _ consistency: ReadConsistency = .session, timeout: Duration = .seconds(30),
         _ body: (R.State) throws -> Result
@@ -96,9 +99,7 @@ public struct Store<R: Reactor>: ActionTarget {
     public func snapshot(
         _ consistency: ReadConsistency, timeout: Duration = .seconds(30)
     ) async throws -> Snapshot<R.State> {
-        if consistency != .local {
-            try await end.port.waitUntilReadable(consistency.level, minimum: end.minimum, timeout: timeout)
-        }
+        try await end.port.waitUntilReadable(consistency.level, minimum: end.minimum, timeout: timeout)
         return published.current()
     }
 
@@ -118,6 +119,9 @@ public struct Store<R: Reactor>: ActionTarget {
     // MARK: - Observing
 
     /// The states as they are published: the current one at once, then the newest whenever there is one.
+    ///
+    /// The first is one of the cluster's: of a store that was never live nothing comes before that, least of all the
+    /// initial state.
     ///
     /// A slow consumer misses states in between and never holds up the node. Each loop over it is its own; it ends
     /// when the node has stopped or the task is cancelled.
@@ -157,10 +161,16 @@ public struct Store<R: Reactor>: ActionTarget {
 /// Made by ``Node/remote(_:named:)``; what the command line and thin programs use.
 public struct RemoteStore<R: Reactor>: ActionTarget {
     private let end: SendingEnd<R>
+    let readinessValue: CurrentValue<StoreReadiness>
     private let query = R.queryCoding
     private let answer = R.answerCoding
 
-    package init(port: StorePort) { end = SendingEnd(port: port) }
+    package init(port: StorePort) {
+        end = SendingEnd(port: port)
+        let readiness = CurrentValue(port.readiness.current)
+        readinessValue = readiness
+        port.readiness.observe { readiness.accept($0) }
+    }
 
     /// The name of the store.
     public var name: String { end.port.name }

@@ -10,7 +10,17 @@ package struct AskDesk {
 
     private struct Read {
         var deadline: Tick
+        /// Why the node that was asked could not answer, as it said last.
+        var reason = ""
         var resume: (Result<ReadAnswer, any Error>) -> Void
+
+        /// What the caller is told who has waited long enough.
+        var failure: LockstepError {
+            guard reason.isEmpty else {
+                return LockstepError(.unavailable, "the node that was asked cannot answer: \(reason)")
+            }
+            return LockstepError(.timeout, "no node answered the question in time: is the primary reachable?")
+        }
     }
 
     /// Numbers that are asked about; those that a machine answers elsewhere have no `pending`.
@@ -40,6 +50,9 @@ package struct AskDesk {
         reads.removeValue(forKey: id)?.resume(outcome)
     }
 
+    /// The node cannot answer now, and says why; it is asked again as long as the caller waits.
+    package mutating func delayed(_ id: UInt64, because reason: String) { reads[id]?.reason = reason }
+
     /// Ends the reads whose time is over; returns them.
     package mutating func ticked(_ now: Tick) -> [UInt64] {
         guard now >= nextDeadline else { return [] }
@@ -47,8 +60,7 @@ package struct AskDesk {
         for id in due.keys { reads[id] = nil }
         nextDeadline = reads.values.lazy.map(\.deadline).min() ?? .never
         resolutions = resolutions.filter { !$0.value.waiter.isDone }
-        let error = LockstepError(.timeout, "no node answered the question in time: is the primary reachable?")
-        for read in due.values { read.resume(.failure(error)) }
+        for read in due.values { read.resume(.failure(read.failure)) }
         return Array(due.keys)
     }
 

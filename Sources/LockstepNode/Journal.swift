@@ -1,7 +1,8 @@
 package import Dispatch
 package import LockstepCore
 
-/// What a journal belongs to; it is written when the journal is created and never changes, except for the incarnation.
+/// What a journal belongs to; it is written when the journal is created and never changes, but once when a replica's
+/// empty journal takes its primary's cluster and channel (PROTOCOL, R-9).
 package struct JournalIdentity: Hashable, Sendable {
     package var cluster: ClusterID
     package var storeName: String
@@ -15,6 +16,13 @@ package struct JournalIdentity: Hashable, Sendable {
         store = StoreID(cluster: cluster, name: storeName)
         self.channel = channel
         self.incarnation = incarnation
+    }
+}
+
+extension JournalIdentity {
+    /// The same journal in another cluster.
+    package func adopted(by cluster: ClusterID, channel: Channel) -> JournalIdentity {
+        JournalIdentity(cluster: cluster, storeName: storeName, channel: channel, incarnation: incarnation)
     }
 }
 
@@ -76,6 +84,13 @@ package protocol Journal: AnyObject, Sendable {
     func replace(
         withSnapshot bytes: [UInt8], at position: Position,
         completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void)
+
+    /// Gives an empty journal its cluster and channel, durably and both or neither; the incarnation stays.
+    ///
+    /// What a replica asks for that meets its primary for the first time, behind the recovery and before any other
+    /// write. A journal that holds anything refuses it.
+    func adopt(
+        cluster: ClusterID, channel: Channel, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void)
 
     /// Verifies, between the writes, what ``recover(snapshot:batch:)`` did not: everything older than the newest
     /// snapshot. `report` is called on the journal's queue, once, and only if something is damaged.

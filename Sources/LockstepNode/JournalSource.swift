@@ -22,7 +22,7 @@ public struct JournalSource: Sendable, CustomStringConvertible {
 
 /// What a node asks of its source for one store.
 package struct JournalRequest: Sendable {
-    /// The cluster that the journal must belong to; none takes an existing journal's, and a new one for a new journal.
+    /// The cluster that the journal must belong to, unless it belongs to none yet; none takes an existing journal's, and a new one for a new journal.
     ///
     /// A node with several stores asks for the first and names that one's cluster for the others.
     package var cluster: ClusterID?
@@ -31,6 +31,8 @@ package struct JournalRequest: Sendable {
     package var nodeName: String
     /// The channel of a journal that is created; an existing one keeps its own (PROTOCOL, R-4).
     package var channel: Channel
+    /// A replica asks: without a cluster, a journal that is created belongs to none until it adopts one.
+    package var isForReplica = false
 
     package init(cluster: ClusterID?, storeName: String, nodeName: String, channel: Channel = Channel(rawValue: 0)) {
         self.cluster = cluster

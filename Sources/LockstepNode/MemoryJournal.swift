@@ -6,11 +6,11 @@ import Synchronization
 ///
 /// It answers on a queue of its own, as the durable one does, so that the node runs the same path with either.
 package final class MemoryJournal: Journal {
-    package let identity: JournalIdentity
     private let queue = DispatchQueue(label: "lockstep.journal.memory", qos: .journal)
     private let state: Mutex<State>
 
     private struct State: Sendable {
+        var identity: JournalIdentity
         var head: Position
         var batchBytes = 0
         var snapshotBytes = 0
@@ -23,9 +23,10 @@ package final class MemoryJournal: Journal {
         let identity = JournalIdentity(
             cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
             channel: request.channel, incarnation: Incarnation(using: &generator))
-        self.identity = identity
-        state = Mutex(State(head: .start(of: identity.store)))
+        state = Mutex(State(identity: identity, head: .start(of: identity.store)))
     }
+
+    package var identity: JournalIdentity { state.withLock { $0.identity } }
 
     package var isVolatile: Bool { true }
 
@@ -62,6 +63,16 @@ package final class MemoryJournal: Journal {
             state.head = position
             state.snapshotBytes = bytes.count
             state.batchBytes = 0
+        }
+    }
+
+    package func adopt(
+        cluster: ClusterID, channel: Channel, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { state in
+            precondition(state.head.sequence == .zero, "only an empty journal takes another cluster")
+            state.identity = state.identity.adopted(by: cluster, channel: channel)
+            state.head = .start(of: state.identity.store)
         }
     }
 

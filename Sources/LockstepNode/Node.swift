@@ -224,14 +224,20 @@ public actor Node: Service {
         var count = 0
         while count < 64, let (frame, connection) = ingressRing.popFirst() {
             count += 1
-            guard let host = host(of: frame) else { continue }
+            guard let host = host(of: frame) else {
+                resync(frame) { try $0.send($1, to: connection) }
+                continue
+            }
             host.primary?.ingressReceived(frame, from: connection, now: now, wall: wall)
             host.replica?.ingressReceived(frame, from: connection, now: now)
             if count % 4 == 0, MonotonicClock.now >= end { break }
         }
         while count < 96, let (frame, connection) = bulkRing.popFirst() {
             count += 1
-            guard let host = host(of: frame) else { continue }
+            guard let host = host(of: frame) else {
+                resync(frame) { try $0.sendBulk($1, to: connection) }
+                continue
+            }
             host.primary?.bulkReceived(frame, from: connection, now: now, wall: wall)
             host.replica?.bulkReceived(frame, from: connection, now: now)
         }
@@ -261,6 +267,21 @@ public actor Node: Service {
                 return hosts.first
             }
             return hosts.first { $0.name == hello.store } ?? hosts.first
+        }
+    }
+
+    /// Tells a peer that no store here has the channel of its frame: it begins again with HELLO, or with SYNC.
+    ///
+    /// What cannot be read, and what is no request, is not answered (PROTOCOL, R-10).
+    private func resync(_ frame: WaitingFrame, _ send: (ServerSockets, [UInt8]) throws -> Bool) {
+        guard let services else { return }
+        let rule = services.cluster.map { FrameHeader.ClusterRule.member($0.hash) } ?? .any
+        let header = frame.withFrame { try? FrameHeader(from: $0, rule: rule) }
+        guard let header, header.kind.isRequest else { return }
+        hosts.first?.count(.framesRefused)
+        let stamp = FrameStamp(channel: header.channel, clusterHash: header.clusterHash, epoch: .zero)
+        if services.attempt({ try send(services.server, stamp.frame(.resync)) }) == false {
+            hosts.first?.metrics.dropped(.sent)
         }
     }
 

@@ -13,8 +13,9 @@ public struct NodeConfiguration: Sendable {
     public var node: NodeID
     /// The cluster that the node belongs to.
     ///
-    /// A replica or client without one takes that of its primary, for the life of the process; a primary without one
-    /// takes its journal's.
+    /// A replica or client without one takes that of its primary, for the life of the process; a primary, and a replica
+    /// whose journal has entries, takes its journal's. A replica's empty journal takes its primary's. Nodes of two
+    /// clusters do not talk: ``Node/run()`` of one that was never welcomed ends with an error that names both.
     public var cluster: ClusterID?
     /// Where the running node can be asked for its status: a folder of this user alone (mode 0700), which is made if it
     /// is missing.

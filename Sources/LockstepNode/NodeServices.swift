@@ -22,6 +22,8 @@ package final class NodeServices {
     package let background = DispatchQueue(label: "lockstep.snapshots", qos: .utility)
     /// Why the node must stop; nil while it need not.
     package private(set) var failure: (any Error)?
+    /// Whether a node took this one since the start: then a refusal may pass, and what is here is served meanwhile.
+    package var wasWelcomed = false
     package let started = MonotonicClock.now
 
     package init(configuration: CheckedConfiguration, loop: NodeEventLoop, logger: Logger) throws {

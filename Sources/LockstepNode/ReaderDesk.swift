@@ -10,6 +10,8 @@ package struct ReaderDesk {
     private struct Waiting {
         var id: UInt64
         var minimum: SequenceNumber
+        /// Only told how far the view is, for which nobody's trust in it matters.
+        var isObserver: Bool
         var deadline: Tick
         var resume: (Result<Void, any Error>) -> Void
     }
@@ -20,25 +22,33 @@ package struct ReaderDesk {
     package var nextDeadline: Tick { deadlines }
 
     package mutating func add(
-        _ id: UInt64, minimum: SequenceNumber, deadline: Tick, resume: @escaping (Result<Void, any Error>) -> Void
+        _ id: UInt64, minimum: SequenceNumber, isObserver: Bool = false, deadline: Tick,
+        resume: @escaping (Result<Void, any Error>) -> Void
     ) {
         guard waiting.count < Limits.waitingReads else {
             resume(.failure(LockstepError(.unavailable, "too many reads wait at this node: try again later")))
             return
         }
-        waiting.append(Waiting(id: id, minimum: minimum, deadline: deadline, resume: resume))
+        waiting.append(Waiting(id: id, minimum: minimum, isObserver: isObserver, deadline: deadline, resume: resume))
         deadlines = min(deadlines, deadline)
     }
 
-    /// Resumes whoever waits for no more than `sequence`.
-    package mutating func published(through sequence: SequenceNumber) {
-        finish(.success(())) { $0.minimum <= sequence }
+    /// Resumes whoever waits for no more than `sequence`; readers only if the state may be read.
+    package mutating func published(through sequence: SequenceNumber, isReadable: Bool) {
+        finish(.success(())) { $0.minimum <= sequence && (isReadable || $0.isObserver) }
     }
 
-    package mutating func ticked(_ now: Tick) {
+    /// The state must not be read any more: readers need not wait for it.
+    package mutating func refuse(_ error: any Error) { finish(.failure(error)) { !$0.isObserver } }
+
+    /// Ends the waits whose time is over; `refusal` is why nobody may read.
+    package mutating func ticked(_ now: Tick, because refusal: ReadRefusal?) {
         guard now >= deadlines else { return }
-        let error = LockstepError(
-            .timeout, "the node did not reach the sequence number that was asked for in time: it lags, or wait longer")
+        let error =
+            refusal.map { LockstepError($0) }
+            ?? LockstepError(
+                .timeout,
+                "the node did not reach the sequence number that was asked for in time: it lags, or wait longer")
         finish(.failure(error)) { $0.deadline <= now }
     }
 

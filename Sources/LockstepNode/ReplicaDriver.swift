@@ -25,6 +25,10 @@ package final class ReplicaDriver {
     /// How far the journal has come.
     private var writtenThrough: SequenceNumber
     private var saving = SnapshotSaving()
+    /// A WELCOME that is followed when the journal belongs to its cluster.
+    private var held: (welcome: Welcome, endpoint: String)?
+    private var isAdopting = false
+    private var retryAdoption = Tick.never
 
     private enum Write {
         case batches([SealedBatch])
@@ -66,6 +70,10 @@ package final class ReplicaDriver {
     // MARK: - Events
 
     package func welcomed(_ welcome: Welcome, endpoint: String, now: Tick) {
+        guard !mustAdopt(welcome) else {
+            held = (welcome, endpoint)
+            return adopt()
+        }
         var welcome = welcome
         if let connected = try? TCPEndpoint(endpoint, use: "the primary's address") {
             welcome.publishEndpoint = TCPEndpoint.reachable(welcome.publishEndpoint, through: connected)
@@ -76,6 +84,7 @@ package final class ReplicaDriver {
     }
 
     package func linkLost(now: Tick) {
+        held = nil
         machine.linkLost(now: now, into: &directives)
         run(now: now)
     }
@@ -118,7 +127,7 @@ package final class ReplicaDriver {
         if host.client.known != machine.known { host.setKnown(machine.known) }
     }
 
-    package var nextDeadline: Tick { min(machine.nextDeadline, nextLook, retryWrite) }
+    package var nextDeadline: Tick { min(machine.nextDeadline, nextLook, retryWrite, retryAdoption) }
 
     package func tick(now: Tick) {
         if now >= machine.nextDeadline || state.isViewWanted {
@@ -129,6 +138,11 @@ package final class ReplicaDriver {
             retryWrite = .never
             isWriting = false
             writeNext()
+        }
+        if now >= retryAdoption {
+            retryAdoption = .never
+            isAdopting = false
+            adopt()
         }
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
@@ -151,14 +165,50 @@ package final class ReplicaDriver {
     package var isDrained: Bool { unwritten.isEmpty && !isWriting }
     package func close() { journal?.close() }
 
-    /// Why this replica's state must not be read; nil if it may.
-    package var readRefusal: LockstepError? {
-        switch machine.phase {
-        case .connecting, .joining, .catchingUp, .live, .ahead: nil
-        case .quarantined:
-            LockstepError(.unavailable, "this replica's state differs from its primary's and is being replaced")
-        case .halted: LockstepError(.unavailable, "this replica has stopped; see its alarms")
+    // MARK: - The journal's cluster
+
+    /// Whether the journal is empty and belongs to another cluster than this primary, or has another channel.
+    private func mustAdopt(_ welcome: Welcome) -> Bool {
+        guard let journal, writtenThrough == .zero, machine.log.position.sequence == .zero, machine.accepts(welcome)
+        else { return false }
+        let identity = journal.identity
+        return identity.cluster != welcome.cluster || identity.channel != welcome.channel
+    }
+
+    private func adopt() {
+        guard let journal, let held, !isAdopting else { return }
+        isAdopting = true
+        let mailbox = host.mailbox
+        journal.adopt(cluster: held.welcome.cluster, channel: held.welcome.channel) { outcome in
+            mailbox.put { $0.replica?.adopted(outcome) }
         }
+    }
+
+    /// The journal belongs to the cluster: what it was asked for goes on.
+    private func adopted(_ outcome: Result<Void, JournalFailure>) {
+        switch outcome {
+        case .success:
+            isAdopting = false
+            host.clear(.diskFull)
+            guard let held else { return }
+            self.held = nil
+            welcomed(held.welcome, endpoint: held.endpoint, now: MonotonicClock.now)
+        case .failure(.diskFull):
+            retryAdoption = MonotonicClock.now.advanced(byMilliseconds: 250)
+            if host.alarms[.diskFull] == nil { host.raise(.diskFull) }
+        case .failure(.failed(let reason)):
+            host.halt(.journalFailed(reason))
+        }
+    }
+
+    /// Where the journal is and where it ends, for an operator; nil without one.
+    package var journalPlace: String? {
+        guard journal != nil, case .replica(_, _, let source?) = host.services.configuration.given.role else {
+            return nil
+        }
+        let position = machine.log.position
+        guard position.sequence > .zero else { return "\(source), empty" }
+        return "\(source), which ends at \(position.epoch):\(position.sequence)"
     }
 
     // MARK: - Directives
@@ -188,7 +238,7 @@ package final class ReplicaDriver {
             case .sendBulkReply(let frame, let connection):
                 drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
             case .sendChunks(let number, let indices, let connection):
-                host.sendChunks(shelf[number], indices, to: connection, stamp: stamp)
+                host.sendChunks(shelf[number], indices, to: connection, stamp: machine.stamp)
             case .captureSnapshot(let number, let log, let digest):
                 shelf.capture(number, image: state.image(), log: log, digest: digest)
             case .encodeSnapshot(let number):
@@ -205,12 +255,6 @@ package final class ReplicaDriver {
 
     private func drop(_ isSent: Bool?) {
         if isSent == false { host.metrics.dropped(.sent) }
-    }
-
-    private var stamp: FrameStamp {
-        FrameStamp(
-            channel: host.channel ?? .none, clusterHash: host.services.cluster?.hash ?? 0,
-            epoch: machine.log.position.epoch)
     }
 
     private func applied(_ batches: [SealedBatch]) {

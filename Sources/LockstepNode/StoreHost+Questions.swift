@@ -25,10 +25,10 @@ extension StoreHost {
         resume: @escaping (Result<Void, any Error>) -> Void
     ) {
         guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
-        if let refusal = replica?.readRefusal { return resume(.failure(refusal)) }
         guard state != nil else {
             return resume(.failure(LockstepError(.unavailable, "this node has no state to read: ask its primary")))
         }
+        if let refusal = readRefusal, !refusal.mayPass { return resume(.failure(LockstepError(refusal))) }
         guard level == .linearizable else {
             return addReader(id, minimum: minimum, deadline: deadline, resume: resume)
         }
@@ -41,11 +41,20 @@ extension StoreHost {
         }
     }
 
+    /// Waits until the view includes `minimum`, whether it may be read or not.
+    package func waitUntilShown(
+        _ id: UInt64, _ minimum: SequenceNumber, deadline: Tick, resume: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
+        if let state, state.published.sequence >= minimum { return resume(.success(())) }
+        readers.add(id, minimum: minimum, isObserver: true, deadline: deadline, resume: resume)
+    }
+
     /// Lets a reader in at once if the view has come to its number, which nobody will be told again.
     private func addReader(
         _ id: UInt64, minimum: SequenceNumber, deadline: Tick, resume: @escaping (Result<Void, any Error>) -> Void
     ) {
-        if let state, state.published.sequence >= minimum { return resume(.success(())) }
+        if let state, readRefusal == nil, state.published.sequence >= minimum { return resume(.success(())) }
         readers.add(id, minimum: minimum, deadline: deadline, resume: resume)
     }
 
@@ -71,7 +80,7 @@ extension StoreHost {
                 })
         }
         if level == .local {
-            if let refusal = replica?.readRefusal { return resume(.failure(refusal)) }
+            if let refusal = readRefusal { return resume(.failure(LockstepError(refusal))) }
             return answer()
         }
         waitUntilReadable(id, level, minimum: minimum, deadline: deadline) { outcome in

@@ -2,7 +2,12 @@ package import LockstepCore
 
 extension StoreHost {
     /// The store's channel, as far as it is known.
-    package var channel: Channel? { primary?.machine.configuration.channel ?? client.welcome?.channel }
+    ///
+    /// A replica has it from its journal, or from its last WELCOME, and keeps it while its primary is away: it goes on
+    /// answering reads, joins and repairs.
+    package var channel: Channel? {
+        primary?.machine.configuration.channel ?? replica?.machine.channel ?? client.welcome?.channel
+    }
 
     /// The store as an operator sees it.
     ///

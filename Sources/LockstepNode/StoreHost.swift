@@ -52,7 +52,7 @@ package final class StoreHost {
     }
 
     package init(
-        port: StorePort, index: Int, services: NodeServices, mailbox: Mailbox, state: (any ReplicatedState)?,
+        port: StorePort, index: Int, services: NodeServices, mailbox: Mailbox, state: ObservedState?,
         client: ClientConfiguration
     ) {
         name = port.name
@@ -66,7 +66,7 @@ package final class StoreHost {
         self.logger = logger
         alarms = AlarmBoard(logger: logger, metrics: metrics)
         life = StoreLife(logger: logger)
-        self.state = state.map { ObservedState($0) }
+        self.state = state
         self.client = ClientStateMachine(configuration: client)
     }
 
@@ -121,6 +121,7 @@ package final class StoreHost {
         primary?.endTurn(now: now, wall: wall)
         replica?.endTurn(now: now)
         port.readiness.set(readiness)
+        setGate()
         showPublished()
     }
 
@@ -138,9 +139,9 @@ package final class StoreHost {
                 because: LockstepError(
                     .timeout,
                     "the action was not submitted in time, so it is without effect: "
-                        + (alarms[.refused]?.text ?? "nothing answers at \(client.endpoint)")))
+                        + ((alarms[.refused] ?? alarms[.noPrimary])?.text ?? "nothing answers at \(client.endpoint)")))
         }
-        readers.ticked(now)
+        readers.ticked(now, because: readRefusal)
         for id in asks.ticked(now) { client.cancelRead(id) }
         ends.ticked(now)
         alarms.tick(now: now)
@@ -182,8 +183,9 @@ package final class StoreHost {
         let sequence = state.published.sequence
         if port.publishedSequence != sequence {
             port.setPublished(sequence)
-            readers.published(through: sequence)
         }
+        // A view of the same place may be let in later than it was made.
+        readers.published(through: sequence, isReadable: readRefusal == nil)
         state.isAwaited = !readers.isEmpty
     }
 
@@ -224,9 +226,12 @@ package final class StoreHost {
                 ends.ended(ended.id, end)
             case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
+            case .readDelayed(let result):
+                asks.delayed(result.id, because: String(decoding: bytes.bytes[result.answer], as: UTF8.self))
             case .queried(let result): asks.queried(result)
             case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
             case .refused(let refused): self.refused(refused)
+            case .noPrimary(let endpoint): noPrimary(endpoint)
             case .closed: if stopping == .closing { beginDraining(now: now) }
             case .count(let counter): count(counter)
             }
@@ -250,11 +255,25 @@ package final class StoreHost {
 
     private func welcomed(_ welcome: Welcome, now: Tick) {
         clear(.refused)
+        clear(.noPrimary)
+        if let cluster = services.cluster, cluster != welcome.cluster {
+            // Another store of this node is of another cluster.
+            let text = "\(welcome.node) belongs to cluster \(welcome.cluster)"
+            return refused(Refused(nonce: 0, reason: .wrongCluster, text: text))
+        }
+        services.wasWelcomed = true
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
     }
 
+    /// Where the primary should be there is a replica, which knows of no other way to go.
+    private func noPrimary(_ endpoint: String) {
+        let cure = replica == nil ? "it knows no primary: name the primary" : "name the primary with --replica-of"
+        raise(.noPrimary, "\(endpoint) is a replica; \(cure)")
+    }
+
     private func refused(_ refused: Refused) {
+        if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
         raise(.refused, "\(client.endpoint) refuses: \(refused.text)")
     }
 

@@ -1,5 +1,7 @@
+internal import Dispatch
 internal import LockstepCore
 internal import Logging
+internal import Synchronization
 
 /// Makes a store ready at the start of its node: opens its journal, recovers, makes its machines.
 package struct StoreOpening {
@@ -34,10 +36,14 @@ package struct StoreOpening {
         let journal = try openJournal(source)
         let given = services.configuration.given
         try JournalRole.primary.check(journal, from: source, changesRole: given.changesRole)
-        services.learned(journal.identity.cluster)
-        let host = makeHost(role: .client, incarnation: journal.identity.incarnation)
-        let state = try stateOf(host)
-        let recovered = try recover(journal, into: state)
+        services.learned(try cluster(forPrimary: journal))
+        let state = try makeState()
+        let host = makeHost(role: .client, incarnation: journal.identity.incarnation, state: state)
+        var recovered = try recover(journal, into: state)
+        if journal.identity.cluster == .none {
+            try adopt(services.cluster ?? .none, by: journal)
+            recovered.log = LogState(store: journal.identity.store)
+        }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         try checkClock(journal, last: recovered.log.time, wall: wall)
         try JournalRole.primary.note(in: journal)
@@ -70,6 +76,31 @@ package struct StoreOpening {
         if noted != nil, ClockRule.isUsedUp(last: last, wall: wall) { try journal.setNote(.clockAccepted, to: nil) }
     }
 
+    /// The cluster of a primary; a journal that a replica made and that never met a primary begins one.
+    private func cluster(forPrimary journal: any Journal) throws -> ClusterID {
+        let cluster = journal.identity.cluster
+        guard cluster == .none else { return cluster }
+        return services.cluster ?? ClusterID(using: &services.generator)
+    }
+
+    /// Waits until a journal belongs to a cluster; nothing runs yet that would have to wait with it.
+    private func adopt(_ cluster: ClusterID, by journal: any Journal) throws {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Mutex<Result<Void, JournalFailure>>(.success(()))
+        journal.adopt(cluster: cluster, channel: journal.identity.channel) { result in
+            outcome.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        switch outcome.withLock({ $0 }) {
+        case .success: break
+        case .failure(.diskFull):
+            throw LockstepError(.diskFull, "there is no room for the journal of \(name): free some space")
+        case .failure(.failed(let reason)):
+            throw LockstepError(.journalFailed, "the journal of \(name) cannot be written: \(reason)")
+        }
+    }
+
     /// What the start did not verify is verified beside the work.
     private func verifyOlder(_ journal: any Journal, of host: StoreHost) {
         let mailbox = host.mailbox
@@ -78,24 +109,27 @@ package struct StoreOpening {
 
     private func openReplica(_ source: JournalSource?) throws -> StoreHost {
         // A journal in memory would keep for a replica what nobody ever reads.
-        let journal = try source.map { try openJournal($0) }.flatMap { $0.isVolatile ? nil : $0 }
+        let journal = try source.map { try openJournal($0, isForReplica: true) }.flatMap { $0.isVolatile ? nil : $0 }
         if let journal, let source {
             try JournalRole.replica.check(
                 journal, from: source, changesRole: services.configuration.given.changesRole)
         }
-        if let journal { services.learned(journal.identity.cluster) }
-        let incarnation = journal?.identity.incarnation ?? Incarnation(using: &services.generator)
-        let host = makeHost(role: .replica, incarnation: incarnation)
-        let state = try stateOf(host)
+        let state = try makeState()
         let recovered = try journal.map { try recover($0, into: state) }
         if let journal { try JournalRole.replica.note(in: journal) }
+        // An empty journal belongs where this node is told, or where its first WELCOME comes from.
+        let isEmpty = (recovered?.log.position.sequence ?? .zero) == .zero
+        if let journal, !isEmpty { services.learned(journal.identity.cluster) }
+        let incarnation = journal?.identity.incarnation ?? Incarnation(using: &services.generator)
+        let host = makeHost(role: .replica, incarnation: incarnation, state: state)
         let configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: services.cluster, boot: services.boot,
-            incarnation: incarnation, channel: journal?.identity.channel,
+            incarnation: incarnation, channel: services.cluster == nil ? nil : journal?.identity.channel,
             hasJournal: journal != nil, bulkEndpoint: services.bulkEndpoint, seed: services.generator.next())
         let machine =
-            recovered.map {
-                ReplicaStateMachine(configuration: configuration, recovered: $0.log, window: $0.window)
+            recovered.flatMap {
+                isEmpty
+                    ? nil : ReplicaStateMachine(configuration: configuration, recovered: $0.log, window: $0.window)
             } ?? ReplicaStateMachine(configuration: configuration)
         let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
         host.replica = driver
@@ -107,19 +141,20 @@ package struct StoreOpening {
     }
 
     private func openClient() -> StoreHost {
-        let host = makeHost(role: .client, incarnation: Incarnation(using: &services.generator))
+        let host = makeHost(role: .client, incarnation: Incarnation(using: &services.generator), state: nil)
         host.start(now: MonotonicClock.now)
         return host
     }
 
-    private func openJournal(_ source: JournalSource) throws -> any Journal {
-        try source.open(
-            JournalRequest(
-                cluster: services.cluster, storeName: name, nodeName: services.node,
-                channel: Channel(rawValue: UInt16(index))))
+    private func openJournal(_ source: JournalSource, isForReplica: Bool = false) throws -> any Journal {
+        var request = JournalRequest(
+            cluster: services.cluster, storeName: name, nodeName: services.node,
+            channel: Channel(rawValue: UInt16(index)))
+        request.isForReplica = isForReplica
+        return try source.open(request)
     }
 
-    private func makeHost(role: PeerRole, incarnation: Incarnation) -> StoreHost {
+    private func makeHost(role: PeerRole, incarnation: Incarnation, state: ObservedState?) -> StoreHost {
         let given = services.configuration.given
         let isRemote = services.configuration.upstream != nil
         let client = ClientConfiguration(
@@ -131,14 +166,14 @@ package struct StoreOpening {
             wantsSession: role == .replica)
         return StoreHost(
             port: store.port, index: index, services: services,
-            mailbox: Mailbox(signaller: services.loop.signaller), state: store.makeState?(), client: client)
+            mailbox: Mailbox(signaller: services.loop.signaller), state: state, client: client)
     }
 
-    private func stateOf(_ host: StoreHost) throws -> ObservedState {
-        guard let state = host.state else {
+    private func makeState() throws -> ObservedState {
+        guard let state = store.makeState?() else {
             throw LockstepError(.invalidConfiguration, "store \(name) has no state, which this node needs")
         }
-        return state
+        return ObservedState(state)
     }
 
     /// Applies what the journal holds; each digest in the log must be the state's at its place.

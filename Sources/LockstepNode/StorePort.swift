@@ -45,6 +45,8 @@ package final class StorePort: Sendable {
     /// Runs this store's effects where it is primary.
     package let executor: (any RunExecutor)?
     package let readiness = ReadinessBoard()
+    /// Whether this node's state may be read.
+    package let gate = ReadGate()
     /// The highest sequence number that readers see, for reads that need not wait.
     private let published = Atomic<UInt64>(0)
     private let lastID = Atomic<UInt64>(0)
@@ -149,18 +151,32 @@ package final class StorePort: Sendable {
     ///
     /// `.local` returns at once; `.session` when it includes `minimum`; `.linearizable` when it includes everything that
     /// was acknowledged anywhere before the call, for which the primary is asked.
+    ///
+    /// - Throws: ``LockstepError``: `unavailable` if the state must not be read, `.local` also while it is not the
+    ///   cluster's yet (PROTOCOL, R-37), for which the others wait; `timeout`.
     package func waitUntilReadable(
         _ level: ReadLevel, minimum: SequenceNumber, timeout: Duration
     ) async throws {
         switch level {
-        case .local: return
-        case .session: if publishedSequence >= minimum { return }
+        case .local: return try gate.pass()
+        case .session: if publishedSequence >= minimum, gate.closedFor == nil { return }
         case .linearizable: break
         }
         let deadline = Self.deadline(after: timeout)
         let id = makeID()
         try await waiting(id) { host, continuation in
             host.waitUntilReadable(id, level, minimum: minimum, deadline: deadline) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Waits until the state that readers of this node see includes `minimum`: the order between what is shown and who
+    /// is told of it, which holds also while nobody may read.
+    package func waitUntilShown(_ minimum: SequenceNumber, timeout: Duration) async throws {
+        if publishedSequence >= minimum { return }
+        let deadline = Self.deadline(after: timeout)
+        let id = makeID()
+        try await waiting(id) { host, continuation in
+            host.waitUntilShown(id, minimum, deadline: deadline) { continuation.resume(with: $0) }
         }
     }
 

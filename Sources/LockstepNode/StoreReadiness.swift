@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// How far a store of a node can be relied on; the same words on a primary and on a replica.
 public enum StoreReadiness: String, Hashable, Sendable, Codable, CaseIterable {
-    /// There is no primary yet: the state is the initial one, or what the journal held.
+    /// There is no primary yet: the state is what the journal held, or the initial one, which no read shows.
     case connecting
     /// The primary's entries, or a snapshot, are coming; of a primary, its journal is being taken up.
     case catchingUp

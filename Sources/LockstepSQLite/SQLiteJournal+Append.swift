@@ -39,10 +39,11 @@ extension SQLiteJournal {
 
     /// Writes batches that follow the head, in one transaction, then the side mark.
     func write(_ batches: [SealedBatch], _ db: Database) -> Result<Void, JournalFailure> {
-        var end = state.withLock { $0.head }
+        let store = identity.store
+        var end = head
         for batch in batches {
             precondition(
-                batch.head.store == identity.store && batch.head.first == end.sequence.next
+                batch.head.store == store && batch.head.first == end.sequence.next
                     && batch.head.previous == end.hash, "batches are appended in the order of the chain")
             end = batch.position
         }

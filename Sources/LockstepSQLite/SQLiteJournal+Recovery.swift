@@ -89,7 +89,7 @@ extension SQLiteJournal {
 
     /// The mark of the present state.
     func sideMark(_ state: borrowing State) -> SideMark {
-        SideMark(incarnation: identity.incarnation, generation: state.generation, position: state.head)
+        SideMark(incarnation: state.identity.incarnation, generation: state.generation, position: state.head)
     }
 }
 

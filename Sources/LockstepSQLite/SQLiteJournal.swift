@@ -17,7 +17,6 @@ import Synchronization
 /// - Once `failure` is set nothing is written any more (PROTOCOL, R-44).
 /// - State changes on the journal's queue only; the lock is for those who read it elsewhere.
 package final class SQLiteJournal: Journal {
-    package let identity: JournalIdentity
     package let path: String
     let files: JournalFiles
     let tuning: JournalTuning
@@ -28,6 +27,7 @@ package final class SQLiteJournal: Journal {
 
     struct State: Sendable {
         var phase = Phase.opened
+        var identity: JournalIdentity
         /// From recovery to close.
         var database: DatabaseQueue?
         var mark: SideMarkFile?
@@ -79,9 +79,9 @@ package final class SQLiteJournal: Journal {
             )
         }
         let reader = try SQLiteJournalReader(path: path, storeName: request.storeName, lock: nil)
-        identity = reader.identity
+        let identity = reader.identity
         openedMeta = reader.meta
-        if let cluster = request.cluster, cluster != identity.cluster {
+        if let cluster = request.cluster, cluster != identity.cluster, identity.cluster != .none {
             throw LockstepError(
                 .journalForeign,
                 "The journal \(path) belongs to cluster \(identity.cluster); this node is configured for \(cluster)."
@@ -89,8 +89,12 @@ package final class SQLiteJournal: Journal {
         }
         queue = DispatchQueue(label: "lockstep.journal.\(request.storeName)", qos: .journal)
         state = Mutex(
-            State(lock: lock, generation: reader.meta.generation ?? 0, head: .start(of: reader.identity.store)))
+            State(
+                identity: identity, lock: lock, generation: reader.meta.generation ?? 0,
+                head: .start(of: identity.store)))
     }
+
+    package var identity: JournalIdentity { state.withLock { $0.identity } }
 
     package var isVolatile: Bool { false }
 
@@ -155,8 +159,9 @@ package final class SQLiteJournal: Journal {
         }
         if let lost = SQLiteJournalReader.lost(files.database) { throw lost }
         var generator = SystemRandomNumberGenerator()
+        let invented = request.isForReplica ? ClusterID.none : ClusterID(using: &generator)
         let identity = JournalIdentity(
-            cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
+            cluster: request.cluster ?? invented, storeName: request.storeName,
             channel: request.channel, incarnation: Incarnation(using: &generator))
         do {
             let configuration = JournalSchema.writerConfiguration(label: "lockstep.journal.create", isCreating: true)

@@ -42,17 +42,15 @@ extension IntegrationTests {
         #expect(try Bench.lockstep("init", "--data", other).status == 0)
         try expectLine("\(port)", arguments: ["serve", "--data", other, "--listen", "tcp://127.0.0.1:\(port)"])
 
-        // A replica of another cluster says so and does not join.
-        let stranger = try ChildProcess(
-            "stranger", Bench.program, ["serve", "--data", other, "--replica-of", "tcp://127.0.0.1:\(port)"],
-            log: folder + "/stranger.log")
-        defer { stranger.end(SIGKILL) }
-        try await Bench.wait("the stranger to say what is wrong") {
-            let log = (try? String(contentsOfFile: folder + "/stranger.log", encoding: .utf8)) ?? ""
-            let alarms = try? await NodeFolder(other).decodedStatus().stores.first?.alarms
-            return log.contains("cluster") || (alarms ?? []).contains { $0.contains("cluster") }
+        // A replica of another cluster says which cluster is whose, in one line, and ends (PROTOCOL R-9).
+        let stranger = try Bench.lockstep("serve", "--data", other, "--replica-of", "tcp://127.0.0.1:\(port)")
+        #expect(stranger.status == 1)
+        let line = stranger.errors.split(separator: "\n").last.map(String.init) ?? ""
+        #expect(line.hasPrefix("lockstep: "), "\(stranger.errors)")
+        let clusters = try [node, other].map { try NodeFolder($0).identity().cluster }
+        for part in clusters + ["tcp://127.0.0.1:\(port)", other] {
+            #expect(line.contains(part), "\(part) in: \(line)")
         }
-        stranger.end(SIGKILL)
 
         try Data("not a journal".utf8).write(to: URL(fileURLWithPath: other + "/counters.sqlite"))
         try expectLine(other, arguments: ["serve", "--data", other, "--listen", "tcp://127.0.0.1:\(port + 20)"])

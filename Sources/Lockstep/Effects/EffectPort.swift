@@ -23,7 +23,7 @@ extension EffectPort {
 extension StorePort: EffectPort {
     package func waitUntilShown(_ sequence: SequenceNumber) async throws {
         guard publishedSequence < sequence else { return }
-        try await insistently { try await $0.waitUntilReadable(.session, minimum: sequence, timeout: .seconds(600)) }
+        try await insistently { try await $0.waitUntilShown(sequence, timeout: .seconds(600)) }
     }
 
     package func waitUntilCurrent() async throws {

@@ -144,7 +144,7 @@ extension Store {
             start: snapshot ?? self.snapshot, batches: { port.batches(after: $0) },
             waitUntilShown: { sequence in
                 guard port.publishedSequence < sequence else { return }
-                try await port.waitUntilReadable(.session, minimum: sequence, timeout: .seconds(600))
+                try await port.waitUntilShown(sequence, timeout: .seconds(600))
             })
     }
 
@@ -153,7 +153,9 @@ extension Store {
     /// Nothing is kept for a slow consumer beyond some batches at hand: the node holds its resend window, 64 MiB of
     /// entries, and `rule` decides what becomes of a consumer that is slower than that.
     public func states(every rule: OverflowRule) -> EveryState<R> {
-        EveryState(commits: commits(), published: published, rule: rule)
+        // Asked for first: a state that is shown between the two is one to begin with.
+        let isShown = published.isShown
+        return EveryState(commits: commits(), published: published, rule: rule, waitsForFirst: !isShown)
     }
 }
 
@@ -187,14 +189,20 @@ public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
     let commits: Commits<R>
     let published: PublishedState<R.State>
     let rule: OverflowRule
+    /// No state was shown yet when the sequence was made.
+    let waitsForFirst: Bool
 
-    package init(commits: Commits<R>, published: PublishedState<R.State>, rule: OverflowRule) {
+    package init(
+        commits: Commits<R>, published: PublishedState<R.State>, rule: OverflowRule, waitsForFirst: Bool = false
+    ) {
         self.commits = commits
         self.published = published
         self.rule = rule
+        self.waitsForFirst = waitsForFirst
     }
 
-    /// Starts with the state that was current when the sequence was made.
+    /// Starts with the state that was current when the sequence was made, or with the first one of a store that was not
+    /// live before.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Waits for states.
@@ -212,13 +220,22 @@ public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
         public mutating func next() async throws -> StateStep<R.State>? {
             guard isBegun else {
                 isBegun = true
-                return StateStep(snapshot: commits.snapshot, missed: 0)
+                return await begin().map { StateStep(snapshot: $0, missed: 0) }
             }
             do {
                 return try await commits.next().map { StateStep(snapshot: $0.snapshot, missed: 0) }
             } catch let error as LockstepError where error.code == .positionTooOld && source.rule == .jump {
                 return await jump()
             }
+        }
+
+        /// The state that was current; of a store that had none of the cluster's, the first that it shows.
+        private mutating func begin() async -> Snapshot<R.State>? {
+            guard source.waitsForFirst else { return commits.snapshot }
+            var states = States(published: source.published).makeAsyncIterator()
+            guard let first = await states.next() else { return nil }
+            commits = source.commits.restarted(at: first).makeAsyncIterator()
+            return first
         }
 
         private mutating func jump() async -> StateStep<R.State>? {

@@ -9,6 +9,17 @@ extension Store {
     /// A slow consumer misses what did not last.
     public var readinessChanges: ReadinessChanges { ReadinessChanges(values: readinessValue.values) }
 
+    /// Waits until the store is live: of a primary until it admits, of a replica until it has what its primary had.
+    ///
+    /// It returns at once on a store that is live, and waits on one that is stale, for ever if need be. Before the first
+    /// time, ``state`` is not the cluster's, and reads are `unavailable`.
+    ///
+    ///     try await stock.whenLive()
+    ///     print(stock.state.amounts.count)
+    ///
+    /// - Throws: ``LockstepError`` with code `stopped` if the node ends before; `CancellationError`.
+    public func whenLive() async throws { try await readinessChanges.live(name) }
+
     /// Waits until the store is live for the first time, and the state includes what was acknowledged before (K41).
     ///
     /// It returns at once on a store that is live, and waits on one that is stale.
@@ -16,12 +27,28 @@ extension Store {
     /// - Throws: ``LockstepError`` with code `stopped` if the node ends before; `timeout` if the primary does not
     ///   answer for 30 seconds; `CancellationError`.
     public func whenReady() async throws {
-        for await readiness in readinessChanges where readiness == .live {
-            _ = try await snapshot(.linearizable)
-            return
-        }
+        try await whenLive()
+        _ = try await snapshot(.linearizable)
+    }
+}
+
+extension RemoteStore {
+    /// Waits until a node answers for the store, whether primary or replica.
+    ///
+    /// It returns at once while one does, and waits as long as none does.
+    ///
+    /// - Throws: ``LockstepError`` with code `stopped` if this node ends before; `CancellationError`.
+    public func whenLive() async throws {
+        try await ReadinessChanges(values: readinessValue.values).live(name)
+    }
+}
+
+extension ReadinessChanges {
+    /// Waits for `live`.
+    fileprivate func live(_ store: String) async throws {
+        for await readiness in self where readiness == .live { return }
         try Task.checkCancellation()
-        throw LockstepError(.stopped, "the node ended before its store \(name) was ready")
+        throw LockstepError(.stopped, "the node ended before its store \(store) was live")
     }
 }
 

@@ -64,6 +64,8 @@ enum ClientTiming {
     static let slowestBackOff: Int64 = 1_000
     /// After a refusal.
     static let refusal: Int64 = 1_000
+    /// So many nodes may send a client on, one to the next, before it begins again.
+    static let farthest = 4
     /// OPEN, RESUME, READ and QUERY are repeated this often.
     static let request: Int64 = 500
     /// Answers that no SUBMIT acknowledges are acknowledged after this time.

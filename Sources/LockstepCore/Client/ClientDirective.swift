@@ -20,6 +20,9 @@ package enum ClientDirective: Hashable, Sendable {
     case endLost(RunID)
     /// A read was answered; the bytes lie in the frame that is being received.
     case readAnswered(ReadResult)
+    /// The node cannot answer a read now, and why: a text, which may be empty, in the frame that is being received. The
+    /// read waits, and is asked again.
+    case readDelayed(ReadResult)
     /// A number that was asked about and has no answer now.
     case queried(QueryResult)
     /// A number that was asked about and its answer, one item in the frame that is being received.
@@ -27,6 +30,9 @@ package enum ClientDirective: Hashable, Sendable {
     /// The peer refused this client, or its OPEN; the machine tries again by itself, slowly where only an operator
     /// can help. It follows ``RefusalReason/notPrimary`` to the endpoint named without saying so.
     case refused(Refused)
+    /// The node at this endpoint is a replica, and names no primary that could be gone to: none, or one that sent the
+    /// client here (PROTOCOL, R-38). The machine begins again where it was told to.
+    case noPrimary(at: String)
     /// The session was closed as asked, or the time for that is over; nothing follows.
     case closed
     case count(ProtocolCounter)

@@ -11,6 +11,13 @@ extension ClientStateMachine {
         } catch {
             directives.append(.count(.framesRefused))
             if error.problem == .wrongCluster { foreignFrameReceived(frame, now: now, into: &directives) }
+            if error.problem == .wrongVersion,
+                let version = FrameHeader.versionOfRefusal(in: frame, nonce: nonce)
+            {
+                let text = "it speaks version \(version) of the protocol, this node version \(FrameHeader.wireVersion)"
+                refusedReceived(
+                    Refused(nonce: nonce, reason: .wrongVersion, text: text), now: now, into: &directives)
+            }
             return
         }
         switch message {
@@ -83,7 +90,10 @@ extension ClientStateMachine {
         phase = .waiting
         forgetConnection()
         failures += 1
-        if failures >= 2 { redirect = nil }
+        if failures >= 2 {
+            redirect = nil
+            sentOnBy = []
+        }
         connectAt = now.advanced(byMilliseconds: nextBackOff())
         directives.append(.count(.reconnects))
     }
@@ -111,6 +121,7 @@ extension ClientStateMachine {
         phase = .welcomed
         failures = 0
         redirects = 0
+        sentOnBy = []
         backOff = ClientTiming.firstBackOff
         attemptEnds = .never
         heard(now: now)
@@ -138,11 +149,13 @@ extension ClientStateMachine {
         _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
         // What cannot be read even so is noise, and was counted.
-        guard let (_, message) = try? Message.decode(frame, rule: .any) else { return }
+        guard let (header, message) = try? Message.decode(frame, rule: .any) else { return }
         switch message {
         case .refused(let refused) where refused.nonce == nonce:
+            foreignCluster = header.clusterHash
             refusedReceived(refused, now: now, into: &directives)
         case .welcome(let welcome) where welcome.nonce == nonce:
+            foreignCluster = welcome.cluster.hash
             let text = "the peer belongs to cluster \(welcome.cluster)"
             refusedReceived(
                 Refused(nonce: nonce, reason: .wrongCluster, text: text), now: now, into: &directives)
@@ -180,13 +193,22 @@ extension ClientStateMachine {
         }
     }
 
-    /// Goes where the primary is said to be: at once the first time, later with back-off, lest two nodes that name
-    /// each other keep this client running.
+    /// Goes where the primary is said to be: at once the first time, later with back-off.
+    ///
+    /// Never where it came from, and not far: nodes that name each other are replicas of nobody. Then it begins
+    /// again where it was told to, for the primary that is there may be on its way.
     mutating func follow(_ endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
-        guard !endpoint.isEmpty, endpoint != self.endpoint else {
+        let here = self.endpoint
+        guard !endpoint.isEmpty, endpoint != here, !sentOnBy.contains(endpoint),
+            sentOnBy.count < ClientTiming.farthest
+        else {
+            directives.append(.noPrimary(at: here))
+            redirect = nil
+            sentOnBy = []
             reconnectLater(now: now, into: &directives)
             return
         }
+        if !sentOnBy.contains(here) { sentOnBy.append(here) }
         redirect = endpoint == configuration.endpoint ? nil : endpoint
         failures = 0
         redirects += 1

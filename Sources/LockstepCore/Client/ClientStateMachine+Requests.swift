@@ -133,8 +133,11 @@ extension ClientStateMachine {
     }
 
     mutating func readResultReceived(_ result: ReadResult, into directives: inout [ClientDirective]) {
-        // A node that cannot answer in time is asked again when the read's time comes.
-        guard result.status != .unavailable else { return }
+        // A node that cannot answer now is asked again when the read's time comes.
+        guard result.status != .unavailable || requests.reads[result.id] == nil else {
+            directives.append(.readDelayed(result))
+            return
+        }
         guard requests.remove(.read(result.id)) else { return directives.append(.count(.staleFrames)) }
         directives.append(.readAnswered(result))
     }

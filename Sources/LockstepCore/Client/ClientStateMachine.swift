@@ -21,7 +21,7 @@
 /// - SUBMIT is sent only while bound, by ``turnEnded(now:into:)`` alone, always from the first unsent number on.
 /// - What is sent has a deadline: every state in which the peer owes a frame has a time at which it is asked again.
 ///
-/// Implements PROTOCOL for the side of the client.
+/// Implements PROTOCOL for the side of the client.
 package struct ClientStateMachine: Hashable, Sendable {
     package let configuration: ClientConfiguration
     package internal(set) var phase: Phase = .created
@@ -43,10 +43,14 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     // The connection
     var nonce: UInt64 = 0
+    /// The first half of the ID of another cluster whose node answered, for the refusal's text.
+    package internal(set) var foreignCluster: UInt64?
     /// Where a node that is not the primary sent this client; it is forgotten when it fails twice.
     var redirect: String?
     var failures = 0
     var redirects = 0
+    /// The nodes that sent this client on since a node took it, so that it does not go in a circle.
+    var sentOnBy: [String] = []
     var backOff = ClientTiming.firstBackOff
     var connectAt = Tick.never
     var helloAt = Tick.never

@@ -38,7 +38,10 @@ extension PrimaryStateMachine {
         // A volatile log never had what its audience remembers of an earlier one; WELCOME tells them.
         guard !configuration.isVolatile, !isAccepted(known) else { return }
         let stops = stopsAdmitting && phase == .admitting
-        if stops { phase = .behind }
+        if stops {
+            phase = .behind
+            refuseReads(into: &directives)
+        }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.behindPrimaryAdmits), stops { phase = .admitting }
         #endif

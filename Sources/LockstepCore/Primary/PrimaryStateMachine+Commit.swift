@@ -190,6 +190,24 @@ extension PrimaryStateMachine {
         view = captured
     }
 
+    /// Why the state may not be read now: a primary that is behind lacks what was acknowledged.
+    package var readRefusal: ReadRefusal? {
+        switch phase {
+        case .created, .opening: .opening
+        case .admitting, .stopping: nil
+        case .behind: .behind
+        case .halted: .halted
+        }
+    }
+
+    /// Those that wait are told what those that come will be.
+    mutating func refuseReads(into directives: inout [PrimaryDirective]) {
+        for read in reads.takeAll() {
+            let frame = stamp.readUnavailable(id: read.id, view: view, because: readRefusal)
+            directives.append(.send(frame, to: read.connection))
+        }
+    }
+
     /// Answers the reads whose sequence number the view has reached.
     mutating func answerReads(state: any ReplicatedState, into directives: inout [PrimaryDirective]) {
         guard !reads.isEmpty else { return }

@@ -21,6 +21,8 @@ extension PrimaryStateMachine {
         }
         guard header.channel == configuration.channel else {
             directives.append(.count(.framesRefused))
+            // A channel of another life, or of another node, behind the same address: the peer asks anew which it is.
+            if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
         if buggify(.forgetsPeer) { peers[connection] = nil }
@@ -66,8 +68,8 @@ extension PrimaryStateMachine {
         guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
         let text =
             reason == .wrongCluster
-            ? "this node belongs to cluster \(configuration.cluster); the peer names another"
-            : "this node speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
+            ? "\(configuration.node) belongs to cluster \(configuration.cluster); the peer names another"
+            : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
         refuse(reason, text, nonce: nonce, connection, into: &directives)
     }
 
@@ -260,8 +262,9 @@ extension PrimaryStateMachine {
         _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
         into directives: inout [PrimaryDirective]
     ) {
-        guard !buggify(.refusesRead) else {
-            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+        let refusal = readRefusal
+        guard refusal == nil, !buggify(.refusesRead) else {
+            directives.append(.send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
             return
         }
         var minimum = read.minimum
@@ -269,11 +272,7 @@ extension PrimaryStateMachine {
         case .local: minimum = .zero
         case .session: break
         case .linearizable:
-            // Everything acknowledged is committed here; a primary that is behind must not say so.
-            guard phase == .admitting || phase == .stopping else {
-                directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
-                return
-            }
+            // Everything acknowledged is committed here; a primary that is behind got no further.
             minimum = committed.position.sequence
         }
         #if LOCKSTEP_PLANTED_DEFECTS

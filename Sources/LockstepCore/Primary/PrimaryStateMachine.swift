@@ -187,8 +187,11 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         phase = .opening
         lastMark = now
         nextSweep = now.advanced(byMilliseconds: 1_000)
-        state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
-        state.publish(through: committed.position.sequence)
+        // The initial state is nobody's: what is shown first is behind the first entry.
+        if committed.position.sequence > .zero {
+            state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
+            state.publish(through: committed.position.sequence)
+        }
         let entry = Entry.epochOpen(
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot)
         withOpenBatch(now: now, wall: wall) { _ = $0.append(entry) }

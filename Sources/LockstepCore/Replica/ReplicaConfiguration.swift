@@ -73,6 +73,8 @@ enum ReplicaTiming {
     static let doubt: Int64 = 1_000
     /// After something that went wrong for no reason that is known.
     static let retry: Int64 = 1_000
+    /// After which a joiner asks a replica again that has nothing to give.
+    static let putOffMicroseconds: UInt32 = 1_000_000
     /// A second difference of digests within this time stops the replica.
     static let heal: Int64 = 3_600_000
 }

@@ -6,7 +6,7 @@ extension ReplicaStateMachine {
         into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted else { return }
-        guard welcome.role == .primary, adopt(welcome) else {
+        guard adopt(welcome) else {
             directives.append(.count(.framesRefused))
             return
         }
@@ -38,14 +38,17 @@ extension ReplicaStateMachine {
         finish(now: now, state: state, into: &directives)
     }
 
+    /// Whether a WELCOME is a primary's, and of this cluster and store, if they are known.
+    package func accepts(_ welcome: Welcome) -> Bool {
+        welcome.role == .primary && (cluster == nil || cluster == welcome.cluster)
+            && welcome.store == StoreID(cluster: welcome.cluster, name: configuration.storeName)
+            && (log.store == .none || log.store == welcome.store) && !welcome.publishEndpoint.isEmpty
+            && !welcome.bulkEndpoint.isEmpty && welcome.channel != .none && welcome.commit.epoch > .zero
+    }
+
     /// Takes over what a WELCOME tells of the store; false if it is another cluster's or another store's.
     private mutating func adopt(_ welcome: Welcome) -> Bool {
-        guard cluster == nil || cluster == welcome.cluster,
-            welcome.store == StoreID(cluster: welcome.cluster, name: configuration.storeName),
-            log.store == .none || log.store == welcome.store,
-            !welcome.publishEndpoint.isEmpty, !welcome.bulkEndpoint.isEmpty, welcome.channel != .none,
-            welcome.commit.epoch > .zero
-        else { return false }
+        guard accepts(welcome) else { return false }
         cluster = welcome.cluster
         channel = welcome.channel
         if log.store == .none { log = LogState(store: welcome.store) }
@@ -78,7 +81,9 @@ extension ReplicaStateMachine {
         mustInstall = true
         state.reset()
         directives.append(.discarded)
-        showView(now: now, state: state)
+        // What readers saw belongs to nobody any more; the next that they see is the new log's.
+        holdsCluster = false
+        view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
         dropSnapshots(into: &directives)
     }
 

@@ -1,12 +1,15 @@
 // What a replica with sockets of its own answers: HELLO, reads, and joins (PROTOCOL, R-10, R-32, R-34).
 extension ReplicaStateMachine {
-    /// Whether the state may be shown: it is not known to be wrong.
-    private var isServing: Bool {
+    /// Why the state may not be shown: it is known to be wrong, or is not the cluster's.
+    package var readRefusal: ReadRefusal? {
         switch phase {
-        case .connecting, .joining, .catchingUp, .live, .ahead: true
-        case .quarantined, .halted: false
+        case .connecting, .joining, .catchingUp, .live, .ahead: holdsCluster ? nil : .neverLive
+        case .quarantined: .quarantined
+        case .halted: .halted
         }
     }
+
+    private var isServing: Bool { readRefusal == nil }
 
     /// A frame came in on the node's own ingress socket.
     package mutating func ingressReceived(
@@ -28,6 +31,8 @@ extension ReplicaStateMachine {
         }
         guard header.channel == channel else {
             directives.append(.count(.framesRefused))
+            // A channel of another life, or of another node, behind the same address: the peer asks anew which it is.
+            if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
         switch message {
@@ -51,8 +56,11 @@ extension ReplicaStateMachine {
         _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [ReplicaDirective]
     ) {
         guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
-        let what = reason == .wrongCluster ? "belongs to another cluster" : "speaks another version of the protocol"
-        refuse(reason, "this node \(what)", nonce: nonce, connection, into: &directives)
+        let text =
+            reason == .wrongCluster
+            ? "\(configuration.node) belongs to cluster \(cluster ?? .none); the peer names another"
+            : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
+        refuse(reason, text, nonce: nonce, connection, into: &directives)
     }
 
     private func refuse(
@@ -108,7 +116,8 @@ extension ReplicaStateMachine {
         guard isServing, !buggify(.refusesRead),
             reads.add(read, frame: frame, minimum: minimum, from: connection, now: now)
         else {
-            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+            let frame = stamp.readUnavailable(id: read.id, view: view, because: readRefusal)
+            directives.append(.send(frame, to: connection))
             return
         }
         refreshView(now: now, state: state, into: &directives)
@@ -128,7 +137,9 @@ extension ReplicaStateMachine {
         guard isServing else { return }
         let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
         let missing = log.position.sequence.rawValue - view.sequence.rawValue
-        if missing > 0, isDue || missing < 64, !buggify(.lateView) { showView(now: now, state: state) }
+        // The first is shown at once: what is live must not stand there with nothing to show.
+        let isFirst = view.sequence == .zero
+        if missing > 0, isDue || isFirst || missing < 64, !buggify(.lateView) { showView(now: now, state: state) }
         guard !reads.isEmpty else { return }
         for read in reads.take(publishedThrough: view.sequence) {
             let frame = withBytes(of: read.query) { query in
@@ -161,9 +172,18 @@ extension ReplicaStateMachine {
         _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
         into directives: inout [ReplicaDirective]
     ) {
-        guard isServing, channel != nil, let message = try? Message.decode(frame, rule: clusterRule).message else {
-            // Whatever is wrong with it, the peer asks again, and the count shows it.
+        // What cannot be read is not answered.
+        guard let (header, message) = try? Message.decode(frame, rule: clusterRule), header.kind.isRequest else {
             directives.append(.count(.framesRefused))
+            return
+        }
+        guard header.channel == channel else {
+            directives.append(.count(.framesRefused))
+            directives.append(.sendBulkReply(stamp.frame(.resync), to: connection))
+            return
+        }
+        guard isServing else {
+            putOff(message, from: connection, into: &directives)
             return
         }
         let log = JoinLog(
@@ -175,6 +195,20 @@ extension ReplicaStateMachine {
         guard actions.contains(.wantsSnapshot) else { return }
         // A mark need not come: the primary may be gone, which is why somebody recovers from here.
         captureSnapshot(state: state, into: &directives)
+    }
+
+    /// What is wrong, or not the cluster's, is given to nobody; who asks for it is told so, and asks again later.
+    private func putOff(_ message: Message, from connection: Connection, into directives: inout [ReplicaDirective]) {
+        var answer = Message.resync
+        if case .sync(let sync) = message, sync.store == log.store {
+            let known = log.known
+            answer = .syncPlan(
+                SyncPlan(
+                    nonce: sync.nonce, commit: known.position, boot: known.boot,
+                    decision: .busy(retryAfter: ReplicaTiming.putOffMicroseconds)))
+            directives.append(.count(.busyAnswers))
+        }
+        directives.append(.sendBulkReply(stamp.frame(answer), to: connection))
     }
 
     mutating func serve(_ actions: [ServeAction], into directives: inout [ReplicaDirective]) {

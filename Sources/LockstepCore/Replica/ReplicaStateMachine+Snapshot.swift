@@ -95,7 +95,7 @@ extension ReplicaStateMachine {
         highestEpoch = max(highestEpoch, log.position.epoch)
         mustInstall = false
         encoding = nil
-        showView(now: now, state: state)
+        if holdsCluster { showView(now: now, state: state) }
         directives.append(.installed(log, digest: pending.digest, encoded: pending.encoded))
         directives.append(.count(.joins))
         follow(now: now, state: state, into: &directives)

@@ -27,9 +27,10 @@
 /// - at most one repair and one SYNC are unanswered; a repair only while following;
 /// - `mustInstall` and following exclude each other: what is to be replaced is not continued;
 /// - the buffer holds batches of the publisher's boot only: those of an earlier one may be of another history;
+/// - what was live holds the cluster's state until that is discarded;
 /// - chunks are held while joining only, the decoding of a snapshot is awaited in `preparing` only.
 ///
-/// Implements PROTOCOL, and the serving side of
+/// Implements PROTOCOL, and the serving side of
 /// through ``JoinServer``.
 package struct ReplicaStateMachine: Hashable, Sendable {
     package let configuration: ReplicaConfiguration
@@ -38,7 +39,10 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     package internal(set) var log: LogState
     var window: ResendWindow
     var cluster: ClusterID?
-    var channel: Channel?
+    /// Of the own journal, and since a WELCOME the primary's; it stays when the link to the primary is lost.
+    package internal(set) var channel: Channel?
+    /// The state is the cluster's: this process was live with it, or its journal brought entries.
+    package internal(set) var holdsCluster: Bool
     /// Whom the last WELCOME named.
     var publisher: Publisher?
     var primaryEndpoint = ""
@@ -145,6 +149,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         channel = configuration.channel
         let store = configuration.cluster.map { StoreID(cluster: $0, name: configuration.storeName) }
         log = recovered ?? LogState(store: store ?? .none)
+        holdsCluster = log.position.sequence > .zero
         precondition(store == nil || store == log.store, "the journal belongs to another store")
         self.window = window
         highestEpoch = log.position.epoch
@@ -166,7 +171,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
             isPulling: isPulling)
     }
 
-    var stamp: FrameStamp {
+    package var stamp: FrameStamp {
         FrameStamp(channel: channel ?? .none, clusterHash: cluster?.hash ?? 0, epoch: log.position.epoch)
     }
 
@@ -183,6 +188,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         precondition((pending != nil) == (stage == .preparing), "a snapshot is decoded in its stage only")
         if stage == .fetching { precondition(fetch != nil, "fetching needs something to fetch") }
         if phase == .live || phase == .catchingUp { precondition(stage == .following, "live without following") }
+        if phase == .live { precondition(holdsCluster, "what is live has the cluster's state") }
         if phase == .ahead || phase == .halted { precondition(stage == .idle, "a replica that stopped waits for none") }
         precondition(newlyApplied.isEmpty, "what was applied is handed over within its event")
         precondition(highestEpoch >= log.position.epoch, "the log's epoch is known")
@@ -200,10 +206,12 @@ extension ReplicaStateMachine {
         handOver(into: &directives)
         guard phase != new else { return }
         phase = new
+        if new == .live { holdsCluster = true }
         directives.append(.phaseChanged(new))
         guard new == .quarantined || new == .halted else { return }
         for read in reads.takeAll() {
-            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
+            let frame = stamp.readUnavailable(id: read.id, view: view, because: readRefusal)
+            directives.append(.send(frame, to: read.connection))
         }
     }
 

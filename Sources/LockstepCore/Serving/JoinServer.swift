@@ -190,7 +190,10 @@ extension JoinServer {
         _ sync: Sync, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds,
         into actions: inout [ServeAction]
     ) {
-        guard sync.store == log.store else { return actions.append(.count(.framesRefused)) }
+        guard sync.store == log.store else {
+            actions.append(.count(.framesRefused))
+            return actions.append(.frame(log.stamp.frame(.resync), to: connection))
+        }
         let have = sync.have.position
         let decision: SyncDecision
         switch log.verdict(on: sync.have) {

@@ -105,9 +105,9 @@ extension FrameStamp {
         }
     }
 
-    /// READ_RESULT that says: the node cannot answer in time, ask again.
-    package func readUnavailable(id: UInt64, view: ViewPlace) -> [UInt8] {
-        readResult(id: id, status: .unavailable, view: view, answer: [])
+    /// READ_RESULT that says: the node cannot answer now, ask again; with the reason, if there is one to tell.
+    package func readUnavailable(id: UInt64, view: ViewPlace, because refusal: ReadRefusal? = nil) -> [UInt8] {
+        readResult(id: id, status: .unavailable, view: view, answer: Array((refusal?.text ?? "").utf8))
     }
 
     private func readResult(id: UInt64, status: ReadStatus, view: ViewPlace, answer: [UInt8]) -> [UInt8] {

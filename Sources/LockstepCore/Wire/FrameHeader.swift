@@ -77,6 +77,23 @@ package struct FrameHeader: Hashable, Sendable {
         return (reason, number)
     }
 
+    /// The version of a whole REFUSED with this nonce that nothing but its version makes unreadable; nil for other frames.
+    ///
+    /// Length, checksum and kind of every frame, and the nonce of REFUSED, stand at the same places in every version.
+    package static func versionOfRefusal(in frame: RawSpan, nonce: UInt64) -> UInt8? {
+        var reader = ByteReader(frame)
+        // A frame that is too short for any of this is no REFUSED.
+        guard let magic = try? reader.read(UInt16.self, from: frame), magic == Self.magic,
+            (try? reader.skip(2)) != nil, let version = try? reader.read(UInt8.self, from: frame),
+            let kind = try? reader.read(UInt8.self, from: frame), (try? reader.skip(18)) != nil,
+            let length = try? reader.read(UInt32.self, from: frame),
+            let checksum = try? reader.read(UInt32.self, from: frame),
+            let number = try? reader.read(UInt64.self, from: frame)
+        else { return nil }
+        let isWhole = Int(length) == frame.byteCount - byteCount && checksum == Self.checksum(of: frame)
+        return isWhole && kind == MessageKind.refused.rawValue && number == nonce ? version : nil
+    }
+
     /// Builds a frame: this header, then what `body` writes, with length and checksum filled in.
     package func frame<Failure: Error>(
         capacity: Int = 96, _ body: (inout ByteWriter) throws(Failure) -> Void
@@ -150,4 +167,19 @@ package enum MessageKind: UInt8, Hashable, Sendable, CaseIterable {
     // L7, administration
     case adminRequest = 64
     case adminResponse = 65
+}
+
+extension MessageKind {
+    /// What a peer asks of the node to which it has connected: one that cannot be served gets RESYNC, not silence.
+    package var isRequest: Bool {
+        switch self {
+        case .hello, .open, .resume, .submit, .keepAlive, .close, .read, .query, .runRequest, .sync, .chunkRequest,
+            .repairRequest:
+            true
+        case .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder, .sessionExpired,
+            .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .syncPlan, .chunk,
+            .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            false
+        }
+    }
 }

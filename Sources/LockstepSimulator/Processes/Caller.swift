@@ -197,7 +197,7 @@ final class Caller {
         case .queryAnswered(let session, let answers): queryAnswered(session, answers, frame)
         case .refused(let refused): simulation.operatorDesk.refused(refused, caller: self)
         case .closed: isClosed = true
-        case .count: break
+        case .readDelayed, .noPrimary, .count: break
         }
     }
 

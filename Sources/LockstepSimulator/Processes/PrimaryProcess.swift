@@ -17,6 +17,8 @@ final class PrimaryProcess: NodeProcess {
         return (machine.view.epoch, machine.view.sequence)
     }
 
+    override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
+
     override func listens(on port: Port) -> Bool { machine != nil }
 
     // MARK: - Life

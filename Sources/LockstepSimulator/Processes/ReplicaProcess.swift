@@ -23,10 +23,7 @@ final class ReplicaProcess: NodeProcess {
         return (machine.view.epoch, machine.view.sequence)
     }
 
-    override var isReadable: Bool {
-        guard let phase = machine?.phase else { return false }
-        return phase != .quarantined && phase != .halted
-    }
+    override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
 
     override func listens(on port: Port) -> Bool { machine != nil && port != .broadcast }
 

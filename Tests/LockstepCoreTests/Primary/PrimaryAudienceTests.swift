@@ -39,6 +39,36 @@ import Testing
         #expect(primary.machine.log.sessions.count == 1)
     }
 
+    /// Goal: a primary that is behind may lack what was acknowledged, so it answers no reads of any level, those that wait
+    /// included, and says why (PROTOCOL R-41).
+    @Test func aPrimaryThatIsBehindAnswersNoRead() {
+        let primary = PrimaryHarness.open()
+        _ = primary.session(one)
+        primary.read(1, .session, minimum: 1_000, from: one)
+        #expect(primary.sent.compactMap(\.readResult).isEmpty)
+        let reported = known(primary) { $0.position.sequence = $0.position.sequence.next }
+        primary.hello(two, role: .replica, known: reported, node: "r1")
+        #expect(primary.machine.readRefusal == .behind)
+        #expect(primary.sent.compactMap(\.readResult).map(\.status) == [.unavailable])
+        for (id, level) in [(2, .local), (3, .session), (4, .linearizable)] as [(UInt64, ReadLevel)] {
+            primary.read(id, level, from: one)
+        }
+        #expect(primary.sent.compactMap(\.readResult).map(\.id) == [1, 2, 3, 4])
+        #expect(primary.sent.compactMap(\.readResult).allSatisfy { $0.status == .unavailable && !$0.answer.isEmpty })
+        #expect(ReadRefusal.behind.text.contains("PRIMARY_BEHIND"))
+    }
+
+    /// Goal: a request on another store's channel is answered by RESYNC (PROTOCOL ).
+    @Test func aForeignChannelIsAnswered() {
+        let primary = PrimaryHarness.open()
+        _ = primary.session(one)
+        primary.forget()
+        var stamp = primary.stamp
+        stamp.channel = Channel(rawValue: 99)
+        primary.receive(stamp.frame(.query(Query(session: .none, number: 1))), from: one)
+        #expect(primary.kinds == [.resync])
+    }
+
     /// Goal: a volatile primary is behind nobody: who remembers an earlier log of its store learns that from WELCOME, and
     /// a SYNC that comes before that WELCOME must not end admission (PROTOCOL R-43).
     @Test func aVolatilePrimaryIsBehindNobody() {

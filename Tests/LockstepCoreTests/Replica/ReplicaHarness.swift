@@ -16,12 +16,13 @@ final class ReplicaHarness {
     init(
         _ publisher: TestPublisher = TestPublisher(), hasJournal: Bool = false, seed: UInt64 = 1,
         recovered: (log: LogState, window: ResendWindow, sum: UInt64)? = nil, joinBufferBytes: Int = 1 << 20,
-        largestSnapshotBytes: UInt64 = 1 << 30, buggify: Buggify = .off
+        largestSnapshotBytes: UInt64 = 1 << 30, channel: Channel? = nil, buggify: Buggify = .off
     ) {
         self.publisher = publisher
         let configuration = ReplicaConfiguration(
-            storeName: publisher.storeName, node: "replica", cluster: nil, boot: BootID(rawValue: 0xAA),
-            incarnation: Incarnation(rawValue: 0xAB), channel: nil, hasJournal: hasJournal,
+            storeName: publisher.storeName, node: "replica", cluster: channel == nil ? nil : publisher.cluster,
+            boot: BootID(rawValue: 0xAA), incarnation: Incarnation(rawValue: 0xAB), channel: channel,
+            hasJournal: hasJournal,
             bulkEndpoint: "tcp://replica:3", seed: seed, largestSnapshotBytes: largestSnapshotBytes,
             buggify: buggify)
         machine = ReplicaStateMachine(

@@ -120,7 +120,7 @@ struct RunHistory {
             clients[index].lostEnds.insert(id)
         case .lost(let session, _): clients[index].lostSessions.insert(session)
         case .opened, .welcomed, .refused, .count: break
-        case .readAnswered, .queried, .queryAnswered, .closed: Issue.record("\(directive)")
+        case .readAnswered, .readDelayed, .noPrimary, .queried, .queryAnswered, .closed: Issue.record("\(directive)")
         }
     }
 

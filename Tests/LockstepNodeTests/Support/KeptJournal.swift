@@ -19,6 +19,8 @@ final class KeptLog: Sendable {
         /// What the node is told of the journal's size, to make a snapshot due.
         var pretendedBytes = 0
         var savedSnapshots = 0
+        /// How often the journal was given a cluster.
+        var adoptions = 0
         var refusedWrites = 0
         /// Appends wait until it is false again.
         var holdsAppends = false
@@ -43,8 +45,9 @@ final class KeptLog: Sendable {
                 let identity =
                     content.identity
                     ?? JournalIdentity(
-                        cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
-                        channel: request.channel, incarnation: Incarnation(using: &generator))
+                        cluster: request.cluster ?? (request.isForReplica ? .none : ClusterID(using: &generator)),
+                        storeName: request.storeName, channel: request.channel,
+                        incarnation: Incarnation(using: &generator))
                 content.identity = identity
                 return KeptJournal(log: self, identity: identity)
             }
@@ -52,15 +55,55 @@ final class KeptLog: Sendable {
     }
 }
 
+/// The journals of a node with several stores.
+final class KeptLogs: Sendable {
+    private let logs = Mutex<[String: KeptLog]>([:])
+
+    /// What a store's journal holds.
+    func content(of store: String) -> KeptLog.Content? { logs.withLock { $0[store] }?.content.withLock { $0 } }
+
+    /// Changes what a store's journal holds, or how it fails; one that is not there yet is made.
+    func change(_ store: String, _ body: (inout KeptLog.Content) -> Void) {
+        let log = logs.withLock { logs in
+            let log = logs[store] ?? KeptLog()
+            logs[store] = log
+            return log
+        }
+        log.content.withLock { body(&$0) }
+    }
+
+    var source: JournalSource {
+        JournalSource(description: "kept") { [self] request in
+            let log = logs.withLock { logs in
+                let log = logs[request.storeName] ?? KeptLog()
+                logs[request.storeName] = log
+                return log
+            }
+            return try log.source.open(request)
+        }
+    }
+}
+
 /// A journal whose content outlives it, in the memory of the test.
 final class KeptJournal: Journal {
-    let identity: JournalIdentity
+    private let first: JournalIdentity
     private let log: KeptLog
     private let queue = DispatchQueue(label: "kept-journal")
 
     init(log: KeptLog, identity: JournalIdentity) {
         self.log = log
-        self.identity = identity
+        first = identity
+    }
+
+    var identity: JournalIdentity { log.content.withLock { $0.identity } ?? first }
+
+    func adopt(
+        cluster: ClusterID, channel: Channel, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        answer(completion) { content in
+            content.identity = content.identity?.adopted(by: cluster, channel: channel)
+            content.adoptions += 1
+        }
     }
 
     var isVolatile: Bool { false }

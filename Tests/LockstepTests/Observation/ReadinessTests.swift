@@ -1,4 +1,5 @@
 import Lockstep
+import LockstepCore
 import LockstepNode
 import Synchronization
 import Testing
@@ -52,6 +53,81 @@ import Testing
             try await group.waitForAll()
         }
         #expect(first.readiness == .stopped)
+    }
+
+    /// A replica that was never live has nothing of the cluster: it shows no state, answers no read, and whoever waits for
+    /// it can be cancelled (PROTOCOL R-37).
+    @Test func whatWasNeverLiveShowsNothing() async throws {
+        let node = try Node(.replica(of: "tcp://127.0.0.1:9"))
+        let store = try node.store(Echo(), named: "echo")
+        let first = Task { () -> Int? in
+            for await count in store.select(\.count) { return count }
+            return nil
+        }
+        try await withRunning(node) {
+            let session = await #expect(throws: LockstepError.self) {
+                try await store.read(.session, timeout: .milliseconds(50)) { $0.count }
+            }
+            #expect(session?.code == .unavailable && session?.message == ReadRefusal.neverLive.text)
+            let local = await #expect(throws: LockstepError.self) { try await store.read(.local) { $0.count } }
+            #expect(local?.code == .unavailable && local?.message == ReadRefusal.neverLive.text)
+            let waiting = Task { try await store.whenLive() }
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+        }
+        #expect(await first.value == nil, "the loop ends with the node, and no state came")
+        let stopped = await #expect(throws: LockstepError.self) { try await store.whenLive() }
+        #expect(stopped?.code == .stopped)
+    }
+
+    /// What observers of a replica see first is a state of the cluster, never the initial one, and it is there when
+    /// `whenLive` returns (PROTOCOL R-37).
+    @Test func observersBeginWithAStateOfTheCluster() async throws {
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        let source = try primary.store(Echo(), named: "echo")
+        let before = Task { () -> Place? in
+            for await snapshot in source.states { return snapshot.place }
+            return nil
+        }
+        try await withRunning(primary) {
+            try await source.whenLive()
+            #expect(await before.value.map { $0 > .start } == true)
+            _ = try await source.send(contentsOf: (0..<200).map { Echo.Action("\($0)") })
+            let replica = try Node(.replica(of: await primary.listening()))
+            let store = try replica.store(Echo(), named: "echo")
+            let values = Task { () -> Int? in
+                for await count in store.select(\.count) { return count }
+                return nil
+            }
+            let every = Task { () -> Int? in
+                for try await step in store.states(every: .fail) { return step.state.count }
+                return nil
+            }
+            try await withRunning(replica) {
+                try await store.whenLive()
+                #expect(store.state.count == 200)
+                #expect(try await store.read(.local) { $0.count } == 200)
+                #expect(await values.value == 200)
+                #expect(try await every.value == 200)
+            }
+        }
+    }
+
+    /// A remote store is live when a node answers for it; the end of its own node ends the wait (PROTOCOL R-37).
+    @Test func aRemoteStoreIsLiveWhenANodeAnswers() async throws {
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        _ = try primary.store(Echo(), named: "echo")
+        try await withRunning(primary) {
+            let client = try Node(.client(of: await primary.listening()))
+            let remote = try client.remote(Echo.self, named: "echo")
+            try await withRunning(client) { try await remote.whenLive() }
+        }
+        let lost = try Node(.client(of: "tcp://127.0.0.1:9"))
+        let nowhere = try lost.remote(Echo.self, named: "echo")
+        let waiting = Task { try await nowhere.whenLive() }
+        try await withRunning(lost) {}
+        let stopped = await #expect(throws: LockstepError.self) { try await waiting.value }
+        #expect(stopped?.code == .stopped)
     }
 
     /// K40: attaching again ends what was bound before the new one begins, also for the same target; nil detaches.

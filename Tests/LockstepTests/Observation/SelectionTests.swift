@@ -65,7 +65,8 @@ import Testing
     @Test func selectionsRemoveNeighboursOrKeepThem() async throws {
         let published = PublishedState(snapshot([nil], count: 10, at: 1))
         published.ownerBegan()
-        let store = try Node(.local()).store(Alerts(), named: "alerts")
+        let node = try Node(.local())
+        let store = try node.store(Alerts(), named: "alerts")
         // The store's own state is not what is looked at here, but the sequences that it makes of states.
         var all = States(published: published).map { $0.state.count }.makeAsyncIterator()
         var keyed = KeyedValues(states: States(published: published), value: { $0.count }, key: { $0 / 10 })
@@ -82,8 +83,10 @@ import Testing
         }
         published.publish(snapshot(["x"], count: 25, at: 4))
         #expect(await next.value == 25)
-        var selected = store.selectAll { $0.count }.makeAsyncIterator()
-        #expect(await selected.next() == 0)
+        try await withRunning(node) {
+            var selected = store.selectAll { $0.count }.makeAsyncIterator()
+            #expect(await selected.next() == 0)
+        }
         published.ownerEnded()
     }
 

@@ -1,0 +1,29 @@
+import LockstepCore
+import LockstepNode
+import ZeroMQ
+
+/// A peer that says to a node what it likes, over a socket of its own.
+final class RawPeer {
+    private let context: Context
+    private let socket: Socket<Dealer>
+    private let poller = Poller<Bool>()
+    private var message = ZeroMQ.Message()
+
+    /// Connects to a node's ingress, or to its bulk port.
+    init(_ endpoint: String, isBulk: Bool = false) throws {
+        context = try Context()
+        socket = try isBulk ? Endpoints.bulkLink(context, to: endpoint) : Endpoints.link(context, to: endpoint)
+        poller.add(socket, as: true)
+    }
+
+    /// Sends a frame, again and again, until an answer comes; the suite's time limit ends it otherwise.
+    func ask(_ frame: [UInt8]) throws -> LockstepCore.Message? {
+        while true {
+            try Task.checkCancellation()
+            _ = try socket.send(frame)
+            try poller.wait(timeout: .milliseconds(100))
+            guard case .some(.message) = try socket.receive(into: &message) else { continue }
+            return withBytes(of: message.bytes) { try? LockstepCore.Message.decode($0, rule: .any).message }
+        }
+    }
+}
