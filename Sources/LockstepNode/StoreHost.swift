@@ -256,6 +256,14 @@ package final class StoreHost {
             alarms["disk"] = nil
             services.logger.info("disk has room again", metadata: [LogKey.store: "\(name)"])
             return
+        case .sessionsNearLimit(let count, let limit):
+            kind = "sessions"
+            text =
+                "SESSIONS_NEAR_LIMIT: \(count) of \(limit) sessions are open; see who has them: lockstep sessions list"
+        case .sessionsHaveRoom:
+            alarms["sessions"] = nil
+            services.logger.info("less than half of the sessions are open", metadata: [LogKey.store: "\(name)"])
+            return
         case .diverged(let sequence, _, let own, let primary):
             kind = "diverged"
             text = "DIVERGED at \(sequence): own digest \(own), the primary's \(primary)"
