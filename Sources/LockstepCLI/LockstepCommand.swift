@@ -22,8 +22,8 @@ struct LockstepCommand: AsyncParsableCommand {
         subcommands: [
             InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
             DemoteCommand.self, CounterCommand.self, SearchCommand.self,
-            StatusCommand.self, JournalCommand.self, ActionsCommand.self, ClockCommand.self, DemoCommand.self,
-            ChaosCommand.self,
+            StatusCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self, ClockCommand.self,
+            DemoCommand.self, ChaosCommand.self,
             BenchCommand.self, SimulateCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,
         ])
 

@@ -36,6 +36,8 @@ package enum Limits {
     package static let chunkWindow: UInt32 = 16
     /// Joins that are served at a time; more get BUSY.
     package static let concurrentJoins = 4
+    /// Joiners that are remembered as waiting for a place, and as many that had one and did not fetch.
+    package static let waitingJoins = 1_024
     /// Reads that wait at a node; more are answered `unavailable`.
     package static let waitingReads = 10_000
     /// Answers other than RESULT that wait for a commit; a further one is dropped, and its asker repeats itself.

@@ -18,12 +18,18 @@ package final class AdministrationServer {
         case runs(store: String)
         /// Ends one of them as failed.
         case abandon(store: String, run: String)
+        /// A page of a store's sessions: those that were opened after one.
+        case sessions(store: String, after: String?)
+        /// Ends sessions.
+        case closeSessions(store: String, SessionChoice)
     }
 
     private struct Command: Decodable {
         var command: String
         var store: String?
         var run: String?
+        var after: String?
+        var choice: SessionChoice?
     }
 
     /// A state above this size is not dumped: the answer is one message.
@@ -89,11 +95,15 @@ package final class AdministrationServer {
                     throw LockstepError(.administration, "name the action that is to be abandoned")
                 }
                 return try answer(.abandon(store: store, run: run))
-            case ("dump", nil), ("runs", nil), ("abandon", nil):
+            case ("sessions", let store?): return try answer(.sessions(store: store, after: command.after))
+            case ("closeSessions", let store?):
+                return try answer(.closeSessions(store: store, command.choice ?? SessionChoice()))
+            case ("dump", nil), ("runs", nil), ("abandon", nil), ("sessions", nil), ("closeSessions", nil):
                 throw LockstepError(.administration, "name the store")
             default:
                 throw LockstepError(
-                    .administration, "there is no command \(command.command): status, dump, runs, abandon")
+                    .administration,
+                    "there is no command \(command.command): status, dump, runs, abandon, sessions, closeSessions")
             }
         } catch {
             return problem("\(error)")

@@ -34,6 +34,9 @@ extension Node {
         case .dump(let store): try dump(store)
         case .runs(let store): try encoder.encode(Runs(store: store, runs: try primary(of: store).unfinishedRuns))
         case .abandon(let store, let run): try abandon(run, of: store)
+        case .sessions(let store, let after): try encoder.encode(try sessions(of: store, after: after))
+        case .closeSessions(let store, let choice):
+            try encoder.encode(["closed": try closeSessions(of: store, choice)])
         }
     }
 
@@ -48,7 +51,7 @@ extension Node {
         return encoder
     }
 
-    private func primary(of name: String) throws -> StoreHost {
+    func primary(of name: String) throws -> StoreHost {
         guard let host = hosts.first(where: { $0.name == name }), host.primary != nil else {
             throw LockstepError(.administration, "this node is not the primary of a store named \(name)")
         }

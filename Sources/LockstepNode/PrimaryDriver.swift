@@ -73,6 +73,14 @@ package final class PrimaryDriver {
         return isEnded
     }
 
+    /// An operator ends sessions; nil if nothing can be logged now.
+    package func closeSessions(_ filter: PrimaryStateMachine.SessionFilter) -> Int? {
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        let count = machine.closeSessions(filter, now: now, wall: wall, state: state, into: &directives)
+        run(now: now, wall: wall)
+        return count
+    }
+
     /// The node's own client says something.
     package func fromLocal(_ frame: [UInt8]) { toMachine.append(frame) }
 

@@ -10,6 +10,11 @@ extension StoreHost {
             raise(.primaryBehind, "this log ends at \(own.position), \(node) knows \(reported.position)")
         case .diskFull: raise(.diskFull, "new actions are refused until there is room")
         case .diskHasRoom: clear(.diskFull)
+        case .sessionsNearLimit(let count, let limit):
+            raise(
+                .sessionsNearLimit,
+                "\(count) of \(limit) sessions are open; see who has them: lockstep sessions list")
+        case .sessionsHaveRoom: clear(.sessionsNearLimit)
         case .diverged(let sequence, _, let own, let primary):
             raise(.diverged, "own digest at \(sequence) is \(own), the primary's \(primary)")
         case .ahead(let own, let primary):

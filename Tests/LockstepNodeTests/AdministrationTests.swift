@@ -55,6 +55,39 @@ struct AdministrationTests {
         }
     }
 
+    /// Goal: an operator sees the sessions of a running primary, and what is closed by ID or name is gone: its client
+    /// opens another and goes on (PROTOCOL R-19, R-27).
+    @Test
+    func sessionsAreListedAndClosed() async throws {
+        try await withFolder { folder in
+            let (node, port) = try node(folder)
+            try await withRunning(node) {
+                _ = try await port.add([1, 2])
+                func sessions() async throws -> SessionList {
+                    let json = try await AdministrationClient.ask(
+                        folder: folder, command: #"{"command":"sessions","store":"sum"}"#)
+                    return try JSONDecoder().decode(SessionList.self, from: json)
+                }
+                let before = try await sessions()
+                let session = try #require(before.sessions.first)
+                #expect(before.count == 1 && session.last == 2 && session.peer == node.id.name)
+                func close(_ choice: String) async throws -> String {
+                    let command = #"{"command":"closeSessions","store":"sum","choice":{\#(choice)}}"#
+                    let answer = try await AdministrationClient.ask(folder: folder, command: command)
+                    return String(decoding: answer, as: UTF8.self)
+                }
+                #expect(try await close("").contains("say which sessions"))
+                #expect(try await close(#""session":"x""#).contains("names no session"))
+                #expect(try await close(#""idleSeconds":-1"#).contains("the idle time is"))
+                #expect(try await close(#""idleSeconds":1000,"unused":true"#) == #"{"closed":0}"#)
+                #expect(try await close(#""session":"\#(session.id)""#) == #"{"closed":1}"#)
+                _ = try await port.add([3])
+                let after = try await sessions().sessions
+                #expect(after.count == 1 && after.first?.id != session.id)
+            }
+        }
+    }
+
     /// One node a folder: libzmq would let the second take the path over.
     @Test
     func aFolderServesOneNode() async throws {

@@ -182,7 +182,8 @@ extension ClientStateMachine {
         directives.append(.refused(refused))
         if isOfOpen {
             sessionAt = now.advanced(byMilliseconds: ClientTiming.refusal)
-        } else if refused.reason == .protocolViolation, binding == .resuming {
+        } else if refused.reason == .protocolViolation, binding == .resuming || binding == .bound {
+            // The primary contradicts what this session says of itself: it cannot go on.
             lose(now: now, into: &directives)
         } else {
             phase = .greeting

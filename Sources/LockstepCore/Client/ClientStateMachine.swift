@@ -21,7 +21,7 @@
 /// - SUBMIT is sent only while bound, by ``turnEnded(now:into:)`` alone, always from the first unsent number on.
 /// - What is sent has a deadline: every state in which the peer owes a frame has a time at which it is asked again.
 ///
-/// Implements PROTOCOL for the side of the client.
+/// Implements PROTOCOL for the side of the client.
 package struct ClientStateMachine: Hashable, Sendable {
     package let configuration: ClientConfiguration
     package internal(set) var phase: Phase = .created

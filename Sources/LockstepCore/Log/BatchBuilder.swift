@@ -9,6 +9,8 @@ package struct BatchBuilder: Hashable, Sendable {
     /// The replies of the open run, or of the last one.
     package private(set) var replies = ByteWriter()
     private var openRun: OpenRun?
+    /// The open run takes no further item when its replies have more bytes.
+    private var replyRoom = Int.max
     /// The batch is full when it reaches this size.
     private let fullBytes: Int
 
@@ -32,6 +34,8 @@ package struct BatchBuilder: Hashable, Sendable {
 
     package var isEmpty: Bool { head.last < head.first }
     package var isFull: Bool { writer.count >= fullBytes }
+    /// Whether the open run takes no further item: the batch is full, or the run's replies have left their room.
+    package var isRunOver: Bool { isFull || replies.count > replyRoom }
     package var byteCount: Int { writer.count }
     package var nextSequence: SequenceNumber { head.last.next }
 
@@ -50,8 +54,12 @@ package struct BatchBuilder: Hashable, Sendable {
         return head.last
     }
 
-    /// Begins a run of a session's actions; items follow, then ``endRun()``.
-    package mutating func beginRun(session: SessionID, first: RequestNumber, ackedThrough: RequestNumber) {
+    /// Begins a run of a session's actions; items follow until ``isRunOver``, then ``endRun()``.
+    ///
+    /// Its replies may have `replyRoom` bytes, and those of one item more.
+    package mutating func beginRun(
+        session: SessionID, first: RequestNumber, ackedThrough: RequestNumber, replyRoom: Int = .max
+    ) {
         precondition(openRun == nil, "a run is open")
         let start = writer.count
         writer.write(EntryKind.actions.rawValue)
@@ -62,6 +70,7 @@ package struct BatchBuilder: Hashable, Sendable {
         writer.write(UInt32(0))
         writer.write(UInt32(0))
         replies.removeAll()
+        self.replyRoom = replyRoom
     }
 
     /// Ends the run and returns how many items it has; one without items leaves no trace.

@@ -67,6 +67,10 @@ package enum Alarm: Hashable, Sendable {
     case diskFull
     /// There is room again.
     case diskHasRoom
+    /// Three quarters of the sessions that a store may have are open.
+    case sessionsNearLimit(count: Int, limit: Int)
+    /// Less than half of them are.
+    case sessionsHaveRoom
     /// This replica's digest differs from the primary's.
     case diverged(at: SequenceNumber, epoch: Epoch, own: Digest, primary: Digest)
     /// This replica has a history that its primary does not have.

@@ -201,12 +201,8 @@ extension PrimaryStateMachine {
             guard let standing = log.sessions.standing(of: session) else { return false }
             return now - binding.lastHeard > Self.nanoseconds(standing.timeToLive)
         }.keys.sorted()
-        if !expired.isEmpty {
-            append(.sessionExpire(expired), now: now, wall: wall, state: state) { machine, _ in
-                for session in expired { machine.forget(session) }
-            }
-            for _ in expired { directives.append(.count(.sessionsExpired)) }
-        }
+        endSessions(expired, now: now, wall: wall, state: state, into: &directives)
+        noteSessionCount(into: &directives)
         let acknowledged = acknowledgements.sorted { $0.key < $1.key }.map {
             SessionAcknowledgement(session: $0.key, through: $0.value)
         }
@@ -255,6 +251,7 @@ extension PrimaryStateMachine {
             waited = answer.sequence
         }
         log.sessions.checkInvariants()
+        precondition(sessionCounts.values.allSatisfy { $0 > 0 }, "a connection without sessions is not counted")
         log.runs.checkInvariants()
         scheduler.checkInvariants(log.runs)
         joins.checkInvariants()

@@ -124,7 +124,7 @@ extension PrimaryStateMachine {
         into directives: inout [PrimaryDirective]
     ) {
         if let session = log.sessions.session(openedBy: open.client, nonce: open.nonce) {
-            bindings[session.id] = Binding(connection: connection, lastHeard: now)
+            bind(session.id, to: connection, now: now)
             answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
             return
         }
@@ -133,24 +133,24 @@ extension PrimaryStateMachine {
             refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
             return
         }
+        if let text = sessionProblem(for: connection, now: now, wall: wall, state: state, into: &directives) {
+            refuse(.sessionLimit, text, nonce: open.nonce, connection, into: &directives)
+            return
+        }
         var granted = open
-        granted.timeToLive = min(max(open.timeToLive, 1_000_000), 7 * 86_400 * 1_000_000)
+        granted.timeToLive = grantedTimeToLive(open.timeToLive)
         granted.windowNumbers = min(max(open.windowNumbers, 1), Limits.windowNumbers)
         granted.windowBytes = log.sessions.grantedWindowBytes(open.windowBytes)
         if buggify(.smallWindowNumbers) { granted.windowNumbers = 1 }
         if buggify(.smallWindowBytes) { granted.windowBytes = Limits.smallestWindowBytes }
-        guard log.sessions.count < Limits.sessions else {
-            let text = "the store has its \(Limits.sessions) sessions; close some, or wait until some have expired"
-            refuse(.sessionLimit, text, nonce: open.nonce, connection, into: &directives)
-            return
-        }
         var id = SessionID.none
         append(.sessionOpen(granted), now: now, wall: wall, state: state) { machine, sequence in
             id = SessionID(epoch: machine.epoch, sequence: sequence)
             machine.log.sessions.open(id, granted)
         }
-        bindings[id] = Binding(connection: connection, lastHeard: now)
+        bind(id, to: connection, now: now)
         directives.append(.count(.sessionsOpened))
+        noteSessionCount(into: &directives)
         guard let session = log.sessions[id] else { preconditionFailure("the session was just opened") }
         answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
     }
@@ -170,7 +170,7 @@ extension PrimaryStateMachine {
         if let before = bindings[resume.session]?.connection, before != connection {
             directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
         }
-        bindings[resume.session] = Binding(connection: connection, lastHeard: now)
+        bind(resume.session, to: connection, now: now)
         let resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
         directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
@@ -231,6 +231,9 @@ extension PrimaryStateMachine {
             return
         }
         bindings[keepAlive.session]?.lastHeard = now
+        guard
+            acknowledges(keepAlive.ackedThrough, keepAlive.session, standing, from: connection, into: &directives)
+        else { return }
         note(keepAlive.ackedThrough, of: keepAlive.session, standing)
     }
 
@@ -254,7 +257,7 @@ extension PrimaryStateMachine {
 
     mutating func forget(_ session: SessionID) {
         log.sessionEnded(session)
-        bindings[session] = nil
+        bind(session, to: nil, now: .zero)
         acknowledgements[session] = nil
     }
 

@@ -30,8 +30,10 @@ extension PrimaryStateMachine {
             return
         }
         bindings[submit.session]?.lastHeard = now
-        // An acknowledgement of what was never answered, or actions that do not fill the frame: no correct client.
-        guard submit.ackedThrough <= standing.last, let starts = Self.measure(submit, frame, standing.last) else {
+        guard acknowledges(submit.ackedThrough, submit.session, standing, from: connection, into: &directives) else {
+            return
+        }
+        guard let starts = Self.measure(submit, frame, standing.last) else {
             directives.append(.count(.framesRefused))
             return
         }
@@ -64,15 +66,6 @@ extension PrimaryStateMachine {
             }
         #endif
         guard last >= expected else { return }
-        if let reason = busyReason(submit, standing, last: last)
-            ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
-        {
-            // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
-            note(submit.ackedThrough, of: submit.session, standing)
-            sendBusy(reason, submit.session, expected: expected, to: connection, into: &directives)
-            return
-        }
-        bindings[submit.session]?.outOfOrderSent = nil
         var rest = submit
         rest.first = expected
         rest.count = Int(last - expected) + 1
@@ -83,7 +76,16 @@ extension PrimaryStateMachine {
                 rest.count = submit.count
             }
         #endif
-        let taken = sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
+        let refusal = busyReason() ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
+        let taken =
+            refusal.map { (next: rest.first, stopped: $0) }
+            ?? sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
+        if taken.next > rest.first {
+            bindings[submit.session]?.outOfOrderSent = nil
+        } else {
+            // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
+            note(submit.ackedThrough, of: submit.session, standing)
+        }
         if let reason = taken.stopped {
             sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
         }
@@ -138,26 +140,46 @@ extension PrimaryStateMachine {
         return start
     }
 
-    private func busyReason(
-        _ submit: Submit, _ standing: SessionTable.Standing, last: RequestNumber
-    ) -> BusyReason? {
+    /// Whether all that a client says to have answers to has been answered; one that says more is refused.
+    func acknowledges(
+        _ number: RequestNumber, _ session: SessionID, _ standing: SessionTable.Standing, from connection: Connection,
+        into directives: inout [PrimaryDirective]
+    ) -> Bool {
+        guard number > standing.ackedThrough else { return true }
+        let committed = log.sessions.lastNumber(of: session, through: committed.position.sequence)
+        let answered = max(standing.ackedThrough, committed ?? 0)
+        guard number > answered else { return true }
+        directives.append(.count(.framesRefused))
+        let text =
+            "session \(session) acknowledges \(number), and \(answered) is the last number that was answered; "
+            + "open another session"
+        refuse(.protocolViolation, text, nonce: peers[connection]?.hello.nonce ?? 0, connection, into: &directives)
+        return false
+    }
+
+    private func busyReason() -> BusyReason? {
         guard phase == .admitting else { return .notAdmitting }
         guard admits else { return isDiskFull || isSpaceLow ? .diskFull : .overloaded }
-        let ackedThrough = max(standing.ackedThrough, submit.ackedThrough)
         // A session may go beyond its window by one reply; many of them must not.
-        guard log.sessions.keptBytes <= keptLimit else { return .windowFull }
-        // A frame that is larger than the window must be taken at some time: when all before it is acknowledged. The
-        // bytes of what is acknowledged by this very frame still count: the next frame sees them gone.
-        guard submit.ackedThrough < standing.last else { return nil }
-        guard last - ackedThrough <= UInt64(standing.windowNumbers), standing.keptBytes <= Int(standing.windowBytes)
-        else { return .windowFull }
-        return nil
+        return log.sessions.keptBytes <= keptLimit ? nil : .windowFull
+    }
+
+    /// How many numbers the session's window takes, and how many bytes of replies before the last of them.
+    ///
+    /// Nil if it is full. When all is acknowledged it takes one number at least.
+    private func room(of submit: Submit) -> (numbers: UInt64, bytes: Int)? {
+        guard let standing = log.sessions.standing(of: submit.session) else { preconditionFailure("it was looked up") }
+        let acknowledged = max(standing.ackedThrough, submit.ackedThrough)
+        let numbers = standing.last - acknowledged
+        let bytes = log.sessions.keptBytes(of: submit.session, above: acknowledged)
+        guard numbers < UInt64(standing.windowNumbers), bytes <= Int(standing.windowBytes) else { return nil }
+        return (UInt64(standing.windowNumbers) - numbers, Int(standing.windowBytes) - bytes)
     }
 
     /// Performs the actions into batches; each run of them is one record of the batch and one kept run.
     ///
-    /// A reactor may write far more than it was sent, so the bounds are looked at again behind each full batch. Returns
-    /// the number to go on with, and why it stopped there if actions are left.
+    /// A reactor may write far more than it was sent, so the bounds are looked at again after each full batch, and the
+    /// session's window after each run. Returns the number to go on with, and why it stopped there if actions are left.
     private mutating func sequence(
         _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState,
         into directives: inout [PrimaryDirective]
@@ -168,19 +190,22 @@ extension PrimaryStateMachine {
         while left > 0 {
             let context = (session: submit.session, number: number, epoch: epoch)
             let sealedBefore = sealed.count
+            guard let room = room(of: submit) else { return (number, .windowFull) }
+            let most = Int(min(UInt64(left), room.numbers))
             let (done, isFull) = withOpenBatch(now: now, wall: wall) { batch in
                 let sequence = batch.nextSequence
-                batch.beginRun(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
+                batch.beginRun(
+                    session: submit.session, first: number, ackedThrough: submit.ackedThrough, replyRoom: room.bytes)
                 if submit.isVoid {
-                    for _ in 0..<left { batch.appendItem(.void) }
+                    for _ in 0..<most { batch.appendItem(.void) }
                 } else {
                     let performed = state.perform(
-                        frame, &reader, count: left,
+                        frame, &reader, count: most,
                         context: PerformContext(
                             session: context.session, firstNumber: context.number, epoch: context.epoch,
                             firstSequence: sequence, time: batch.head.time),
                         into: &batch)
-                    precondition(performed >= 0 && performed <= left, "a reactor performs what it was asked for")
+                    precondition(performed >= 0 && performed <= most, "a reactor performs what it was asked for")
                 }
                 return (batch.endRun(), batch.isFull)
             }
@@ -206,12 +231,7 @@ extension PrimaryStateMachine {
                     left -= 1
                 }
             }
-            guard sealed.count > sealedBefore else { continue }
-            if left > 0, let standing = log.sessions.standing(of: submit.session),
-                let reason = busyReason(submit, standing, last: number)
-            {
-                return (number, reason)
-            }
+            if left > 0, sealed.count > sealedBefore, let reason = busyReason() { return (number, reason) }
         }
         return (number, nil)
     }

@@ -19,7 +19,7 @@ import DequeModule
 /// - the window ends at `committed`;
 /// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
 ///
-/// Implements PROTOCOL; are ``JoinServer``'s.
+/// Implements PROTOCOL; are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration
     package internal(set) var phase: Phase = .created
@@ -60,6 +60,13 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     var peers: [Connection: Peer] = [:]
     var bindings: [SessionID: Binding] = [:]
+    /// How many sessions are bound to each connection.
+    var sessionCounts: [Connection: Int] = [:]
+    /// How many sessions the store may have; a test, or the simulator, takes fewer.
+    package var sessionLimit = Limits.sessions
+    /// When sessions that were never used may be looked for again.
+    var nextSessionLook: Tick = .zero
+    var isSessionAlarmRaised = false
     var acknowledgements: [SessionID: RequestNumber] = [:]
     /// Who runs, and who waits for its turn.
     var scheduler = RunScheduler()

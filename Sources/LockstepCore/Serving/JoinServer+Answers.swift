@@ -12,6 +12,8 @@ extension JoinServer {
             return actions.append(.frame(log.stamp.frame(.resync), to: connection))
         }
         reservations[index].expires = now.advanced(byMilliseconds: bounds.leaseMilliseconds)
+        reservations[index].isFetched = true
+        line.fetched(reservations[index].node, connection)
         snapshots[held].usedAt = now
         let first = Int(request.index)
         let last = min(snapshots[held].info.chunkCount, first + Int(min(request.window, Limits.chunkWindow)))

@@ -22,6 +22,11 @@ package enum ServeAction: Hashable, Sendable {
 ///       |       a snapshot of use, a free place ---> SNAPSHOT; a reservation, renewed by each CHUNK_REQ
 ///       `------ none, or no place -----------------> BUSY; the host is asked for a snapshot
 ///
+///     reserved --CHUNK_REQ--> fetching --30 s without one, 3 s after the last chunk, REPAIR_REQ--> free
+///        `-- 2.5 s without one; 1 s if others wait; another joiner comes, and this one did not fetch before --> free
+///
+/// A place that is free, or becomes so, goes to those who wait in the order of their coming (``JoinLine``).
+///
 /// CHUNK_REQ without a reservation is answered by RESYNC, which on this link means: SYNC again. The first REPAIR_REQ
 /// behind a snapshot ends the reservation: the joiner has all chunks.
 ///
@@ -38,6 +43,10 @@ package struct JoinServer: Hashable, Sendable {
         var connection: Connection
         var snapshot: SnapshotNumber
         var expires: Tick
+        /// When it was made, and kept when the same joiner asks again without having fetched.
+        var madeAt: Tick
+        /// A CHUNK_REQ has come.
+        var isFetched = false
         /// Chunks that wait for the throttle.
         var queued: [Int] = []
     }
@@ -60,6 +69,7 @@ package struct JoinServer: Hashable, Sendable {
     /// Oldest first.
     var snapshots: [Held] = []
     var reservations: [Reservation] = []
+    var line = JoinLine()
     private var snapshotAskedAt: Tick?
     /// The last one that was asked for could not be made: a joiner does not wait for the next.
     private var hasFailed = false
@@ -68,6 +78,10 @@ package struct JoinServer: Hashable, Sendable {
     var refilledAt: Tick?
 
     static let leaseMilliseconds: Int64 = 30_000
+    /// Until the first CHUNK_REQ, which a joiner repeats before this is over.
+    static let firstLeaseMilliseconds = ReplicaTiming.chunk + 500
+    /// The same while others wait.
+    private static let contestedMilliseconds: Int64 = 1_000
     /// Behind its last chunk: a joiner asks again for one that it lacks before this is over.
     static let lastLeaseMilliseconds = ReplicaTiming.chunk + 1_000
     /// What may leave at once: the windows of all joiners.
@@ -77,6 +91,8 @@ package struct JoinServer: Hashable, Sendable {
     /// While a snapshot is made, and while all places are taken.
     private static let snapshotMicroseconds: UInt32 = 50_000
     private static let placeMicroseconds: UInt32 = 1_000_000
+    /// For those whom the next places are kept for.
+    private static let nextPlaceMicroseconds: UInt32 = 250_000
     /// A tail of less is no reason for a new snapshot.
     private static let smallestTailBytes: UInt64 = 1 << 20
     /// An empty joiner waits for a snapshot rather than apply a longer tail.
@@ -153,7 +169,7 @@ package struct JoinServer: Hashable, Sendable {
 
     /// Ends what is over and sends what the throttle held back.
     package mutating func ticked(now: Tick, chunksAtOnce: Int = .max, into actions: inout [ServeAction]) {
-        reservations.removeAll { $0.expires <= now }
+        endReservations(now: now)
         let idle = snapshots.filter { held in
             held.usedAt.advanced(byMilliseconds: Self.leaseMilliseconds) <= now
                 && !reservations.contains { $0.snapshot == held.info.id }
@@ -167,6 +183,14 @@ package struct JoinServer: Hashable, Sendable {
         sendQueued(now: now, chunksAtOnce: chunksAtOnce, into: &actions)
     }
 
+    /// Ends the reservations whose time is over; who did not fetch is remembered.
+    private mutating func endReservations(now: Tick) {
+        for reservation in reservations where reservation.expires <= now && !reservation.isFetched {
+            line.idled(reservation.node, reservation.connection, now: now)
+        }
+        reservations.removeAll { $0.expires <= now }
+    }
+
     private mutating func drop(_ snapshot: SnapshotNumber, into actions: inout [ServeAction]) {
         snapshots.removeAll { $0.info.id == snapshot }
         reservations.removeAll { $0.snapshot == snapshot }
@@ -176,6 +200,7 @@ package struct JoinServer: Hashable, Sendable {
     package func checkInvariants() {
         precondition(reservations.count <= Limits.concurrentJoins, "too many joins are served")
         precondition(snapshots.count <= 2, "too many snapshots are held")
+        line.checkInvariants()
         for reservation in reservations {
             precondition(holds(reservation.snapshot), "a reservation is for a snapshot that is held")
             precondition(reservation.queued.count <= Int(Limits.chunkWindow), "too many chunks are queued")
@@ -262,7 +287,7 @@ extension JoinServer {
         _ node: String, _ connection: Connection, above lowest: SequenceNumber, now: Tick, log: JoinLog, bounds: Bounds,
         into actions: inout [ServeAction]
     ) -> SyncDecision {
-        reservations.removeAll { $0.expires <= now }
+        endReservations(now: now)
         let previous = reservations.first { $0.node == node || $0.connection == connection }
         // A node, or a connection, has one join: a new SYNC takes the place of the one before.
         reservations.removeAll { $0.node == node || $0.connection == connection }
@@ -276,7 +301,12 @@ extension JoinServer {
             askForSnapshot(now: now, into: &actions)
             return .busy(retryAfter: hasFailed ? Self.placeMicroseconds : Self.snapshotMicroseconds)
         }
-        guard reservations.count < bounds.joins else { return .busy(retryAfter: Self.placeMicroseconds) }
+        guard previous != nil || hasPlace(for: node, connection, now: now, bounds: bounds) else {
+            line.came(node, connection, now: now)
+            let isNext = line.countAhead(of: node, connection, now: now) < bounds.joins
+            return .busy(retryAfter: isNext ? Self.nextPlaceMicroseconds : Self.placeMicroseconds)
+        }
+        line.leave(node, connection)
         let info = snapshots[index].info
         snapshots[index].usedAt = now
         // Under writes the tail behind a snapshot grows; when it costs more than a snapshot, the next joiner gets a new
@@ -284,12 +314,35 @@ extension JoinServer {
         if Self.bytes(behind: info.position.sequence, log) > max(Self.smallestTailBytes, info.byteCount) {
             askForSnapshot(now: now, into: &actions)
         }
+        // One who asks again and again without fetching gains no time by it.
+        let madeAt = previous.flatMap { $0.isFetched ? nil : $0.madeAt } ?? now
+        let lease = min(bounds.leaseMilliseconds, Self.firstLeaseMilliseconds)
         reservations.append(
             Reservation(
-                node: node, connection: connection, snapshot: info.id,
-                expires: now.advanced(byMilliseconds: bounds.leaseMilliseconds)))
+                node: node, connection: connection, snapshot: info.id, expires: madeAt.advanced(byMilliseconds: lease),
+                madeAt: madeAt))
         actions.append(.count(.snapshotsServed))
         return .snapshot(info)
+    }
+
+    /// Whether a joiner may have a place now: one is free beyond those that are kept for who waits longer, or can be
+    /// taken from one that does not fetch.
+    private mutating func hasPlace(
+        for node: String, _ connection: Connection, now: Tick, bounds: Bounds
+    ) -> Bool {
+        let free = max(0, bounds.joins - reservations.count)
+        let isIdler = line.isIdler(node, connection, now: now)
+        let victims = reservations.indices.filter { index in
+            let reservation = reservations[index]
+            guard !isIdler, !reservation.isFetched else { return false }
+            return reservation.madeAt.advanced(byMilliseconds: Self.contestedMilliseconds) <= now
+                || line.isIdler(reservation.node, reservation.connection, now: now)
+        }
+        guard line.countAhead(of: node, connection, now: now) < free + victims.count else { return false }
+        guard free == 0, let victim = victims.first else { return true }
+        let idler = reservations.remove(at: victim)
+        line.idled(idler.node, idler.connection, now: now)
+        return true
     }
 
     private mutating func askForSnapshot(now: Tick, into actions: inout [ServeAction]) {

@@ -39,6 +39,16 @@ package struct ReplyRing: Hashable, Sendable {
     /// What the ring takes of memory, with what it needs to find each run: what a window is compared with.
     package var memory: Int { byteCount + runs.count * (MemoryLayout<Run>.stride + MemoryLayout<Int>.stride) }
 
+    /// What those runs take of memory whose last number is above `number`.
+    ///
+    /// Cost: a binary search.
+    package func memory(above number: RequestNumber) -> Int {
+        let index = firstIndex { $0.last > number }
+        guard index < runs.count else { return 0 }
+        let perRun = MemoryLayout<Run>.stride + MemoryLayout<Int>.stride
+        return bytes.count - (places[index] - origin) + (runs.count - index) * perRun
+    }
+
     /// Where the first run begins in ``bytes``; what lies before it was dropped.
     private var start: Int { places.first.map { $0 - origin } ?? bytes.count }
 

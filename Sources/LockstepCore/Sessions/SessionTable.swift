@@ -80,6 +80,13 @@ package struct SessionTable: Hashable, Sendable {
         sessions.values[index].replies.forEachRun(in: numbers, body)
     }
 
+    /// What the replies of a session take of memory that are not acknowledged by `number`, as they are counted for its
+    /// window; 0 if the session does not exist.
+    package func keptBytes(of id: SessionID, above number: RequestNumber) -> Int {
+        guard let index = sessions.index(forKey: id) else { return 0 }
+        return sessions.values[index].replies.memory(above: number)
+    }
+
     /// The highest number of a session whose entry is at or below `sequence`, as far as its replies are kept.
     package func lastNumber(of id: SessionID, through sequence: SequenceNumber) -> RequestNumber? {
         guard let index = sessions.index(forKey: id) else { return nil }
@@ -97,6 +104,16 @@ package struct SessionTable: Hashable, Sendable {
     ///
     /// Cost: a sort.
     package var sorted: [Session] { sessions.values.sorted { $0.id < $1.id } }
+
+    /// The sessions that were opened after this one, in the order of their opening.
+    ///
+    /// Cost: a sort.
+    package func ids(after id: SessionID) -> [SessionID] { sessions.keys.filter { $0 > id }.sorted() }
+
+    /// The sessions that never had an action, in no order.
+    ///
+    /// Cost: a walk.
+    var unused: [SessionID] { sessions.compactMap { $0.value.last == 0 ? $0.key : nil } }
 
     /// The window that a session gets which asks for so many bytes.
     ///

@@ -102,6 +102,13 @@ public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible
         self.sequence = sequence
     }
     package static let none = SessionID(epoch: .zero, sequence: .zero)
+
+    /// Reads what ``description`` writes; nil for anything else.
+    package init?(_ text: String) {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let epoch = UInt64(parts[0]), let sequence = UInt64(parts[1]) else { return nil }
+        self.init(epoch: Epoch(rawValue: epoch), sequence: SequenceNumber(rawValue: sequence))
+    }
     /// `epoch:sequence`.
     public var description: String { "\(epoch):\(sequence)" }
     /// Order of opening.

@@ -10,14 +10,18 @@ extension Oracle {
             while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
                 switch entry {
                 case .actions(let run): note(run, bytes, batch, sequence)
-                case .sessionOpen:
-                    sessions[SessionID(epoch: batch.head.epoch, sequence: sequence)] = Standing()
+                case .sessionOpen(let open):
+                    let id = SessionID(epoch: batch.head.epoch, sequence: sequence)
+                    sessions[id] = Standing(window: SessionWindow(open))
                 case .sessionClose(let session): sessions[session]?.isOver = true
                 case .sessionExpire(let expired): for session in expired { sessions[session]?.isOver = true }
-                case .accepted(let session, let number, _, _):
+                case .accepted(let session, let number, let ackedThrough, _):
+                    acknowledged(through: ackedThrough, of: session, in: batch)
                     note(RunID(session: session, number: number), batch, sequence)
                 case .emitted, .finished: noteAdmission(batch, sequence)
-                case .epochOpen, .sessionAck, .digestMark, .clockJump, .runAck: break
+                case .sessionAck(let list):
+                    for item in list { acknowledged(through: item.through, of: item.session, in: batch) }
+                case .epochOpen, .digestMark, .clockJump, .runAck: break
                 }
                 if let broken = runs.saw(entry, bytes, batch, at: sequence, told: told) {
                     fail(broken.promise, broken.text)
@@ -30,6 +34,7 @@ extension Oracle {
 
     private func note(_ run: ActionRun, _ bytes: RawSpan, _ batch: SealedBatch, _ sequence: SequenceNumber) {
         guard noteNumbers(of: run.session, run.first, count: run.count, batch, sequence) else { return }
+        acknowledged(through: run.ackedThrough, of: run.session, in: batch)
         var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         for place in 0..<run.count {
             guard let item = try? Item(from: bytes, &reader) else { return }
@@ -37,6 +42,7 @@ extension Oracle {
             replies[key] = Reply(
                 epoch: batch.head.epoch, sequence: sequence.advanced(by: place), status: item.status,
                 bytes: Array(batch.bytes[item.reply]), batch: batch.hash)
+            kept(item.reply.count + 1, of: run.session, at: sequence.advanced(by: place))
         }
     }
 
@@ -68,6 +74,7 @@ extension Oracle {
         guard noteNumbers(of: id.session, id.number, count: 1, batch, sequence) else { return }
         replies[ReplyKey(session: id.session, number: id.number)] = Reply(
             epoch: batch.head.epoch, sequence: sequence, status: .accepted, bytes: [], batch: batch.hash)
+        kept(1, of: id.session, at: sequence)
         simulation.workload.wasAccepted(id)
     }
 

@@ -79,6 +79,7 @@ final class Oracle {
     struct Standing: Hashable {
         var last: RequestNumber = 0
         var isOver = false
+        var window: SessionWindow
     }
 
     private struct Learned {

@@ -30,7 +30,7 @@ package final class EffectState: ReplicatedState {
                 }
                 done += perform(actions, range, context.advanced(by: done), into: &batch)
             }
-            if batch.isFull { break }
+            if batch.isRunOver { break }
         }
         return done
     }

@@ -31,7 +31,7 @@ final class OperatorDesk {
             // Of a client it hears that an answer is missing; of a replica that it must not go on.
             if simulation.replicas.contains(where: { $0.name == node }) { simulation.oracle.toldBehind(process) }
             lookSoon()
-        case .diskFull, .diskHasRoom: break
+        case .diskFull, .diskHasRoom, .sessionsNearLimit, .sessionsHaveRoom: break
         case .diverged(let sequence, _, let own, let primary):
             guard process.state.isTainted else {
                 simulation.fail(.falseAlarm, "\(process.name) DIVERGED at \(sequence): \(own), \(primary)")

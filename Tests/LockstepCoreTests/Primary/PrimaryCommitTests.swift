@@ -82,7 +82,7 @@ import Testing
         let session = primary.session(one)
         for number in 1...5 as ClosedRange<UInt64> {
             primary.advance(milliseconds: 1_500)
-            primary.submit(session, number, [UInt8](repeating: 255, count: 1), acked: number - 1, from: one)
+            primary.submit(session, number, [UInt8](repeating: 255, count: 1), from: one)
             if primary.machine.isPersisting {
                 let mark = primary.atJournal.last?.head.last
                 primary.persist()
@@ -295,7 +295,7 @@ import Testing
         let session = primary.session(one)
         var next: RequestNumber = 1
         func load() {
-            primary.submit(session, next, [UInt8](repeating: 1, count: 200), acked: next - 1, from: one)
+            primary.submit(session, next, [UInt8](repeating: 1, count: 200), from: one)
             next += 200
         }
         load()

@@ -28,7 +28,7 @@ final class SumState: ReplicatedState {
                 let reply = batch.writer.writeMeasured { $0.writeVarint(sum) }
                 _ = batch.endItem(start, replyStart: reply)
             }
-            if batch.isFull { return done }
+            if batch.isRunOver { return done }
         }
         return count
     }

@@ -1,0 +1,54 @@
+import DequeModule
+import LockstepCore
+
+/// What a session keeps of replies, as the log tells it, against the window that it was granted (PROTOCOL, R-24).
+///
+/// The primary counts a little more: what it takes to find the replies, and those of a run that is acknowledged in part.
+struct SessionWindow: Hashable {
+    private let numbers: Int
+    private let bytes: Int
+    private var acknowledged: RequestNumber = 0
+    /// The replies' sizes behind the acknowledged number.
+    private var sizes: Deque<Int> = []
+    private var sum = 0
+
+    init(_ open: Open) {
+        numbers = Int(open.windowNumbers)
+        bytes = Int(open.windowBytes)
+    }
+
+    /// The owner has the answers up to this number; the log never says that of a number that it does not have.
+    mutating func acknowledge(through number: RequestNumber) {
+        while acknowledged < number, let first = sizes.popFirst() {
+            sum -= first
+            acknowledged += 1
+        }
+    }
+
+    /// Keeps the reply to the next number; false if the window was full before it.
+    mutating func add(_ size: Int) -> Bool {
+        defer {
+            sizes.append(size)
+            sum += size
+        }
+        return sizes.count < numbers && sum <= bytes
+    }
+}
+
+extension Oracle {
+    /// A session acknowledges in a batch; what it acknowledges was answered, and so committed, before.
+    func acknowledged(through number: RequestNumber, of session: SessionID, in batch: SealedBatch) {
+        sessions[session]?.window.acknowledge(through: number)
+        guard let reply = replies[ReplyKey(session: session, number: number)] else { return }
+        if reply.sequence >= batch.head.first {
+            fail(.committedOnly, "\(session) acknowledges \(number) in the batch that brings it")
+        }
+    }
+
+    /// The reply to a session's next number is kept.
+    func kept(_ size: Int, of session: SessionID, at sequence: SequenceNumber) {
+        if sessions[session]?.window.add(size) == false {
+            fail(.boundedMemory, "an action of \(session) at \(sequence) does not fit the session's window")
+        }
+    }
+}
