@@ -27,6 +27,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let sqlite = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqliteLibrary = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let web: [Target.Dependency] = [
     .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Web"])),
@@ -96,7 +97,8 @@ let package = Package(
             name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques],
             swiftSettings: base),
         .target(
-            name: "LockstepSQLite", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", sqlite],
+            name: "LockstepSQLite",
+            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", sqlite, sqliteLibrary],
             swiftSettings: base),
         // Without the trait Macros these two are empty, and nothing depends on them.
         .target(name: "LockstepMacroExpansion", dependencies: syntax, swiftSettings: base),

@@ -45,6 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
         var configuration = try place.configuration(identity)
         configuration.allowsPlaintext = insecure
+        configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level

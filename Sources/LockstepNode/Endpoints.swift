@@ -119,7 +119,8 @@ package enum Endpoints {
                 .addressInUse, "\(place) is in use: another process listens there; stop it or choose another port")
         case .addressNotAvailable:
             return LockstepError(
-                .invalidConfiguration, "\(place) names an address that this host does not have: \(error)")
+                .invalidConfiguration, "\(place) names an address that this host does not have: \(error)",
+                underlying: error)
         default:
             return LockstepError(.invalidConfiguration, "the socket cannot be set up: \(error)")
         }

@@ -93,9 +93,12 @@ public actor Node: Service {
             throw LockstepError(.stopped, "a node runs once: make a new one")
         }
         do {
-            try open(attached)
+            try await openWithAddress(attached)
         } catch {
+            // Between two attempts nothing is under way that an end could cut off.
+            let isBetween = services == nil
             end()
+            if isBetween, error is CancellationError { return }
             throw error
         }
         loop.setWork(LoopWork(turn: { self.turn($0) }, isWaiting: { self.isWaiting }))
@@ -131,6 +134,24 @@ public actor Node: Service {
         for host in hosts { host.end(StoreHost.stopped) }
     }
 
+    /// Opens; as long as this host lacks the address to listen at, again each second, if the configuration says so.
+    private func openWithAddress(_ attached: [StoreRegistry.Attached]) async throws {
+        var attempts = 0
+        while true {
+            do { return try open(attached) } catch let error as LockstepError {
+                let isAddressMissing = (error.underlying as? ZMQError)?.code == .addressNotAvailable
+                guard isAddressMissing, configuration.given.waitsForAddress else { throw error }
+                // At once, and then once a minute.
+                if attempts % 60 == 0 {
+                    logger.info("waiting for the address to listen at", metadata: [LogKey.reason: "\(error.message)"])
+                }
+            }
+            attempts += 1
+            close()
+            try await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
+        }
+    }
+
     private func open(_ attached: [StoreRegistry.Attached]) throws {
         let services = try NodeServices(configuration: configuration, loop: loop, logger: logger)
         self.services = services
@@ -160,6 +181,11 @@ public actor Node: Service {
     private func end() {
         for host in hosts { host.end(StoreHost.stopped) }
         registry.end()
+        close()
+    }
+
+    /// Gives up what ``open(_:)`` has taken.
+    private func close() {
         services?.server.close()
         administration?.close()
         administration = nil

@@ -27,6 +27,12 @@ public struct NodeConfiguration: Sendable {
     /// Without it only loopback addresses are taken, because anybody who reaches an open port may read and write
     /// everything.
     public var allowsPlaintext = false
+    /// Waits, as long as this host does not have the address to listen at, and tries again each second; the wait is
+    /// logged.
+    ///
+    /// For addresses that come after the program, such as a tunnel's. Without it, the default, ``Node/run()`` fails with
+    /// the code `invalidConfiguration`.
+    public var waitsForAddress = false
     /// How long the primary keeps this node's session when it hears nothing of it: 1 s to 7 days, by default 10 min.
     public var sessionTimeToLive: Duration = .seconds(600)
     /// Starts a primary although its clock is more than 7 days ahead of, or 1 h behind, the last log time.

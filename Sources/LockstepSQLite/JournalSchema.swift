@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import LockstepCore
 import LockstepNode
 
@@ -104,14 +105,41 @@ enum JournalSchema {
     }
 
     /// The settings of a connection that reads only: it neither writes nor checkpoints, also not when it closes.
+    ///
+    /// It goes with ``readerPath(_:)``: exclusive mode has the index of the write-ahead log in memory.
     static func readerConfiguration(label: String) -> Configuration {
         var configuration = plainConfiguration(label: label)
         configuration.readonly = true
         configuration.prepareDatabase { db in
+            // A write-ahead log whose first frame is damaged is empty for SQLite, which would remove it at the end.
+            var keepsLog: CInt = 1
+            let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &keepsLog)
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
             try db.execute(
-                sql: "PRAGMA query_only = ON; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")
+                sql: """
+                    PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON; PRAGMA cell_size_check = ON;
+                    PRAGMA trusted_schema = OFF
+                    """)
         }
         return configuration
+    }
+
+    /// How a connection that reads only names a journal's file.
+    ///
+    /// With SQLite's own locks a reader keeps the index of the write-ahead log in a file beside the journal. That file
+    /// has to grow, and where the disk is full this fails, or ends the process with SIGBUS. `node.lock` keeps writers
+    /// away already, so a reader does without SQLite's locks, and then without that file too.
+    static func readerPath(_ path: String) -> String {
+        guard sqlite3_compileoption_used("USE_URI") != 0 else { return path }
+        let name = path.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "%"): "%25"
+            case UInt8(ascii: "?"): "%3F"
+            case UInt8(ascii: "#"): "%23"
+            default: byte < 0x80 ? String(UnicodeScalar(byte)) : "%" + String(byte, radix: 16)
+            }
+        }.joined()
+        return (path.hasPrefix("/") ? "file://" : "file:") + name + "?vfs=unix-none"
     }
 
     private static func plainConfiguration(label: String) -> Configuration {

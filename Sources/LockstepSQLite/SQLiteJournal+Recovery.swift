@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 package import LockstepCore
 import LockstepNode
@@ -20,9 +21,9 @@ extension SQLiteJournal {
             let database = try openForWriting(.recovered)
             try database.writeWithoutTransaction { db in
                 #if LOCKSTEP_PLANTED_DEFECTS
-                    if !PlantedDefect.isActive(.recoveredNotSynced) { _ = try db.checkpoint(.truncate) }
+                    if !PlantedDefect.isActive(.recoveredNotSynced) { try makeDurable(db) }
                 #else
-                    _ = try db.checkpoint(.truncate)
+                    try makeDurable(db)
                 #endif
                 try syncFolder(files.folder)
                 try adopt(found, db)
@@ -63,6 +64,24 @@ extension SQLiteJournal {
             state.mark = mark
         }
         return database
+    }
+
+    /// Copies the write-ahead log to the main file, with syncs; where there is no room for that, syncs the log.
+    ///
+    /// Nothing of the main file needs a sync then: SQLite begins a log anew only when the main file has all of it.
+    private func makeDurable(_ db: Database) throws {
+        do { _ = try db.checkpoint(.truncate) } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL
+        {
+            // SQLite's locks are on the main file, so that closing a descriptor of the log gives none of them up.
+            let descriptor = open(path + "-wal", O_RDONLY | O_CLOEXEC)
+            defer { if descriptor >= 0 { _ = Foundation.close(descriptor) } }
+            guard descriptor >= 0, retrying({ fsync(descriptor) }) == 0 else {
+                throw LockstepError(
+                    .journalFailed,
+                    "The write-ahead log of \(path) cannot be synced (\(systemMessage())). Check the disk, then start "
+                        + "again.")
+            }
+        }
     }
 
     /// Takes over what the verification found.

@@ -30,7 +30,8 @@ package final class SQLiteJournalReader: Sendable {
         self.lock = Mutex(lock)
         do {
             database = try DatabaseQueue(
-                path: path, configuration: JournalSchema.readerConfiguration(label: "lockstep.journal.read"))
+                path: JournalSchema.readerPath(path),
+                configuration: JournalSchema.readerConfiguration(label: "lockstep.journal.read"))
             meta = try database.read { db in
                 try Self.checkHeader(db, path: path)
                 return try reading(.meta, .zero) { try JournalMeta(from: db) }

@@ -197,6 +197,26 @@ struct NodeTests {
         }
     }
 
+    /// An address that comes later, such as a tunnel's, is waited for if that is asked for, with a line in the log; the
+    /// wait ends with the task.
+    @Test
+    func anAddressThatComesLaterIsWaitedFor() async throws {
+        // Of the block for documentation, so no host has it.
+        var configuration = NodeConfiguration.primary(listen: "tcp://203.0.113.7:24001", journal: .memory)
+        configuration.allowsPlaintext = true
+        let strict = try Node(configuration)
+        await #expect { try await strict.run() } throws: {
+            let error = $0 as? LockstepError
+            return error?.code == .invalidConfiguration && error?.message.contains("203.0.113.7:24001") ?? false
+        }
+        configuration.waitsForAddress = true
+        let lines = LogLines()
+        let patient = try Node(configuration, logger: lines.logger)
+        try await withRunning(patient) {
+            try await until { lines.all.contains("waiting for the address to listen at") }
+        }
+    }
+
     private static func expectEqual(_ first: StorePort, _ second: StorePort) async throws {
         // The primary may log a mark or an acknowledgement meanwhile; then both are asked again.
         try await until {

@@ -35,6 +35,34 @@ struct RecoveryTests {
         }
     }
 
+    /// PROTOCOL R-45: a primary that starts on a full disk says so, answers local reads with what it has, and goes on by
+    /// itself when there is room.
+    @Test
+    func aPrimaryThatStartsOnAFullDiskWaitsForRoom() async throws {
+        let log = KeptLog()
+        let first = try Node(.local(journal: log.source))
+        let port = try first.attach(name: "sum") { SumState() }
+        try await withRunning(first) { _ = try await port.add([1, 2]) }
+        log.content.withLock { $0.fault = .diskFull }
+        let second = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: log.source))
+        let again = try second.attach(name: "sum") { SumState() }
+        try await withRunning(second) {
+            let endpoint = try await second.listening()
+            try await until { try await again.status().alarms.contains { $0.hasPrefix("DISK_FULL") } }
+            let local = try await again.ask([], level: .local, minimum: .zero, timeout: StorePort.patience)
+            #expect(try SumState.sum(local.answer) == 3)
+            let client = try Node(.client(of: endpoint))
+            let remote = try client.attachRemote(name: "sum")
+            try await withRunning(client) {
+                log.content.withLock { $0.fault = .none }
+                let sums = try await remote.add([4])
+                #expect(sums == [7])
+            }
+            let alarms = try await again.status().alarms
+            #expect(alarms == [])
+        }
+    }
+
     /// A replica with a journal continues from it.
     @Test
     func aReplicaKeepsWhatItApplied() async throws {

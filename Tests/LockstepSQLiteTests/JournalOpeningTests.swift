@@ -170,6 +170,32 @@ struct JournalOpeningTests {
         #expect(try folder.refusal() == nil)
     }
 
+    /// Goal: a reader needs no room: it makes no index of the write-ahead log beside the journal, which on a full disk
+    /// fails or ends the process; and it leaves a log that is damaged as it is.
+    @Test(arguments: ["counters", "with % and ? and #"]) func aReaderLeavesNothingBehind(_ name: String) async throws {
+        let journal = try folder.emptyJournal()
+        var history = History(store: folder.store)
+        try await journal.appended(try history.add(count: 3))
+        let killed = try folder.copy(named: name)
+        journal.close()
+        let before = try FileManager.default.contentsOfDirectory(atPath: killed.path)
+        #expect(before.contains("counters.sqlite-wal"))
+        let reader = try SQLiteJournalReader(folder: killed.path, storeName: JournalFolder.storeName)
+        #expect(try reader.end() == history.end)
+        // A second one beside it.
+        let other = try SQLiteJournalReader(folder: killed.path, storeName: JournalFolder.storeName)
+        #expect(try other.end() == history.end)
+        try reader.close()
+        try other.close()
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: killed.path)) == Set(before))
+        var log = try Data(contentsOf: URL(fileURLWithPath: killed.log))
+        log.replaceSubrange(0..<40, with: [UInt8](repeating: 0, count: 40))
+        try log.write(to: URL(fileURLWithPath: killed.log))
+        let error = try killed.refusal()
+        #expect(error?.code == .journalDamaged)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: killed.log)) == log)
+    }
+
     /// Goal: the lock of another process is seen, and its number is in the message.
     ///
     /// Method: a lock of our own on a second descriptor, which the operating system treats as it does another

@@ -32,7 +32,7 @@ import Testing
             "LockstepNode": system.union([
                 "LockstepCore", "ZeroMQ", "Logging", "Metrics", "ServiceLifecycle", "DequeModule",
             ]),
-            "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB"]),
+            "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB", "GRDBSQLite"]),
             "Lockstep": system.union([
                 "CLockstep", "LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging",
             ]),

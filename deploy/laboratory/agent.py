@@ -8,7 +8,7 @@ on a Unix socket and takes one request of JSON a connection:
     environment, call, state    variables for the next start of a unit, a short program, what runs
 
 Of a unit's settings those are honoured that concern the process: ExecStart, Environment, EnvironmentFile, User (where
-it exists), UMask, LimitNOFILE, Restart, RestartSec, TimeoutStopSec. Sandboxing is systemd's.
+it exists), UMask, LimitNOFILE, Restart, RestartPreventExitStatus, RestartSec, TimeoutStopSec. Sandboxing is systemd's.
 """
 import grp
 import json
@@ -132,7 +132,8 @@ class Host:
                     code = os.waitstatus_to_exitcode(status)
                     self.ends.setdefault(name, []).append({"at": time.monotonic(), "status": code})
                     unit = self.units.get(name)
-                    if name in self.wanted and unit.get("Restart") == "on-failure" and code != 0:
+                    stays = ["0"] + unit.get("RestartPreventExitStatus", "").split()
+                    if name in self.wanted and unit.get("Restart") == "on-failure" and str(code) not in stays:
                         threading.Timer(seconds(unit.get("RestartSec", "100ms")), self.restart, [name]).start()
                 self.changed.notify_all()
 

@@ -11,8 +11,9 @@ final class JournalFolder: Sendable {
 
     static let storeName = "counters"
 
-    init() {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-\(UUID().uuidString)").path
+    init(named name: String = "") {
+        path =
+            FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-\(UUID().uuidString)\(name)").path
     }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }  // What is left does not matter to the next test.
@@ -62,8 +63,8 @@ final class JournalFolder: Sendable {
     }
 
     /// What a power cut or a kill at this moment would leave, as far as a copy shows it.
-    func copy() throws -> JournalFolder {
-        let copy = JournalFolder()
+    func copy(named name: String = "") throws -> JournalFolder {
+        let copy = JournalFolder(named: name)
         try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
         for name in try FileManager.default.contentsOfDirectory(atPath: path) where !name.hasSuffix("-shm") {
             try FileManager.default.copyItem(atPath: path + "/" + name, toPath: copy.path + "/" + name)
