@@ -81,6 +81,9 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// When a digest differed and a snapshot was asked for.
     var healedAt: Tick?
 
+    /// What HELLO says of this replica: the end of the last batch that tells anything.
+    package internal(set) var told: KnownPosition
+
     /// Applied in this event, not yet handed to the driver.
     var newlyApplied: [SealedBatch] = []
     package internal(set) var view: ViewPlace
@@ -147,6 +150,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         log = recovered ?? LogState(store: store ?? .none)
         precondition(store == nil || store == log.store, "the journal belongs to another store")
         self.window = window
+        told = log.told(in: window)
         highestEpoch = log.position.epoch
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
@@ -156,7 +160,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         checkInvariants()
     }
 
-    /// What HELLO and SYNC say of this replica.
+    /// What SYNC says of this replica, and its status.
     package var known: KnownPosition { log.position.sequence == .zero ? .none : log.known }
 
     package var status: ReplicaStatus {
