@@ -30,6 +30,8 @@ struct ServeCommand: AsyncParsableCommand {
     var insecure = false
     @Flag(help: "Do not run the accepted actions that the former primary left; see \"lockstep actions\".")
     var holdEffects = false
+    @Option(help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.")
+    var audienceTimeout = 5.0
     @OptionGroup(title: "Searches") var search: SearchServing
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
     var logLevel: String = "info"
@@ -47,6 +49,10 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.allowsPlaintext = insecure
         configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
+        guard (0...600).contains(audienceTimeout) else {
+            throw ValidationError("--audience-timeout is 0 to 600 seconds")
+        }
+        configuration.audienceTimeout = .seconds(audienceTimeout)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
         let node = try Node(configuration, logger: logger)

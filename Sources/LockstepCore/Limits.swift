@@ -44,6 +44,8 @@ package enum Limits {
     package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.
     package static let connections = 65_536
+    /// Replicas that a primary waits for when it starts.
+    package static let audience = 64
     /// Accepted actions of a session that have not ended; a further one is rejected.
     ///
     /// As many may have ended and wait for their acknowledgement; then a further one gets BUSY.

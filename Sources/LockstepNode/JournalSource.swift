@@ -51,6 +51,8 @@ package enum JournalNote: String, Hashable, Sendable, CaseIterable {
     case reportedBehind
     /// The time, in microseconds since 1970, at which an operator accepted the clock.
     case clockAccepted
+    /// The names of the replicas that the primary last had, with commas between them.
+    case audience
     /// The role in which the journal was last served, a ``JournalRole``.
     case role
 }

@@ -37,6 +37,12 @@ public struct NodeConfiguration: Sendable {
     public var sessionTimeToLive: Duration = .seconds(600)
     /// Starts a primary although its clock is more than 7 days ahead of, or 1 h behind, the last log time.
     public var acceptsClock = false
+    /// How long a primary that starts waits for the replicas that it last had before it admits: 0 to 10 min, by default 5 s.
+    ///
+    /// Each of them tells what it knows, and a primary whose journal is an old copy stops then, before it acknowledges
+    /// anything (PRIMARY_BEHIND). It ends as soon as all of them have spoken, after a fraction of a second where they
+    /// run. With 0 it does not wait: an old copy may then acknowledge actions that are given up later.
+    public var audienceTimeout: Duration = .seconds(5)
     /// Starts a primary without running the accepted actions that its former boot left, without feedback and without
     /// sources, so that an operator can look and end what does harm; new actions have their effects.
     public var holdsEffects = false
@@ -147,6 +153,10 @@ package struct CheckedConfiguration: Sendable {
         guard given.sessionTimeToLive >= .seconds(1), given.sessionTimeToLive <= .seconds(7 * 86_400) else {
             throw LockstepError(
                 .invalidConfiguration, "sessionTimeToLive is \(given.sessionTimeToLive); choose 1 s to 7 days")
+        }
+        guard given.audienceTimeout >= .zero, given.audienceTimeout <= .seconds(600) else {
+            throw LockstepError(
+                .invalidConfiguration, "audienceTimeout is \(given.audienceTimeout); choose 0 s to 10 min")
         }
         guard given.snapshotAfterBytes >= 1 << 20 else {
             throw LockstepError(

@@ -26,7 +26,7 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public var name: String
     /// Its number in frames; `nil` while a replica or client has not learnt it.
     public var channel: Int?
-    /// How far it is: of a primary `opening`, `admitting`, `behind`, `stopping`, `halted`; of a replica `connecting`,
+    /// How far it is: of a primary `opening`, `awaiting`, `admitting`, `behind`, `stopping`, `halted`; of a replica `connecting`,
     /// `joining`, `catching-up`, `live`, `quarantined`, `ahead`, `halted`; of a client `connecting` or `connected`.
     public var phase: String
     /// The ID of the journal's life, in hexadecimal; `nil` without a journal.

@@ -1,5 +1,6 @@
 internal import DequeModule
 package import LockstepCore
+internal import Logging
 
 /// Executes what a primary's machine directs; on the node's thread.
 ///
@@ -21,9 +22,10 @@ package final class PrimaryDriver {
     private var persistBegan = Tick.zero
     private var snapshotBegan = Tick.zero
     private var nextLook = Tick.zero
-    /// The position of the newest alarm PRIMARY_BEHIND, until it is noted (R-41).
-    private var unnotedReport: KnownPosition?
+    /// What is to be kept with the journal, beside the work: the newest of each kind.
+    private var unnoted: [JournalNote: String] = [:]
     private var isNoting = false
+    private var shownPhase = PrimaryStateMachine.Phase.created
 
     /// Below this much free space actions get BUSY already (R-45).
     package static let reserveBytes: Int64 = 64 << 20
@@ -99,6 +101,7 @@ package final class PrimaryDriver {
     package func endTurn(now: Tick, wall: LogTime) {
         pump(now: now, wall: wall)
         machine.turnEnded(now: now, wall: wall, state: state, into: &directives)
+        showPhase()
         run(now: now, wall: wall)
         pump(now: now, wall: wall)
     }
@@ -108,6 +111,7 @@ package final class PrimaryDriver {
     package func tick(now: Tick, wall: LogTime) {
         if now >= machine.nextDeadline {
             machine.ticked(now: now, wall: wall, state: state, into: &directives)
+            showPhase()
             run(now: now, wall: wall)
         }
         guard now >= nextLook else { return }
@@ -120,7 +124,7 @@ package final class PrimaryDriver {
         if let free = journal.freeBytes() {
             machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
         }
-        noteReport()
+        writeNotes()
         if saving.isReady(at: now), host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
         run(now: now, wall: wall)
         host.metrics.observe(
@@ -189,34 +193,60 @@ package final class PrimaryDriver {
             case .runEnd(let id, let outcome): executor?.runEnd(id, outcome)
             case .alarm(let alarm):
                 host.raise(alarm)
-                if case .primaryBehind(_, let reported, _) = alarm {
-                    unnotedReport = reported
-                    noteReport()
-                }
+                // An operator may give up just that, so it is kept (R-41).
+                if case .primaryBehind(_, let reported, _) = alarm { note(.reportedBehind, reported.noteText) }
+            case .audienceChanged(let names): note(.audience, names.joined(separator: ","))
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
             }
         }
     }
 
-    /// Keeps what the alarm named, since an operator may give up just that (R-41); one write at a time, the newest.
-    private func noteReport() {
-        guard !isNoting, let report = unnotedReport.take() else { return }
+    // MARK: - Notes
+
+    private func note(_ note: JournalNote, _ value: String) {
+        guard !journal.isVolatile else { return }
+        unnoted[note] = value
+        writeNotes()
+    }
+
+    /// One write at a time, so that a peer that brings ever more makes no line of them.
+    private func writeNotes() {
+        guard !isNoting, let (note, value) = unnoted.min(by: { $0.key.rawValue < $1.key.rawValue }) else { return }
         isNoting = true
+        unnoted[note] = nil
         let mailbox = host.mailbox
-        journal.noteLater(.reportedBehind, report.noteText) { outcome in
-            mailbox.put { $0.primary?.reportNoted(report, outcome) }
+        journal.noteLater(note, value) { outcome in
+            mailbox.put { $0.primary?.noted(note, value, outcome) }
         }
     }
 
-    private func reportNoted(_ report: KnownPosition, _ outcome: Result<Void, JournalFailure>) {
+    private func noted(_ note: JournalNote, _ value: String, _ outcome: Result<Void, JournalFailure>) {
         isNoting = false
         switch outcome {
-        case .success: noteReport()
+        case .success: writeNotes()
         // Tried again when the node looks around.
-        case .failure(.diskFull): unnotedReport = unnotedReport ?? report
+        case .failure(.diskFull): unnoted[note] = unnoted[note] ?? value
         case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
         }
+    }
+
+    /// What the machine's phase means to others: a line in the log, and effects that may begin.
+    private func showPhase() {
+        let before = shownPhase
+        guard machine.phase != before else { return }
+        shownPhase = machine.phase
+        let awaited = machine.audience.awaited
+        let metadata: Logger.Metadata = [
+            LogKey.store: "\(host.name)", LogKey.peer: "\(awaited.joined(separator: ", "))",
+        ]
+        if shownPhase == .awaiting { host.services.logger.info("waits for its replicas", metadata: metadata) }
+        guard shownPhase == .admitting else { return }
+        if before == .awaiting, !awaited.isEmpty {
+            host.services.logger.info("admits without having heard of all replicas", metadata: metadata)
+        }
+        if !isOpened, !machine.configuration.holdsEffects { executor?.opened() }
+        isOpened = true
     }
 
     private func drop(_ isSent: Bool?) {
@@ -241,10 +271,7 @@ package final class PrimaryDriver {
         case .success:
             host.metrics.persisted(nanoseconds: now - persistBegan)
             machine.persisted(now: now, wall: wall, state: state, into: &directives)
-            if !isOpened, machine.phase == .admitting {
-                isOpened = true
-                if !machine.configuration.holdsEffects { executor?.opened() }
-            }
+            showPhase()
         case .failure(.diskFull):
             machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
         case .failure(.failed(let reason)):

@@ -64,7 +64,7 @@ package final class ReplicaDriver {
         let position = machine.log.position
         state.capture(at: position.sequence, epoch: position.epoch, time: machine.log.time)
         state.publish(through: position.sequence)
-        host.setKnown(machine.known)
+        host.setKnown(machine.told)
     }
 
     // MARK: - Events
@@ -124,7 +124,7 @@ package final class ReplicaDriver {
     }
 
     package func endTurn(now: Tick) {
-        if host.client.known != machine.known { host.setKnown(machine.known) }
+        if host.client.known != machine.told { host.setKnown(machine.told) }
     }
 
     package var nextDeadline: Tick { min(machine.nextDeadline, nextLook, retryWrite, retryAdoption) }
@@ -228,6 +228,7 @@ package final class ReplicaDriver {
             case .connectBulk(let endpoint):
                 _ = services.attempt { try links.connectBulk(to: endpoint, poller: services.loop.poller) }
             case .sendBulk(let frame): drop(services.attempt { try links.sendBulk(frame) })
+            case .sayHello: host.sayHello(now: now)
             case .applied(let batches): applied(batches)
             case .prepare(let ticket, let content): prepare(ticket, content)
             case .installed(let log, _, let encoded): installed(log, encoded)

@@ -285,6 +285,9 @@ package final class StoreHost {
     /// The replica's position moved: HELLO tells it.
     package func setKnown(_ known: KnownPosition) { client.setKnown(known) }
 
+    /// The stream shows another boot: HELLO leaves with the turn's tick.
+    package func sayHello(now: Tick) { client.sayHello(now: now) }
+
     // MARK: - Callers
 
     private func leave(_ waiter: Waiter, because error: any Error) {

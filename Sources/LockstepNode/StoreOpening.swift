@@ -55,6 +55,10 @@ package struct StoreOpening {
             publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint,
             seed: services.generator.next(),
             lossAccepted: try journal.note(.lossAccepted).flatMap(KnownPosition.init(noteText:)))
+        configuration.audience = (try journal.note(.audience) ?? "").split(separator: ",").map(String.init)
+        // Nobody can come to a node that does not listen.
+        let hasDoor = services.configuration.listen != nil
+        configuration.audienceMilliseconds = hasDoor ? given.audienceTimeout.wholeMicroseconds / 1_000 : 0
         configuration.holdsEffects = given.holdsEffects
         let machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,

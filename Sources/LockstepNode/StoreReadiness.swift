@@ -55,7 +55,7 @@ extension StoreHost {
     var readiness: StoreReadiness {
         if let primary {
             switch primary.machine.phase {
-            case .created, .opening: return .catchingUp
+            case .created, .opening, .awaiting: return .catchingUp
             case .admitting: return .live
             case .behind, .stopping, .halted: return .stale
             }

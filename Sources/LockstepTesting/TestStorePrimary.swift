@@ -280,7 +280,7 @@ final class TestPrimary<R: Reactor> {
         case .halt(let reason): preconditionFailure("a test store's primary halts: \(reason)")
         // Nobody joins, nobody listens, and the journal needs no snapshot.
         case .sendBulk, .sendChunks, .publish, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .alarm,
-            .count:
+            .audienceChanged, .count:
             break
         }
     }

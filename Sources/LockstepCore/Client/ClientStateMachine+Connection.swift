@@ -80,6 +80,13 @@ extension ClientStateMachine {
         helloInterval = min(helloInterval * 3 / 2, ClientTiming.slowestHello)
     }
 
+    /// Something shows that the peer may be another boot: HELLO leaves with the next tick, at most every 100 ms.
+    package mutating func sayHello(now: Tick) {
+        guard phase == .welcomed, now >= helloHeld else { return }
+        helloHeld = now.advanced(byMilliseconds: ClientTiming.firstHello)
+        helloAt = min(helloAt, now)
+    }
+
     private mutating func heard(now: Tick) {
         lastHeard = now
         helloInterval = ClientTiming.slowestHello

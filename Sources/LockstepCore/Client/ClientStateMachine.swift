@@ -55,6 +55,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var connectAt = Tick.never
     var helloAt = Tick.never
     var helloInterval = ClientTiming.firstHello
+    /// Until when HELLO is not hurried again.
+    var helloHeld = Tick.zero
     var attemptEnds = Tick.never
     var lastHeard = Tick.zero
 

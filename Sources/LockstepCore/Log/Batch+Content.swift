@@ -33,3 +33,24 @@ extension SealedBatch {
         }
     }
 }
+
+extension LogState {
+    /// The end of the last batch that tells anything; what follows it was never told to anybody (PROTOCOL, R-40, R-41).
+    ///
+    /// `window` ends with this log. What lies before it counts as told. Cost: one entry of each batch that tells nothing.
+    func told(in window: ResendWindow) -> KnownPosition {
+        guard position.sequence > .zero else { return .none }
+        var end = known
+        for batch in window.newestFirst {
+            guard !batch.tellsSomething else { return end }
+            let sequence = SequenceNumber(rawValue: batch.head.first.rawValue - 1)
+            guard sequence > .zero else { return .none }
+            let owner = epochEnds.first { $0.sequence >= sequence }
+            end = KnownPosition(
+                position: Position(
+                    epoch: owner?.epoch ?? position.epoch, sequence: sequence, hash: batch.head.previous),
+                boot: owner?.boot ?? boot)
+        }
+        return end
+    }
+}

@@ -13,6 +13,10 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     package var seed: UInt64
     /// An operator accepted the loss of everything up to here that this log does not have.
     package var lossAccepted: KnownPosition?
+    /// The replicas that the boot before had, by name.
+    package var audience: [String] = []
+    /// How long they are waited for, in milliseconds; 0: they are not.
+    package var audienceMilliseconds: Int64 = 5_000
     /// Accepted actions of a former boot wait for an operator.
     package var holdsEffects = false
     /// Off but in the simulator.
@@ -56,5 +60,7 @@ package struct PrimaryStatus: Hashable, Sendable {
     package var unpersistedBytes: Int
     package var isDiskFull: Bool
     package var behind: KnownPosition?
+    /// The replicas for which it waits before it admits.
+    package var awaited: [String]
     package var peers: [Peer]
 }

@@ -42,6 +42,8 @@ package enum PrimaryDirective: Hashable, Sendable {
     case emission(UInt64, EmissionOutcome)
     /// What became of a run's end.
     case runEnd(RunID, EmissionOutcome)
+    /// The replicas of this log are now these: keep their names durably, beside the work.
+    case audienceChanged([String])
     /// Something that an operator must see, at most once for each cause.
     case alarm(Alarm)
     /// The node must stop at once; what is in flight has an unknown outcome.

@@ -17,6 +17,12 @@ extension PrimaryStateMachine {
         }
     }
 
+    /// Whether the epoch is one that no clock can have led to: more than a year above this log's and the time.
+    static func isImpossible(_ reported: Epoch, own: Epoch, wall: LogTime) -> Bool {
+        let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
+        return reported.rawValue > max(own.rawValue, milliseconds) &+ 366 * 86_400_000
+    }
+
     /// Whether an operator accepted the loss of what this position had.
     ///
     /// What was written since has a higher epoch than what was accepted, so that no later loss is covered.
@@ -37,7 +43,7 @@ extension PrimaryStateMachine {
     ) {
         // A volatile log never had what its audience remembers of an earlier one; WELCOME tells them.
         guard !configuration.isVolatile, !isAccepted(known) else { return }
-        let stops = stopsAdmitting && phase == .admitting
+        let stops = stopsAdmitting && (phase == .admitting || phase == .awaiting)
         if stops {
             phase = .behind
             refuseReads(into: &directives)
@@ -83,8 +89,8 @@ extension PrimaryStateMachine {
             case .chunks(let snapshot, let indices, let connection):
                 directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
             case .wantsSnapshot: if snapshot == .none { isSnapshotWanted = true }
-            case .audienceAhead(let known, let node):
-                audienceIsAhead(known, by: node, stopsAdmitting: true, into: &directives)
+            // The plan says so to the joiner. What it was told of its history, its HELLO says, and that decides.
+            case .audienceAhead: break
             case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
             case .count(let counter): directives.append(.count(counter))
             }
@@ -128,7 +134,8 @@ extension PrimaryStateMachine {
         guard phase != .created, phase != .halted else { return .never }
         let isViewBehind = view.sequence < committed.position.sequence && head == committed.position.sequence
         return min(
-            min(isViewBehind ? views.due : .never, beaconDue, nextSweep, retryPersist),
+            min(isViewBehind ? views.due : .never, beaconDue, nextSweep),
+            min(retryPersist, phase == .awaiting ? awaitEnds : .never),
             min(nextDue, joins.nextDeadline, reads.nextDeadline, handOverHeld == .zero ? .never : handOverHeld))
     }
 
@@ -138,6 +145,7 @@ extension PrimaryStateMachine {
     ) {
         guard phase != .created, phase != .halted else { return }
         if now >= handOverHeld { handOverHeld = .zero }
+        admitIfHeard(now: now, wall: wall, state: state, into: &directives)
         if now >= retryPersist, isDiskFull {
             retryPersist = .never
             directives.append(.persist(inFlight))
@@ -195,6 +203,7 @@ extension PrimaryStateMachine {
     private mutating func sweep(
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
+        lookAtAudience(now: now, into: &directives)
         peers = peers.filter { now - $0.value.lastHeard < Tick.milliseconds(30_000) }
         guard admits else { return }
         let expired = bindings.filter { session, binding in
@@ -228,6 +237,7 @@ extension PrimaryStateMachine {
         PrimaryStatus(
             phase: phase, epoch: epoch, head: head, committed: committed, time: committedTime, mark: committedMark,
             unpersistedBytes: unpersistedBytes, isDiskFull: isDiskFull || isSpaceLow, behind: alarmedBehind,
+            awaited: phase == .awaiting ? audience.awaited : [],
             peers: peers.values.map {
                 PrimaryStatus.Peer(
                     node: $0.hello.node, role: $0.hello.role, boot: $0.hello.boot, applied: $0.applied)
@@ -250,6 +260,8 @@ extension PrimaryStateMachine {
             precondition(answer.sequence >= waited, "answers are in order")
             waited = answer.sequence
         }
+        precondition(phase != .admitting || awaitEnds == .never, "who admits waits for nobody")
+        audience.checkInvariants()
         log.sessions.checkInvariants()
         precondition(sessionCounts.values.allSatisfy { $0 > 0 }, "a connection without sessions is not counted")
         log.runs.checkInvariants()

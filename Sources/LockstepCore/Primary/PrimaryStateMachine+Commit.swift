@@ -32,6 +32,7 @@ extension PrimaryStateMachine {
             directives.append(.publish(stamp.frame(broadcasting: batch, largest: largest)))
             window.append(batch)
             sealedBytes -= batch.bytes.count
+            if batch.tellsSomething { told = batch.head.last }
         }
         if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
         unpersistedLimit = buggify(.tinyUnpersisted) ? 4_096 : Limits.unpersistedBytes
@@ -40,13 +41,13 @@ extension PrimaryStateMachine {
         committedMark = inFlightMark
         hurryBeacons(now: now)
         let isOpening = phase == .opening
-        if isOpening { phase = .admitting }
+        if isOpening { opened(now: now) }
         state.publish(through: committed.position.sequence)
         if captured.sequence <= committed.position.sequence { view = captured }
         releaseAnswers(into: &directives)
         answerReads(state: state, into: &directives)
         directives.append(.committed(batches))
-        if isOpening {
+        if isOpening, phase == .admitting {
             resumeRuns(now: now, wall: wall, state: state, into: &directives)
         } else {
             beginRuns(into: &directives)

@@ -16,7 +16,7 @@ extension PrimaryStateMachine {
             return
         }
         if case .hello(let hello) = message {
-            helloReceived(hello, from: connection, now: now, into: &directives)
+            helloReceived(hello, from: connection, now: now, wall: wall, into: &directives)
             return
         }
         guard header.channel == configuration.channel else {
@@ -82,7 +82,7 @@ extension PrimaryStateMachine {
     }
 
     private mutating func helloReceived(
-        _ hello: Hello, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
+        _ hello: Hello, from connection: Connection, now: Tick, wall: LogTime, into directives: inout [PrimaryDirective]
     ) {
         guard hello.store == configuration.storeName else {
             let text = "there is no store named \(hello.store) here"
@@ -97,6 +97,11 @@ extension PrimaryStateMachine {
             refuse(.unavailable, "ask again", nonce: hello.nonce, connection, into: &directives)
             return
         }
+        guard !Self.isImpossible(hello.known.position.epoch, own: epoch, wall: wall) else {
+            let text = "epoch \(hello.known.position.epoch) is more than a year ahead of this host's clock"
+            refuse(.protocolViolation, text, nonce: hello.nonce, connection, into: &directives)
+            return
+        }
         if isAhead(hello.known) {
             audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, into: &directives)
             if hello.role == .client {
@@ -105,10 +110,15 @@ extension PrimaryStateMachine {
                 refuse(.primaryBehind, text, nonce: hello.nonce, connection, into: &directives)
                 return
             }
+        } else if hello.role == .replica {
+            replicaCame(hello.node, now: now, into: &directives)
         }
         if hello.role == .replica, peers[connection] == nil { hurryBeacons(now: now) }
         let isTight = buggify(.creditOfOne)
-        peers[connection] = Peer(hello: hello, lastHeard: now, applied: hello.known.position.sequence)
+        // Of what follows it says nothing as long as that tells nothing.
+        let known = hello.known.position.sequence
+        let applied = known >= told && known <= committed.position.sequence ? committed.position.sequence : known
+        peers[connection] = Peer(hello: hello, lastHeard: now, applied: applied)
         let welcome = Welcome(
             nonce: hello.nonce, cluster: configuration.cluster, role: .primary, isVolatile: configuration.isVolatile,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
@@ -128,6 +138,8 @@ extension PrimaryStateMachine {
             answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
             return
         }
+        // It is asked again, and this does not last.
+        guard phase != .awaiting else { return }
         guard admits, !buggify(.refusesOpen) else {
             let text = "the store does not open sessions now: \(admissionProblem)"
             refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
@@ -241,6 +253,7 @@ extension PrimaryStateMachine {
         _ id: SessionID, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
         into directives: inout [PrimaryDirective]
     ) {
+        replicaLeft(connection, into: &directives)
         guard log.sessions.standing(of: id) != nil else {
             answer(.closed(id), to: connection, into: &directives)
             return

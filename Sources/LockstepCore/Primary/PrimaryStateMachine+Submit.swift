@@ -11,6 +11,7 @@ extension PrimaryStateMachine {
         case .behind: "it is behind its audience"
         case .stopping: "it is stopping"
         case .created, .opening: "it is starting"
+        case .awaiting: "it waits for its replicas"
         case .halted: "it has stopped"
         case .admitting: "it is overloaded"
         }
@@ -109,7 +110,9 @@ extension PrimaryStateMachine {
         into directives: inout [PrimaryDirective]
     ) {
         directives.append(.count(.busyAnswers))
-        let busy = Busy(session: session, expected: expected, retryAfter: reason.retryAfter, reason: reason)
+        // Replicas come within a fraction of a second.
+        let retryAfter = phase == .awaiting ? 20_000 : reason.retryAfter
+        let busy = Busy(session: session, expected: expected, retryAfter: retryAfter, reason: reason)
         directives.append(.send(stamp.frame(.busy(busy)), to: connection))
     }
 

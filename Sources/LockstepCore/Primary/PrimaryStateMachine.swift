@@ -2,12 +2,12 @@ import DequeModule
 
 /// The primary of one store.
 ///
-///                start                    epochOpen is durable
-///     created ----------> opening ------------------------------> admitting
-///                            |                                     |      |
-///                            | the journal fails   a peer knows    |      | stop
-///                            v                     more     v      v
-///                          halted <----------------------------- behind  stopping
+///                start             epochOpen is durable          its replicas were heard
+///     created ----------> opening ---------------------> awaiting -----------> admitting
+///                            |                               |                  |      |
+///                            | the journal fails             | a replica knows  |      | stop
+///                            v                               v more      v      v
+///                          halted <---------------------------------------- behind  stopping
 ///
 /// An action's life here: ``submitReceived`` performs it into the batch under construction; at the end of a turn, when
 /// the journal is free, ``turnEnded`` seals that batch and hands all sealed ones over in one transaction; ``persisted``
@@ -19,7 +19,8 @@ import DequeModule
 /// - the window ends at `committed`;
 /// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
 ///
-/// Implements PROTOCOL; are ``JoinServer``'s.
+/// Implements PROTOCOL; R-31 to
+/// R-34 are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration
     package internal(set) var phase: Phase = .created
@@ -107,11 +108,18 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var livelyUntil: Tick = .zero
     var nextSweep: Tick = .zero
     var alarmedBehind: KnownPosition?
+    /// The replicas of this log, and those for which it waits.
+    package internal(set) var audience: Audience
+    var awaitEnds: Tick = .never
+    /// Where the last committed batch ends that tells anything.
+    var told: SequenceNumber
 
     package enum Phase: Hashable, Sendable {
         case created
         /// `epochOpen` is on its way to the journal; nothing is answered.
         case opening
+        /// Nothing is admitted until the replicas of the boot before have said what they know, or a bound is over.
+        case awaiting
         case admitting
         /// A peer knows of a history that this log does not have; nothing is admitted.
         case behind
@@ -177,6 +185,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             }
         #endif
         clock = LogClock(last: recovered.time, wall: wall, now: now)
+        audience = Audience(configuration.audience, now: now)
+        told = recovered.told(in: window).position.sequence
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
         joins = JoinServer()
@@ -213,6 +223,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         guard phase != .created, phase != .halted else { return }
+        admitIfHeard(now: now, wall: wall, state: state, into: &directives)
         emitDue(now: now, wall: wall, state: state)
         if !isHandOverHeld(now: now) {
             if snapshot == .none, isUnmarked || open?.isEmpty == false, buggify(.earlySnapshot) {

@@ -8,6 +8,8 @@ package enum ReplicaDirective: Hashable, Sendable {
     case connectBulk(endpoint: String)
     /// Send a frame on the bulk socket.
     case sendBulk([UInt8])
+    /// Another boot publishes: let the client's machine say HELLO soon, since the primary waits for it.
+    case sayHello
     /// These batches were applied: journal them, tell local observers and feeds.
     case applied([SealedBatch])
     /// Decode this snapshot's state elsewhere; answer with `snapshotPrepared` or `snapshotRefused` and this ticket.

@@ -73,6 +73,7 @@ extension ReplicaStateMachine {
         // What was wrong, or ahead, is gone with the rest.
         setPhase(.connecting, into: &directives)
         log = LogState(store: log.store)
+        told = .none
         window.removeAll()
         highestEpoch = .zero
         healedAt = nil

@@ -91,6 +91,7 @@ extension ReplicaStateMachine {
         self.pending = nil
         state.install(prepared)
         log = pending.log
+        told = log.known
         window.removeAll()
         highestEpoch = max(highestEpoch, log.position.epoch)
         mustInstall = false

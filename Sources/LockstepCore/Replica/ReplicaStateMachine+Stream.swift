@@ -15,6 +15,7 @@ extension ReplicaStateMachine {
             // WELCOME has named yet: 1. the primary stops; 2. another boot publishes on the same address; 3. its
             // frames are here before its WELCOME. That WELCOME comes, and with it a new subscription.
             guard header.epoch == publisher.epoch else {
+                if header.epoch > publisher.epoch { directives.append(.sayHello) }
                 directives.append(.count(.staleFrames))
                 return
             }
@@ -164,6 +165,7 @@ extension ReplicaStateMachine {
         window.append(batch)
         if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
         newlyApplied.append(batch)
+        if batch.tellsSomething { told = log.known }
         highestEpoch = max(highestEpoch, batch.head.epoch)
         guard let mark else { return }
         directives.append(.count(.digestChecks))

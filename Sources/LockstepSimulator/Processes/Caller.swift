@@ -155,6 +155,7 @@ final class Caller {
         run(frame)
     }
 
+    func sayHello() { machine.sayHello(now: process.now) }
     func setKnown(_ known: KnownPosition) { if machine.known != known { machine.setKnown(known) } }
 
     func finishTurn() {

@@ -11,6 +11,8 @@ final class PrimaryProcess: NodeProcess {
     private var toCaller: Deque<[UInt8]> = []
     /// What an operator gave up, for the next start.
     var lossAccepted: KnownPosition?
+    /// The replicas that it has, for the next start.
+    private var audience: [String] = []
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
         guard let machine else { return (.zero, .zero) }
@@ -41,12 +43,13 @@ final class PrimaryProcess: NodeProcess {
         let boot = BootID(rawValue: random.bits128())
         var buggify = Buggify.off
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
-        let configuration = PrimaryConfiguration(
+        var configuration = PrimaryConfiguration(
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
             channel: Channel(rawValue: 0), storeName: simulation.storeName, isVolatile: options.isVolatile,
             publishEndpoint: Endpoint(process: id, port: .broadcast).text,
             bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), lossAccepted: lossAccepted,
             buggify: buggify)
+        configuration.audience = audience
         simulation.oracle.recovered(recovered.log, by: self)
         var machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
@@ -240,6 +243,7 @@ final class PrimaryProcess: NodeProcess {
         case .encodeSnapshot(let number): encode(number)
         case .saveSnapshot(let number): save(number)
         case .dropSnapshot(let number): drop(number)
+        case .audienceChanged(let names): audience = names
         case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
         case .count(let counter): simulation.coverage.count(counter)

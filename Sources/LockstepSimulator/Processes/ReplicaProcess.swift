@@ -71,7 +71,7 @@ final class ReplicaProcess: NodeProcess {
                 endpoint: Endpoint(process: 0, port: .ingress).text, timeToLive: simulation.timeToLive(&random),
                 seed: random.next(), wantsSession: true,
                 buggify: simulation.plan.isOn(.buggify) ? Buggify(seed: random.next()) : .off))
-        if let machine { caller?.setKnown(machine.known) }
+        if let machine { caller?.setKnown(machine.told) }
         caller?.start()
         return true
     }
@@ -155,7 +155,7 @@ final class ReplicaProcess: NodeProcess {
                 machine?.snapshotDue()
             }
         }
-        if let machine { caller?.setKnown(machine.known) }
+        if let machine { caller?.setKnown(machine.told) }
         caller?.finishTurn()
         run()
         answerReaders()
@@ -204,6 +204,7 @@ final class ReplicaProcess: NodeProcess {
             guard let bulk else { return }
             simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), UInt64(bulk.id))
             network.send(frame, on: bulk)
+        case .sayHello: caller?.sayHello()
         case .applied(let batches): applied(batches)
         case .prepare(let ticket, let content): prepare(ticket, content)
         case .installed(let log, let digest, let encoded): installed(log, digest, encoded)

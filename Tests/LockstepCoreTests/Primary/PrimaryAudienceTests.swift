@@ -223,8 +223,8 @@ import Testing
         #expect(primary.kinds == [.resync, .welcome, .result])
     }
 
-    /// Goal: a joiner is served only what has committed, and one that is ahead stops admission (PROTOCOL,
-    ///
+    /// Goal: a joiner is served only what has committed; one that is ahead is told so, and its SYNC alone, which anybody
+    /// can make up, stops nobody (PROTOCOL ).
     @Test func joinersAreServedWhatHasCommitted() throws {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
@@ -253,8 +253,44 @@ import Testing
         ahead.position.sequence = ahead.position.sequence.next
         sync(ahead, nonce: 4)
         #expect(primary.bulk.last?.syncPlan?.decision == .ahead)
+        #expect(primary.machine.phase == .admitting)
+        #expect(primary.alarms.isEmpty)
+        primary.hello(two, role: .replica, known: ahead, node: "r4")
         #expect(primary.machine.phase == .behind)
-        #expect(primary.alarms.count == 1)
+    }
+
+    /// Goal: an epoch that no clock can have led to is refused and stops nobody (PROTOCOL R-41).
+    @Test func anImpossibleEpochIsRefused() {
+        let primary = PrimaryHarness.open()
+        let reported = known(primary) { $0.position.epoch = Epoch(rawValue: 1 << 60) }
+        primary.hello(two, role: .replica, known: reported)
+        #expect(primary.sent.compactMap(\.refused).map(\.reason) == [.protocolViolation])
+        #expect(primary.machine.phase == .admitting)
+        #expect(primary.alarms.isEmpty)
+    }
+
+    /// Goal: an acceptance covers one history: not the same epoch of another boot, not another end at its place; and what
+    /// is written from then on has a higher epoch (PROTOCOL R-41).
+    @Test func anAcceptanceCoversOneHistory() {
+        let lost = KnownPosition(
+            position: Position(
+                epoch: Epoch(rawValue: 1_800_000_000_500), sequence: SequenceNumber(rawValue: 500),
+                hash: BatchHash(rawValue: 5)), boot: BootID(rawValue: 77))
+        func phase(_ change: (inout KnownPosition) -> Void) -> PrimaryStateMachine.Phase {
+            let primary = PrimaryHarness(lossAccepted: lost)
+            primary.start()
+            primary.persist()
+            #expect(primary.machine.epoch > lost.position.epoch)
+            var reported = lost
+            change(&reported)
+            primary.hello(two, role: .replica, known: reported)
+            return primary.machine.phase
+        }
+        #expect(phase { _ in } == .admitting)
+        #expect(phase { $0.position.sequence = SequenceNumber(rawValue: 400) } == .admitting)
+        #expect(phase { $0.boot = BootID(rawValue: 78) } == .behind)
+        #expect(phase { $0.position.hash = BatchHash(rawValue: 6) } == .behind)
+        #expect(phase { $0.position.sequence = SequenceNumber(rawValue: 501) } == .behind)
     }
 
     struct Missing: Error {}

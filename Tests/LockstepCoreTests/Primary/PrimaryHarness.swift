@@ -40,6 +40,8 @@ final class PrimaryHarness {
     var published: [Sent] = []
     var committed: [SealedBatch] = []
     var alarms: [Alarm] = []
+    /// What was to be kept of the audience, each time.
+    var audiences: [[String]] = []
     var halts: [HaltReason] = []
     var counts: [ProtocolCounter: Int] = [:]
     /// Captured images with what they were captured with, by number.
@@ -63,7 +65,7 @@ final class PrimaryHarness {
     init(
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
         now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off,
-        isVolatile: Bool = false, hasEffects: Bool = false, holdsEffects: Bool = false
+        isVolatile: Bool = false, hasEffects: Bool = false, holdsEffects: Bool = false, audience: [String] = []
     ) {
         self.durable = durable
         self.now = now
@@ -82,6 +84,7 @@ final class PrimaryHarness {
             publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
             lossAccepted: lossAccepted, buggify: buggify)
         configuration.holdsEffects = holdsEffects
+        configuration.audience = audience
         machine = PrimaryStateMachine(
             configuration: configuration,
             recovered: log, window: window, highestEpoch: log.position.epoch, wall: wall, now: now)
@@ -226,6 +229,7 @@ final class PrimaryHarness {
             precondition(emissions[ticket] == nil || emissions[ticket] == .busy, "an emission is answered once")
             emissions[ticket] = outcome
         case .runEnd(let id, let outcome): ends[id, default: []].append(outcome)
+        case .audienceChanged(let names): audiences.append(names)
         case .alarm(let alarm): alarms.append(alarm)
         case .halt(let reason): halts.append(reason)
         case .count(let counter): counts[counter, default: 0] += 1
