@@ -136,7 +136,8 @@ package final class SQLiteJournal: Journal {
             try syncFolder(URL(fileURLWithPath: folder).deletingLastPathComponent().path)
         } catch let error as LockstepError { throw error } catch {
             throw LockstepError(
-                .journalUnwritable, "The journal folder \(folder) cannot be made (\(error)). Check the folder above.",
+                .journalUnwritable,
+                "The journal folder \(folder) cannot be made (\(systemReason(error))). Check the folder above.",
                 underlying: error)
         }
     }

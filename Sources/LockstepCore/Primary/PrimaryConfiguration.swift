@@ -40,12 +40,6 @@ package struct PrimaryConfiguration: Hashable, Sendable {
 
 /// A primary as it is seen from outside.
 package struct PrimaryStatus: Hashable, Sendable {
-    package struct Peer: Hashable, Sendable {
-        package var node: String
-        package var role: PeerRole
-        package var boot: BootID
-        package var applied: SequenceNumber
-    }
     package var phase: PrimaryStateMachine.Phase
     package var epoch: Epoch
     /// The last sequence number given.
@@ -56,5 +50,4 @@ package struct PrimaryStatus: Hashable, Sendable {
     package var unpersistedBytes: Int
     package var isDiskFull: Bool
     package var behind: KnownPosition?
-    package var peers: [Peer]
 }

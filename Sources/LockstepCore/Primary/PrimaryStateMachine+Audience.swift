@@ -192,7 +192,7 @@ extension PrimaryStateMachine {
     private mutating func sweep(
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
-        peers = peers.filter { now - $0.value.lastHeard < Tick.milliseconds(30_000) }
+        forgetSilentPeers(now: now)
         guard admits else { return }
         let expired = bindings.filter { session, binding in
             guard let standing = log.sessions.standing(of: session) else { return false }
@@ -228,11 +228,7 @@ extension PrimaryStateMachine {
     package var status: PrimaryStatus {
         PrimaryStatus(
             phase: phase, epoch: epoch, head: head, committed: committed, time: committedTime, mark: committedMark,
-            unpersistedBytes: unpersistedBytes, isDiskFull: isDiskFull || isSpaceLow, behind: alarmedBehind,
-            peers: peers.values.map {
-                PrimaryStatus.Peer(
-                    node: $0.hello.node, role: $0.hello.role, boot: $0.hello.boot, applied: $0.applied)
-            }.sorted { ($0.node, $0.boot) < ($1.node, $1.boot) })
+            unpersistedBytes: unpersistedBytes, isDiskFull: isDiskFull || isSpaceLow, behind: alarmedBehind)
     }
 
     /// The relations that the machine's header names.

@@ -59,6 +59,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var waitingMessages = 0
 
     var peers: [Connection: Peer] = [:]
+    /// Replicas whose connections were forgotten, each once, in the order in which they were last heard.
+    var lost: [Peer] = []
     var bindings: [SessionID: Binding] = [:]
     var acknowledgements: [SessionID: RequestNumber] = [:]
     /// Who runs, and who waits for its turn.
