@@ -17,8 +17,8 @@ enum Program {
     ) async throws -> Value {
         let node = try Node(configuration, logger: quiet)
         let counters = try node.remote(Counters.self, named: Hosted.counters)
-        return try await WaitNotice.during("an answer of \(upstream(configuration))") {
-            try await node.whileRunning { try await body(counters) }
+        return try await node.whileRunning {
+            try await WaitNotice.during("an answer of \(upstream(configuration))") { try await body(counters) }
         }
     }
 

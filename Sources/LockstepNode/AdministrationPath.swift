@@ -52,8 +52,11 @@ package struct AdministrationPath: Hashable, Sendable {
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             Foundation.close(descriptor)
+            // A node that has the lock and does not listen yet is not known by its number.
+            var owner = "another node"
+            if case .listening(let process?) = reach() { owner += " (process \(process))" }
             throw LockstepError(
-                .addressInUse, "another node serves \(socket): give each node an administration folder of its own")
+                .addressInUse, "\(owner) serves \(socket): stop it, or give each node a folder of its own")
         }
         return descriptor
     }

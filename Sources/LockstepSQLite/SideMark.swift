@@ -142,14 +142,6 @@ final class SideMarkFile: Sendable {
     }
 }
 
-/// What the system says of an error of Foundation's files, in its own few words.
-func systemReason(_ error: any Error) -> String {
-    let error = error as NSError
-    let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError ?? error
-    guard cause.domain == NSPOSIXErrorDomain else { return error.localizedDescription }
-    return String(cString: strerror(Int32(cause.code)))
-}
-
 /// The text of `errno`.
 func systemMessage() -> String { String(cString: strerror(errno)) }
 

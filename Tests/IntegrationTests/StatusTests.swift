@@ -122,6 +122,33 @@ extension IntegrationTests {
             }
         }
 
+        /// Errors name options and not properties of the library; reads carry their place and their age; a wait is said.
+        @Test func commandsSpeakTheWordsOfTheirOptions() async throws {
+            try await Bench.withCluster(replicas: 0) { cluster in
+                let open = try Bench.lockstep(
+                    "serve", "--data", cluster.node(0).path, "--listen", "tcp://0.0.0.0:\(Bench.ports(10))")
+                #expect(open.status == 64 && open.errors.contains("--insecure"), "\(open.errors)")
+                #expect(!open.errors.contains("allowsPlaintext"))
+
+                #expect(try Bench.lockstep("counter", "add", "a/x", "7", "--node", cluster.endpoint(0)).status == 0)
+                for command in [["get", "a/x"], ["list", "a/"], ["top", "1"]] {
+                    let read = try ChildProcess.run(
+                        Bench.program, ["counter"] + command + ["--json", "--node", cluster.endpoint(0)])
+                    let fields = try JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [String: Any]
+                    let place = fields?["place"] as? String ?? ""
+                    #expect(place.wholeMatch(of: /[0-9]+:[0-9]+/) != nil, "\(read)")
+                    #expect((0..<60).contains(fields?["ageSeconds"] as? Double ?? -1), "\(read)")
+                    #expect(read.output.contains("a/x"))
+                }
+                let nobody = "tcp://127.0.0.1:\(Bench.ports(10))"
+                let waiting = try Bench.lockstep("counter", "add", "x", "--node", nobody, "--timeout", "2")
+                let lines = waiting.errors.split(separator: "\n").filter {
+                    $0.contains("waiting for an answer of \(nobody)")
+                }
+                #expect(waiting.status == 69 && lines.count == 1, "\(waiting)")
+            }
+        }
+
         /// Another user's node, a folder that is none and a file are called what they are.
         @Test(.enabled(if: geteuid() == 0)) func whatMayNotBeAskedIsSaid() async throws {
             try await Bench.withCluster(replicas: 0) { cluster in

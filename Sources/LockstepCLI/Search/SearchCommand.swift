@@ -49,8 +49,8 @@ struct SearchCommand: AsyncParsableCommand {
             let endpoint = self.node
             let node = try Node(configuration, logger: Program.quiet)
             let search = try node.remote(SearchCache.self, named: Hosted.search)
-            return try await WaitNotice.during("an answer of \(endpoint)") {
-                try await node.whileRunning { try await body(search) }
+            return try await node.whileRunning {
+                try await WaitNotice.during("an answer of \(endpoint)") { try await body(search) }
             }
         }
 
