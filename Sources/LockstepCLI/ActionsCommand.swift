@@ -25,8 +25,9 @@ struct ActionsCommand: ParsableCommand {
         /// Asks the node; an answer with an error is thrown.
         func ask(_ command: String, run: String? = nil) async throws -> Data {
             let request = try JSONEncoder().encode(["command": command, "store": store, "run": run])
-            let answer = try await AdministrationClient.ask(
-                folder: NodeFolder(data).administration, command: String(decoding: request, as: UTF8.self))
+            let answer = try await WaitNotice.during("an answer of the node in \(data)") {
+                try await NodeFolder(data).ask(String(decoding: request, as: UTF8.self))
+            }
             if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"]
             {
                 throw CommandFailure(text, status: .failed)

@@ -44,18 +44,21 @@ struct CounterCommand: AsyncParsableCommand {
             if json { try Output.json(line) } else { Output.line(line.text) }
         }
 
-        func ask(_ query: Counters.Query, linearizable: Bool) async throws -> Counters.Answer {
+        func ask(_ query: Counters.Query, linearizable: Bool) async throws -> Answered<Counters.Answer> {
             let patience = patience
             return try await withCounters {
-                try await $0.ask(query, linearizable ? .linearizable : .local, timeout: patience).answer
+                try await $0.ask(query, linearizable ? .linearizable : .local, timeout: patience)
             }
         }
 
         func printList(_ query: Counters.Query) async throws {
-            guard case .list(let counters) = try await ask(query, linearizable: false) else {
+            let read = try await ask(query, linearizable: false)
+            guard case .list(let counters) = read.answer else {
                 throw CommandFailure("the node gave another answer than a list")
             }
-            if json { return try Output.json(counters) }
+            if json {
+                return try Output.json(ReadLine(["counters": counters], place: read.place, time: read.time))
+            }
             let width = counters.map { String($0.value).count }.max() ?? 0
             for counter in counters {
                 let value = String(counter.value)
@@ -106,12 +109,14 @@ struct CounterCommand: AsyncParsableCommand {
         var linearizable = false
         @OptionGroup var options: Options
         func run() async throws {
-            guard case .value(let value) = try await options.ask(.get(name), linearizable: linearizable) else {
+            let read = try await options.ask(.get(name), linearizable: linearizable)
+            guard case .value(let value) = read.answer else {
                 throw CommandFailure("the node gave another answer than a value")
             }
             guard let value else { throw CommandFailure("there is no counter \(name)") }
             if options.json {
-                try Output.json(Counters.Counter(name: name, value: value))
+                try Output.json(
+                    ReadLine(Counters.Counter(name: name, value: value), place: read.place, time: read.time))
             } else {
                 Output.line(String(value))
             }
@@ -120,7 +125,7 @@ struct CounterCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists counters in the order of their names.",
+            abstract: "Lists counters in the order of their names; with --json one object, as \"counter get\" has it.",
             discussion: "  lockstep counter list page/ --limit 20")
         @Argument(help: "Only names that begin with this.")
         var prefix: String = ""
@@ -212,13 +217,17 @@ struct CounterCommand: AsyncParsableCommand {
             let name = name
             let json = options.json
             try await Program.withReplicaOfCounters(configuration) { counters in
-                for await value in counters.select({ $0.values[name] }) {
-                    guard let value else { continue }
-                    if json {
-                        try Output.json(Counters.Counter(name: name, value: value))
-                    } else {
+                var last: Int64?
+                for await snapshot in counters.states {
+                    guard let value = snapshot.state.values[name], value != last else { continue }
+                    last = value
+                    guard json else {
                         Output.line("\(name) \(value)")
+                        continue
                     }
+                    try Output.json(
+                        ReadLine(
+                            Counters.Counter(name: name, value: value), place: snapshot.place, time: snapshot.time))
                 }
             }
         }

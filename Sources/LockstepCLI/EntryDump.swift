@@ -2,9 +2,12 @@ import Counters
 import Foundation
 import Lockstep
 import LockstepCore
+import LockstepSQLite
+import SearchCache
 
 /// One entry of a journal as `journal dump` prints it.
 struct EntryRecord: Encodable {
+    var store: String
     var sequence: UInt64
     var epoch: UInt64
     var time: Int64
@@ -14,15 +17,50 @@ struct EntryRecord: Encodable {
     var session: String?
     var number: UInt64?
     var status: String?
-    /// Decoded if they are the counters', else in hexadecimal.
+    /// Decoded if they are the counters' or the searches', else in hexadecimal.
     var mutations: [String]?
     var reply: String?
     var detail: String?
+    /// Why the entry was taken out of the log and kept aside; nil if it is in the log.
+    var keptAside: String?
+    /// When that was, in seconds since 1970.
+    var keptAsideAt: Int64?
+
+    init(store: String, sequence: UInt64, epoch: UInt64, time: Int64, kind: String, batchHash: String) {
+        self.store = store
+        self.sequence = sequence
+        self.epoch = epoch
+        self.time = time
+        self.kind = kind
+        self.batchHash = batchHash
+    }
 }
 
-enum EntryDump {
+struct EntryDump {
+    /// Whose entries they are: a mutation is decoded by its own reactor only.
+    let store: String
+
+    /// The entries of a batch that was kept aside, in order; one record without content if it cannot be decoded.
+    func records(of kept: QuarantinedBatch) -> [EntryRecord] {
+        // It may have been kept aside because it is damaged.
+        let batches = kept.batch.map { [$0] } ?? []
+        var records = (try? batches.flatMap { try self.records(of: $0) }) ?? []
+        if records.isEmpty {
+            var record = EntryRecord(
+                store: store, sequence: kept.first, epoch: 0, time: 0, kind: "unreadable", batchHash: "")
+            record.detail = "entries \(kept.first) to \(kept.last) cannot be decoded"
+            records = [record]
+        }
+        return records.map { record in
+            var record = record
+            record.keptAside = kept.reason
+            record.keptAsideAt = kept.movedAt
+            return record
+        }
+    }
+
     /// The entries of a batch, in order.
-    static func records(of batch: SealedBatch) throws -> [EntryRecord] {
+    func records(of batch: SealedBatch) throws -> [EntryRecord] {
         try withBytes(of: batch.bytes) { bytes in
             var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
             var sequence = batch.head.first
@@ -40,7 +78,7 @@ enum EntryDump {
         }
     }
 
-    private static func actions(
+    private func actions(
         of run: ActionRun, _ bytes: RawSpan, at first: SequenceNumber, in batch: SealedBatch
     ) throws -> [EntryRecord] {
         var items = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
@@ -52,25 +90,32 @@ enum EntryDump {
             record.status = "\(item.status)"
             record.mutations = try mutations(bytes, item)
             let reply = copyBytes(of: bytes, item.reply)
-            record.reply = item.status == .rejected ? String(decoding: reply, as: UTF8.self) : hexadecimal(reply)
+            record.reply = item.status == .rejected ? String(decoding: reply, as: UTF8.self) : Self.hexadecimal(reply)
             return record
         }
     }
 
-    private static func mutations(_ bytes: RawSpan, _ item: Item) throws -> [String] {
+    private func mutations(_ bytes: RawSpan, _ item: Item) throws -> [String] {
         var reader = ByteReader(offset: item.mutations.lowerBound, end: item.mutations.upperBound)
         return try (0..<item.mutationCount).map { _ in
             let range = try reader.readRange(from: bytes)
-            var content = ByteReader(offset: range.lowerBound, end: range.upperBound)
-            // Another reactor's mutation is shown as its bytes.
-            guard let mutation = try? Counters.Mutation(from: bytes, &content), content.remaining == 0 else {
-                return hexadecimal(copyBytes(of: bytes, range))
+            // What is of no reactor that this program knows is shown as its bytes.
+            switch store {
+            case Hosted.counters:
+                var content = ByteReader(offset: range.lowerBound, end: range.upperBound)
+                if let mutation = try? Counters.Mutation(from: bytes, &content), content.remaining == 0 {
+                    return "\(mutation)"
+                }
+            case Hosted.search:
+                let isReadable = (try? SearchCache.mutationCoding.decode(bytes, range)) != nil
+                if isReadable { return String(decoding: copyBytes(of: bytes, range), as: UTF8.self) }
+            default: break
             }
-            return "\(mutation)"
+            return Self.hexadecimal(copyBytes(of: bytes, range))
         }
     }
 
-    private static func other(_ entry: Entry, at sequence: SequenceNumber, in batch: SealedBatch) -> EntryRecord {
+    private func other(_ entry: Entry, at sequence: SequenceNumber, in batch: SealedBatch) -> EntryRecord {
         var record = self.record("", at: sequence.rawValue, in: batch)
         switch entry {
         case .actions: record.kind = "action"
@@ -114,9 +159,10 @@ enum EntryDump {
         return record
     }
 
-    private static func record(_ kind: String, at sequence: UInt64, in batch: SealedBatch) -> EntryRecord {
+    private func record(_ kind: String, at sequence: UInt64, in batch: SealedBatch) -> EntryRecord {
         EntryRecord(
-            sequence: sequence, epoch: batch.head.epoch.rawValue, time: batch.head.time.rawValue, kind: kind,
+            store: store, sequence: sequence, epoch: batch.head.epoch.rawValue, time: batch.head.time.rawValue,
+            kind: kind,
             batchHash: "\(batch.hash)")
     }
 

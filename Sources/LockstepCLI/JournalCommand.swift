@@ -16,101 +16,55 @@ struct JournalCommand: ParsableCommand {
     struct Options: ParsableArguments {
         @Option(help: "The node's folder.")
         var data: String
-        @Option(help: "The store.")
-        var store: String = Hosted.counters
+        @Option(help: "The store. Default: all of the folder.")
+        var store: String?
 
-        func reader() throws -> SQLiteJournalReader {
-            try SQLiteJournalReader(folder: NodeFolder(data).path, storeName: store)
-        }
+        var journals: JournalFolder { JournalFolder(folder: NodeFolder(data), store: store) }
     }
 
     struct Inspect: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "inspect", abstract: "Shows what a journal is and how far it reaches.",
+            commandName: "inspect", abstract: "Shows what the journals of a folder are and how far they reach.",
             discussion: "  lockstep journal inspect --data data/primary --json")
         @OptionGroup var options: Options
-        @Flag(help: "Print JSON.")
+        @Flag(help: "Print JSON, a line for each store.")
         var json = false
 
-        struct Summary: Encodable {
-            struct Snapshot: Encodable {
-                var sequence: UInt64
-                var hash: String
-                var bytes: Int
-            }
-            var store: String
-            var cluster: String
-            var storeID: String
-            var channel: Int
-            var incarnation: String
-            var end: String
-            var mark: String?
-            var snapshots: [Snapshot]
-            var batches: Int
-            var batchBytes: Int
-            var quarantined: Int
-            var notes: [String: String]
-        }
-
         func run() throws {
-            let reader = try options.reader()
-            var batches = 0
-            var bytes = 0
-            try reader.batches(after: .zero) { batch in
-                batches += 1
-                bytes += batch.bytes.count
+            var isFirst = true
+            try options.journals.forEach { reader in
+                let summary = try JournalSummary(reader)
+                if json { return try Output.json(summary) }
+                if !isFirst { Output.line("") }
+                isFirst = false
+                summary.lines.forEach(Output.line)
             }
-            var notes: [String: String] = [:]
-            for note in JournalNote.allCases { notes[note.rawValue] = reader.note(note) }
-            let summary = Summary(
-                store: reader.identity.storeName, cluster: "\(reader.identity.cluster)",
-                storeID: "\(reader.identity.store)", channel: Int(reader.identity.channel.rawValue),
-                incarnation: "\(reader.identity.incarnation)", end: "\(try reader.end())",
-                mark: reader.mark.map { "\($0.position)" },
-                snapshots: try reader.snapshots().map {
-                    Summary.Snapshot(
-                        sequence: $0.position.sequence.rawValue, hash: "\($0.position.hash)", bytes: $0.bytes)
-                }, batches: batches, batchBytes: bytes, quarantined: try reader.quarantined().count, notes: notes)
-            if json { return try Output.json(summary) }
-            Output.line("store        \(summary.store), channel \(summary.channel)")
-            Output.line("cluster      \(summary.cluster)")
-            Output.line("incarnation  \(summary.incarnation)")
-            Output.line("end          \(summary.end)")
-            Output.line("side mark    \(summary.mark ?? "none")")
-            for snapshot in summary.snapshots {
-                Output.line("snapshot     at \(snapshot.sequence), \(snapshot.bytes) bytes")
-            }
-            Output.line("batches      \(summary.batches), \(summary.batchBytes) bytes")
-            if summary.quarantined > 0 { Output.line("quarantined  \(summary.quarantined) batches") }
-            for (name, value) in notes.sorted(by: { $0.key < $1.key }) { Output.line("note         \(name): \(value)") }
         }
     }
 
     struct Verify: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "verify", abstract: "Checks every batch, every snapshot and the side mark.",
+            commandName: "verify", abstract: "Checks every batch, every snapshot and the side mark of all stores.",
             discussion: """
-                Prints each damage with its sequence number and exits with 65 if there is one.
+                Prints each damage with its store and its sequence number, and exits with 65 if there is one. Without \
+                --store it also checks the folder's node.json.
 
                   lockstep journal verify --data data/primary
                 """)
         @OptionGroup var options: Options
-        @Flag(help: "Print JSON.")
+        @Flag(help: "Print JSON, a line for each store.")
         var json = false
 
         func run() throws {
-            let reader = try options.reader()
-            let findings = try reader.verifyAll { Output.progress("checked \($0 >> 20) MiB") }
-            Output.progress("")
-            if json {
-                try Output.json(["findings": findings.map(\.description)])
-            } else {
-                for finding in findings { Output.line(finding.description) }
-                if findings.isEmpty { Output.line("whole, through \(try reader.end())") }
+            var damaged: [String] = []
+            for check in try options.journals.checks() {
+                let report = try check()
+                if json { try Output.json(report) } else { report.lines.forEach(Output.line) }
+                if !report.findings.isEmpty { damaged.append("\(report.store) in \(report.findings.count) places") }
             }
-            guard findings.isEmpty else {
+            guard damaged.isEmpty else {
                 throw CommandFailure(
-                    "the journal is damaged in \(findings.count) places; copy the folder away before anything else",
+                    "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else",
                     status: .damaged)
             }
         }
@@ -118,23 +72,38 @@ struct JournalCommand: ParsableCommand {
 
     struct Dump: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "dump", abstract: "Prints every entry as a line of JSON.",
-            discussion: "  lockstep journal dump --data data/primary --after 1000 --through 2000")
+            commandName: "dump", abstract: "Prints every entry as a line of JSON, store by store.",
+            discussion: """
+                --kept-aside prints the entries that "lockstep recover" took out of the log, with the reason.
+
+                  lockstep journal dump --data data/primary --store counters --after 1000 --through 2000
+                  lockstep journal dump --data data/primary --kept-aside
+                """)
         @OptionGroup var options: Options
         @Option(help: "Begin behind this sequence number.")
         var after: UInt64 = 0
         @Option(help: "End with this sequence number.")
         var through: UInt64?
+        @Flag(help: "Print the entries that were kept aside, and not those of the log.")
+        var keptAside = false
 
         func run() throws {
-            let reader = try options.reader()
-            let start = SequenceNumber(rawValue: after)
-            let end = through.map { SequenceNumber(rawValue: $0) }
-            try reader.batches(after: start, through: end) { batch in
-                for record in try EntryDump.records(of: batch) {
-                    guard record.sequence > after, record.sequence <= through ?? .max else { continue }
-                    try Output.json(record)
+            try options.journals.forEach { reader in
+                let dump = EntryDump(store: reader.identity.storeName)
+                if keptAside {
+                    for kept in try reader.quarantined() { try write(dump.records(of: kept)) }
+                    return
                 }
+                let end = through.map { SequenceNumber(rawValue: $0) }
+                try reader.batches(after: SequenceNumber(rawValue: after), through: end) { batch in
+                    try write(dump.records(of: batch))
+                }
+            }
+        }
+
+        private func write(_ records: [EntryRecord]) throws {
+            for record in records where record.sequence > after && record.sequence <= through ?? .max {
+                try Output.json(record)
             }
         }
     }
@@ -148,7 +117,10 @@ struct JournalCommand: ParsableCommand {
 
                   lockstep journal state-at 5000 --data data/primary
                 """)
-        @OptionGroup var options: Options
+        @Option(help: "The node's folder.")
+        var data: String
+        @Option(help: "The store.")
+        var store: String = Hosted.counters
         @Argument(help: "The sequence number; without it, the end.")
         var sequence: UInt64?
         @Flag(help: "Print only position and digest.")
@@ -164,12 +136,12 @@ struct JournalCommand: ParsableCommand {
         }
 
         func run() throws {
-            guard options.store == Hosted.counters else {
+            guard store == Hosted.counters else {
                 throw CommandFailure(
-                    "state-at rebuilds the store \(Hosted.counters) only, not \(options.store): use lockstep journal dump",
+                    "state-at rebuilds the store \(Hosted.counters) only, not \(store): use lockstep journal dump",
                     status: .usage)
             }
-            let reader = try options.reader()
+            let reader = try JournalFolder(folder: NodeFolder(data), store: store).reader(store)
             let wanted = SequenceNumber(rawValue: sequence ?? UInt64(Int64.max))
             let rebuilt = try RebuiltState(reader, Counters(), through: wanted)
             try Output.json(

@@ -16,7 +16,7 @@ struct LockstepCommand: AsyncParsableCommand {
               lockstep status --data data/primary
 
             Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 75 outcome unknown; \
-            65 a journal is damaged.
+            65 a journal, or a node.json, is damaged.
             """,
         version: Version.description,
         subcommands: [

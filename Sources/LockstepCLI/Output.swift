@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Lockstep
+import LockstepHarness
 import LockstepNode
 import ZeroMQ
 
@@ -26,20 +27,36 @@ struct CommandFailure: Error {
     /// The failure that an error of the library is; nil for one of the argument parser.
     init?(describing error: any Error) {
         guard let error = error as? LockstepError else {
+            if let failure = error as? CommandFailure {
+                self = failure
+                return
+            }
             if error is CleanExit || error is ValidationError || error is ExitCode { return nil }
             if "\(type(of: error))" == "CommandError" { return nil }
-            self.init("\(error)")
+            self.init(Self.plainText(error))
             return
         }
         let status: ExitStatus =
             switch error.code {
             case .outcomeUnknown, .sessionEnded: .outcomeUnknown
-            case .journalDamaged: .damaged
+            case .journalDamaged, .journalForeign: .damaged
             case .unavailable, .timeout: .unreachable
             case .invalidConfiguration: .usage
             default: .failed
             }
-        self.init(error.message, status: status)
+        self.init(error.programMessage, status: status)
+    }
+
+    /// An error of the system in one line, without the names of types.
+    private static func plainText(_ error: any Error) -> String {
+        if let error = error as? DecodingError { return "what was read is not what it should be: \(error.plainText)" }
+        // Errors of this package say what happened; those of Foundation's files hide it in a dictionary.
+        guard let known = error as? CocoaError else {
+            return "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
+        }
+        let path = known.userInfo[NSFilePathErrorKey] as? String
+        guard let cause = known.underlying as? POSIXError else { return known.localizedDescription }
+        return (path.map { "\($0): " } ?? "") + String(cString: strerror(cause.code.rawValue))
     }
 }
 

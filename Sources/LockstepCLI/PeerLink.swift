@@ -28,7 +28,7 @@ final class PeerLink {
         let ingressPoller = Poller<Bool>()
         ingressPoller.add(ingress, as: true)
         var received = ZeroMQ.Message()
-        let answer = try Self.exchange(patience, what: "no node answers at \(endpoint)") {
+        let answer = try Self.exchange(patience, "an answer of \(endpoint)", what: "no node answers at \(endpoint)") {
             _ = try ingress.send(frame)
             try ingressPoller.wait(timeout: .milliseconds(300))
         } receive: {
@@ -60,7 +60,8 @@ final class PeerLink {
         var stamp = stamp
         stamp.channel = welcome.channel
         let frame = stamp.frame(request)
-        return try Self.exchange(patience, what: "the node stopped answering") {
+        return try Self.exchange(patience, "an answer of the node \(welcome.node)", what: "the node stopped answering")
+        {
             _ = try bulk.send(frame)
             try poller.wait(timeout: .milliseconds(300))
         } receive: {
@@ -77,11 +78,13 @@ final class PeerLink {
     }
 
     private static func exchange<Answer>(
-        _ patience: Duration, what: String, send: () throws -> Void, receive: () throws -> [UInt8]?,
+        _ patience: Duration, _ awaited: String, what: String, send: () throws -> Void, receive: () throws -> [UInt8]?,
         match: ([UInt8]) throws -> Answer?
     ) throws -> Answer {
         let deadline = ContinuousClock.now + patience
+        let notice = WaitNotice()
         while ContinuousClock.now < deadline {
+            notice.waiting(for: awaited)
             try send()
             while let frame = try receive() {
                 if let answer = try match(frame) { return answer }

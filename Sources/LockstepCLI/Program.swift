@@ -17,7 +17,17 @@ enum Program {
     ) async throws -> Value {
         let node = try Node(configuration, logger: quiet)
         let counters = try node.remote(Counters.self, named: Hosted.counters)
-        return try await node.whileRunning { try await body(counters) }
+        return try await node.whileRunning {
+            try await WaitNotice.during("an answer of \(upstream(configuration))") { try await body(counters) }
+        }
+    }
+
+    /// The node that a client or a replica is connected to.
+    private static func upstream(_ configuration: NodeConfiguration) -> String {
+        switch configuration.role {
+        case .client(let node), .replica(let node, _, _): node
+        case .primary: "the node"
+        }
     }
 
     static func withReplicaOfCounters<Value>(

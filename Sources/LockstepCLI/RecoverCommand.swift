@@ -197,6 +197,7 @@ struct Recovery {
     private func sync(_ have: KnownPosition, _ log: LogState, _ link: PeerLink) throws -> SyncPlan {
         var generator = SystemRandomNumberGenerator()
         let began = ContinuousClock.now
+        let notice = WaitNotice()
         while true {
             let sync = Sync(
                 nonce: generator.next(), store: log.store, node: "recovery", have: have, firstFrame: .zero,
@@ -211,7 +212,7 @@ struct Recovery {
                     "the node has prepared no snapshot for 2 minutes: its log and its alarms say why it cannot",
                     status: .unreachable)
             }
-            Output.progress("the node prepares a snapshot")
+            notice.waiting(for: "a snapshot that the node prepares")
             usleep(retryAfter)
         }
     }

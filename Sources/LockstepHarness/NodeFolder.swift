@@ -1,6 +1,6 @@
-package import Foundation
+import Foundation
 import LockstepCore
-package import LockstepNode
+import LockstepNode
 import LockstepSQLite
 
 /// A node's data folder as `lockstep init` makes it: `node.json` beside the journals.
@@ -25,23 +25,24 @@ package struct NodeFolder {
         self.path = path.hasSuffix("/") && path.count > 1 ? String(path.dropLast()) : path
     }
 
+    /// Reads `node.json`.
+    ///
+    /// - Throws: ``LockstepError``: `invalidConfiguration` where no node's folder is, `journalDamaged` for a file that is not
+    ///   what was written or is missing beside journals, `administration` where this user may not read.
     package func identity() throws -> Identity {
-        guard let data = FileManager.default.contents(atPath: identityPath) else {
-            throw LockstepError(
-                .invalidConfiguration, "\(path) is not a node's folder: run \"lockstep init --data \(path)\" first")
-        }
         let stored: StoredIdentity
         do {
-            stored = try JSONDecoder().decode(StoredIdentity.self, from: data)
-        } catch {
-            throw LockstepError(
-                .invalidConfiguration, "\(identityPath) cannot be read: \(error); put back the file of this node")
+            stored = try JSONDecoder().decode(StoredIdentity.self, from: try identityBytes())
+        } catch let error as DecodingError {
+            throw damaged("\(error.plainText); put back the file of this node")
         }
         guard stored.sum == nil || stored.sum == StoredIdentity(stored.identity).sum else {
-            throw LockstepError(
-                .invalidConfiguration,
-                "\(identityPath) is damaged: its sum does not match; put back the file of this node, or take \"sum\" out "
-                    + "of it if you changed it by hand")
+            throw damaged(
+                "its sum does not match; put back the file of this node, or take \"sum\" out of it if you changed it by "
+                    + "hand")
+        }
+        guard NodeID(stored.node) != nil, ClusterID(hexadecimal: stored.cluster) != nil else {
+            throw damaged("its name or its cluster's ID is none; put back the file of this node")
         }
         return stored.identity
     }
@@ -93,28 +94,4 @@ private struct StoredIdentity: Codable {
     }
 
     var identity: NodeFolder.Identity { NodeFolder.Identity(node: node, cluster: cluster, stores: stores) }
-}
-
-extension NodeFolder {
-    /// The answer of the node that runs in this folder.
-    package func status(timeout: Duration = .seconds(2)) async -> Result<Data, any Error> {
-        do {
-            let request = #"{"command":"status"}"#
-            return .success(
-                try await AdministrationClient.ask(folder: administration, command: request, timeout: timeout))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    package func decodedStatus(timeout: Duration = .seconds(2)) async throws -> NodeStatus {
-        try JSONDecoder().decode(NodeStatus.self, from: try await status(timeout: timeout).get())
-    }
-
-    /// Whether every store admits, or follows the stream at its head.
-    package func isReady() async -> Bool {
-        // A node that cannot be asked is one that is not ready.
-        guard let status = try? await decodedStatus() else { return false }
-        return !status.stores.isEmpty && status.stores.allSatisfy { $0.phase == "admitting" || $0.phase == "live" }
-    }
 }

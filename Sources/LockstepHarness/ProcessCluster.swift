@@ -81,9 +81,11 @@ package final class ProcessCluster {
         while true {
             var places: [(sequence: UInt64, digest: String)] = []
             for index in 0...replicas {
-                let stores = try? await node(index).decodedStatus().stores  // Asked again.
+                let stores = try? await node(index).decodedStatus(digests: true).stores  // Asked again.
                 guard let store = stores?.first(where: { $0.name == store }) else { continue }
-                places.append((store.sequence, store.digest ?? ""))
+                // A primary has none while entries are on their way to its journal.
+                guard let digest = store.digest else { continue }
+                places.append((store.sequence, digest))
             }
             if places.count == replicas + 1, let first = places.first,
                 places.allSatisfy({ $0.sequence == first.sequence && $0.digest == first.digest })

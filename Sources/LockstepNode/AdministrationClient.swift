@@ -2,32 +2,65 @@ package import Foundation
 internal import LockstepCore
 internal import ZeroMQ
 
+/// Why a node of this host could not be asked.
+package enum AdministrationFailure: Error, Hashable, Sendable {
+    /// Nobody listens at the socket, or there is none: no node runs with this folder.
+    case notRunning
+    /// This user may not reach the socket; the folder that bars the way belongs to `owner`, if that is known.
+    case forbidden(owner: String?)
+    /// Somebody listens and says nothing; `reason` says why, as far as the system tells.
+    case silent(reason: String)
+
+    /// One line about a node whose folder is called `name`.
+    package func text(about name: String) -> String {
+        switch self {
+        case .notRunning: "no node runs in \(name)"
+        case .forbidden(let owner?):
+            "no permission to ask the node in \(name): it belongs to \(owner), so ask as that user (sudo -u \(owner))"
+        case .forbidden(nil): "no permission to ask the node in \(name): ask as the user that it runs as"
+        case .silent(let reason): "the node in \(name) does not answer: \(reason)"
+        }
+    }
+}
+
 /// Asks a node that runs on this host, over the socket in its administration folder.
 package enum AdministrationClient {
     /// Sends one command and waits for the answer.
     ///
-    /// The wait is on a thread of its own; a node that does not answer within `timeout` is reported as not running.
+    /// The wait is on a thread of its own.
     ///
     /// - Parameters:
     ///   - folder: The running node's administration folder.
     ///   - command: A JSON object such as `{"command":"status"}`.
     ///   - timeout: How long to wait.
+    ///   - name: What the errors call the node's folder; by default `folder`.
     /// - Returns: The node's answer, a JSON object.
-    /// - Throws: ``LockstepError`` of code `administration` if nobody answers.
+    /// - Throws: ``LockstepError`` of code `unavailable` if no node runs there or it does not answer, of code
+    ///   `administration` if this user may not ask; its `underlying` is an ``AdministrationFailure``.
     package static func ask(
-        folder: String, command: String, timeout: Duration = .seconds(5)
+        folder: String, command: String, timeout: Duration = .seconds(5), name: String? = nil
     ) async throws -> Data {
         let path = try AdministrationPath(folder: folder)
-        // Connecting to a path that nobody ever bound would wait for the whole time.
-        guard FileManager.default.fileExists(atPath: path.socket) else { throw nobody(path) }
+        let name = name ?? folder
         return try await withCheckedThrowingContinuation { continuation in
-            let thread = Thread { continuation.resume(with: Result { try exchange(path, command, timeout) }) }
+            let thread = Thread { continuation.resume(with: Result { try exchange(path, command, timeout, name) }) }
             thread.name = "lockstep-ask"
             thread.start()
         }
     }
 
-    private static func exchange(_ path: AdministrationPath, _ command: String, _ timeout: Duration) throws -> Data {
+    private static func exchange(
+        _ path: AdministrationPath, _ command: String, _ timeout: Duration, _ name: String
+    ) throws -> Data {
+        let process: Int32?
+        switch path.reach() {
+        case .listening(let listener): process = listener
+        case .nobody: throw failure(.notRunning, name)
+        case .forbidden(let owner): throw failure(.forbidden(owner: owner), name)
+        case .full:
+            throw failure(
+                .silent(reason: "it has taken no connection for some time: is it stopped or very busy?"), name)
+        }
         let context = try Context()
         let socket = try Endpoints.administrationLink(context, at: path.socket)
         let poller = Poller<Bool>()
@@ -36,15 +69,21 @@ package enum AdministrationClient {
         let stamp = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero)
         let frame = withBytes(of: request) { stamp.frame(.adminRequest(0..<request.count), source: $0) }
         let deadline = ContinuousClock.now + timeout
-        guard try socket.send(frame) else { throw nobody(path) }
+        var isSent = try socket.send(frame)
         var message = ZeroMQ.Message()
         while ContinuousClock.now < deadline {
             try poller.wait(timeout: ContinuousClock.now.duration(to: deadline))
             while case .some(.message) = try socket.receive(into: &message) {
                 if let answer = answer(in: message) { return Data(answer) }
             }
+            if !isSent { isSent = try socket.send(frame) }
         }
-        throw nobody(path)
+        // It may have ended while it was asked.
+        if case .nobody = path.reach() { throw failure(.notRunning, name) }
+        let waited = Double((timeout / .milliseconds(100)).rounded()) / 10
+        let reason = process.flatMap(ProcessLook.trouble) ?? "nothing came for \(waited) s"
+        let who = process.map { "process \($0): " } ?? ""
+        throw failure(.silent(reason: who + reason), name)
     }
 
     private static func answer(in message: ZeroMQ.Message) -> [UInt8]? {
@@ -58,9 +97,33 @@ package enum AdministrationClient {
         }
     }
 
-    private static func nobody(_ path: AdministrationPath) -> LockstepError {
-        LockstepError(
-            .administration, "no node answers at \(path.socket): is it running, and is this its administration folder?")
+    private static func failure(_ failure: AdministrationFailure, _ name: String) -> LockstepError {
+        let code: LockstepError.Code =
+            switch failure {
+            case .notRunning, .silent: .unavailable
+            case .forbidden: .administration
+            }
+        return LockstepError(code, failure.text(about: name), underlying: failure)
+    }
+}
+
+/// What the system tells of another process of this user.
+enum ProcessLook {
+    /// Why a process does not answer; nil if nothing is found, or the system does not tell.
+    static func trouble(_ process: Int32) -> String? {
+        let folder = "/proc/\(process)"
+        // What cannot be read is not known.
+        guard let stat = try? String(contentsOfFile: folder + "/stat", encoding: .utf8),
+            let nameEnd = stat.lastIndex(of: ")")
+        else { return nil }
+        let state = stat[nameEnd...].dropFirst().split(separator: " ").first
+        if state == "T" || state == "t" { return "it is stopped (SIGSTOP, or a debugger); kill -CONT lets it go on" }
+        guard let limits = try? String(contentsOfFile: folder + "/limits", encoding: .utf8),
+            let line = limits.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") }),
+            let limit = line.split(separator: " ").compactMap({ Int($0) }).first,
+            let used = try? FileManager.default.contentsOfDirectory(atPath: folder + "/fd").count, used >= limit
+        else { return nil }
+        return "it has no free descriptor (\(used) of \(limit)): too many connections"
     }
 }
 

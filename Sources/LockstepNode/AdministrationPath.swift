@@ -52,10 +52,79 @@ package struct AdministrationPath: Hashable, Sendable {
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             Foundation.close(descriptor)
+            // A node that has the lock and does not listen yet is not known by its number.
+            var owner = "another node"
+            if case .listening(let process?) = reach() { owner += " (process \(process))" }
             throw LockstepError(
-                .addressInUse, "another node serves \(socket): give each node an administration folder of its own")
+                .addressInUse, "\(owner) serves \(socket): stop it, or give each node a folder of its own")
         }
         return descriptor
+    }
+
+    /// What a look at the socket finds.
+    package enum Reach: Hashable, Sendable {
+        /// A process listens there; its number, where the system tells.
+        case listening(process: Int32?)
+        /// There is no socket, or what is left of one that nobody serves.
+        case nobody
+        /// This user may not reach it; whose the folder is that bars the way.
+        case forbidden(owner: String?)
+        /// Its queue of connections is full, since nobody takes them.
+        case full
+    }
+
+    /// Connects without a word: a node that starts at this moment is not disturbed, as it would be by a lock.
+    package func reach() -> Reach {
+        #if canImport(Darwin)
+            let descriptor = Darwin.socket(AF_UNIX, SOCK_STREAM, 0)
+        #else
+            let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        #endif
+        guard descriptor >= 0 else { return .full }
+        defer { Foundation.close(descriptor) }
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: socket.utf8.prefix($0.count - 1)) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let outcome = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, length) }
+        }
+        guard outcome != 0 else { return .listening(process: Self.listener(descriptor)) }
+        switch errno {
+        case EACCES, EPERM: return .forbidden(owner: barrier)
+        case EAGAIN: return .full
+        default: return .nobody
+        }
+    }
+
+    /// The process that listens at the other end.
+    private static func listener(_ descriptor: Int32) -> Int32? {
+        #if os(Linux)
+            // `struct ucred`: the process, its user, its group.
+            var credentials: (process: Int32, user: UInt32, group: UInt32) = (0, 0, 0)
+            var length = socklen_t(MemoryLayout.size(ofValue: credentials))
+            guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else { return nil }
+            return credentials.process > 0 ? credentials.process : nil
+        #else
+            return nil
+        #endif
+    }
+
+    /// The owner of the first folder on the way that this user may not enter.
+    private var barrier: String? {
+        var path = folder
+        var found: uid_t?
+        while !path.isEmpty, path != "/", path != "." {
+            var status = stat()
+            if stat(path, &status) == 0 {
+                if access(path, X_OK) != 0 { found = status.st_uid }
+                break
+            }
+            path = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        }
+        guard let found, let user = getpwuid(found) else { return nil }
+        return String(cString: user.pointee.pw_name)
     }
 
     private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }

@@ -11,7 +11,7 @@ package final class AdministrationServer {
 
     /// What an operator may ask.
     package enum Request: Hashable, Sendable {
-        case status
+        case status(withDigests: Bool)
         /// The encoded state of a store.
         case dump(store: String)
         /// The accepted actions of a store that have not ended.
@@ -30,6 +30,7 @@ package final class AdministrationServer {
         var run: String?
         var after: String?
         var choice: SessionChoice?
+        var digests: Bool?
     }
 
     /// A state above this size is not dumped: the answer is one message.
@@ -87,7 +88,7 @@ package final class AdministrationServer {
         do {
             let command = try JSONDecoder().decode(Command.self, from: Data(request))
             switch (command.command, command.store) {
-            case ("status", _): return try answer(.status)
+            case ("status", _): return try answer(.status(withDigests: command.digests ?? false))
             case ("dump", let store?): return try answer(.dump(store: store))
             case ("runs", let store?): return try answer(.runs(store: store))
             case ("abandon", let store?):

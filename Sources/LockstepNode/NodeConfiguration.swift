@@ -152,7 +152,8 @@ package struct CheckedConfiguration: Sendable {
         }
         guard given.sessionTimeToLive >= .seconds(1), given.sessionTimeToLive <= .seconds(7 * 86_400) else {
             throw LockstepError(
-                .invalidConfiguration, "sessionTimeToLive is \(given.sessionTimeToLive); choose 1 s to 7 days")
+                .invalidConfiguration,
+                "\(SettingName.sessionTimeToLive.property) is \(given.sessionTimeToLive); choose 1 s to 7 days")
         }
         guard given.audienceTimeout >= .zero, given.audienceTimeout <= .seconds(600) else {
             throw LockstepError(
@@ -160,7 +161,8 @@ package struct CheckedConfiguration: Sendable {
         }
         guard given.snapshotAfterBytes >= 1 << 20 else {
             throw LockstepError(
-                .invalidConfiguration, "snapshotAfterBytes is \(given.snapshotAfterBytes); choose 1 MiB or more")
+                .invalidConfiguration,
+                "\(SettingName.snapshotAfter.property) is \(given.snapshotAfterBytes); choose 1 MiB or more")
         }
         if let folder = given.administrationFolder { _ = try AdministrationPath(folder: folder) }
         if listen != nil { try Self.checkDescriptors() }
@@ -194,7 +196,7 @@ package struct CheckedConfiguration: Sendable {
         throw LockstepError(
             .invalidConfiguration,
             "\(endpoint) is not a loopback address, and without keys everybody who reaches it may read and write: "
-                + "use 127.0.0.1, or set allowsPlaintext (--insecure) in a network that you trust")
+                + "use 127.0.0.1, or set \(SettingName.plaintext.property) in a network that you trust")
     }
 
     /// The smallest number of descriptors with which a listening node starts.
@@ -240,7 +242,7 @@ package enum ClockRule {
         throw LockstepError(
             .clockRefused,
             "this host's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") the journal's last entry: "
-                + "correct the clock, or accept it with acceptsClock (lockstep clock accept)")
+                + "correct the clock, or accept it with \(SettingName.clock.property)")
     }
 
     /// Whether a clock needs nobody's acceptance: at most 7 days ahead of the log, and at most an hour behind it.

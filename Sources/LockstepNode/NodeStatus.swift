@@ -43,7 +43,10 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public var hash: String
     /// Log time at ``commit``, in microseconds since 1970.
     public var time: Int64
-    /// The digest of state and sessions at ``sequence``, in hexadecimal; `nil` without a state.
+    /// The digest of state and sessions at ``sequence``, in hexadecimal.
+    ///
+    /// `nil` without a state, and unless ``mark`` stands at ``sequence``, as it does in a store at rest, or the question
+    /// asked for digests: taking one is a walk over the state, on the node's thread.
     public var digest: String?
     /// The newest entry with a digest, and that digest: what nodes are compared by.
     public var mark: Mark?
@@ -51,10 +54,18 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public var sessions: [Session]
     /// How many sessions there are.
     public var sessionCount: Int
-    /// Of a primary, the nodes and clients that it hears of.
+    /// Of a primary, the nodes and clients that it hears of, replicas first; the first 1,000.
     public var peers: [Peer]
+    /// How many of them there are.
+    public var peerCount: Int
+    /// Of a primary, replicas that it has heard in this life of its process and hears no more.
+    public var lostReplicas: [Peer]
     /// Of a replica, how many entries its primary is known to have that it has not; 0 on a primary.
-    public var lag: UInt64
+    ///
+    /// `nil` while a replica has no primary, since nobody knows then.
+    public var lag: UInt64?
+    /// Of a replica, how long it has heard nothing of its primary; `nil` if it never did, and on a primary.
+    public var primarySilentSeconds: Double?
     /// Actions of this node's callers that have no answer yet.
     public var unanswered: Int
     /// Events since the start, by name.
@@ -94,6 +105,8 @@ public struct StoreStatus: Codable, Hashable, Sendable {
         public var applied: UInt64
         /// How far that is behind the commit number.
         public var lag: UInt64
+        /// How long it has said nothing; one that is there says something each second.
+        public var silentSeconds: Double
     }
 
     /// A store's journal.
@@ -104,6 +117,36 @@ public struct StoreStatus: Codable, Hashable, Sendable {
         public var snapshotBytes: Int
         /// Bytes free where it writes; `nil` if it has no such bound.
         public var freeBytes: Int64?
+    }
+}
+
+extension StoreStatus {
+    /// Every field, so that whoever reads it need not guess what is missing: what is not known is `null`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(channel, forKey: .channel)
+        try container.encode(phase, forKey: .phase)
+        try container.encode(incarnation, forKey: .incarnation)
+        try container.encode(isVolatile, forKey: .isVolatile)
+        try container.encode(epoch, forKey: .epoch)
+        try container.encode(sequence, forKey: .sequence)
+        try container.encode(commit, forKey: .commit)
+        try container.encode(hash, forKey: .hash)
+        try container.encode(time, forKey: .time)
+        try container.encode(digest, forKey: .digest)
+        try container.encode(mark, forKey: .mark)
+        try container.encode(sessions, forKey: .sessions)
+        try container.encode(sessionCount, forKey: .sessionCount)
+        try container.encode(peers, forKey: .peers)
+        try container.encode(peerCount, forKey: .peerCount)
+        try container.encode(lostReplicas, forKey: .lostReplicas)
+        try container.encode(lag, forKey: .lag)
+        try container.encode(primarySilentSeconds, forKey: .primarySilentSeconds)
+        try container.encode(unanswered, forKey: .unanswered)
+        try container.encode(counters, forKey: .counters)
+        try container.encode(journal, forKey: .journal)
+        try container.encode(alarms, forKey: .alarms)
     }
 }
 

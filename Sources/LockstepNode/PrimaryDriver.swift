@@ -332,7 +332,16 @@ package final class PrimaryDriver {
 
     // MARK: - Status
 
-    package func fill(_ status: inout StoreStatus) {
+    /// The digest of state and log's tables at the commit number; nil while entries are on their way to the journal.
+    ///
+    /// The working state holds them then, and nothing shows that. Cost: a walk over the state, unless it keeps
+    /// its digest, and over the sessions.
+    package var digest: Digest? {
+        let own = machine.status
+        return own.head == own.committed.position.sequence ? state.digest + machine.log.digest : nil
+    }
+
+    package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
         status.phase = "\(own.phase)"
         status.incarnation = "\(journal.identity.incarnation)"
@@ -342,17 +351,19 @@ package final class PrimaryDriver {
         status.commit = own.committed.position.sequence.rawValue
         status.hash = "\(own.committed.position.hash)"
         status.time = own.time.rawValue
-        // The working state may hold what has not committed, and nothing shows that.
-        if own.head == own.committed.position.sequence {
-            status.digest = "\(state.digest + machine.log.digest)"
-        }
-        status.mark = own.mark.map { StoreStatus.Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
-        status.setSessions(machine.log.sessions)
-        status.peers = own.peers.filter { $0.node != host.services.node || $0.role == .replica }.map { peer in
+        status.setMark(own.mark)
+        status.setSessions(machine.log.sessions, limit: limit)
+        let now = MonotonicClock.now
+        let peers = machine.listPeers(now: now, limit: limit)
+        let commit = status.commit
+        func listed(_ peer: PrimaryPeers.Peer) -> StoreStatus.Peer {
             StoreStatus.Peer(
                 node: peer.node, role: peer.role == .replica ? "replica" : "client", applied: peer.applied.rawValue,
-                lag: status.commit - min(status.commit, peer.applied.rawValue))
+                lag: commit - min(commit, peer.applied.rawValue), silentSeconds: Double(now - peer.lastHeard) / 1e9)
         }
+        status.peers = peers.live.map(listed)
+        status.peerCount = peers.liveCount
+        status.lostReplicas = peers.lost.map(listed)
         status.setJournal(journal)
     }
 }

@@ -415,7 +415,12 @@ package final class ReplicaDriver {
         return max(status.target.rawValue, own) - own
     }
 
-    package func fill(_ status: inout StoreStatus) {
+    /// The digest of state and log's tables where this replica stands.
+    ///
+    /// Cost: a walk over the state, unless it keeps its digest, and over the sessions.
+    package var digest: Digest { state.digest + machine.log.digest }
+
+    package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
         status.phase = own.phase.name
         status.incarnation = journal.map { "\($0.identity.incarnation)" }
@@ -425,10 +430,12 @@ package final class ReplicaDriver {
         status.commit = status.sequence
         status.hash = "\(own.known.position.hash)"
         status.time = own.time.rawValue
-        status.digest = "\(state.digest + machine.log.digest)"
-        status.mark = own.mark.map { StoreStatus.Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
-        status.lag = lag(own)
-        status.setSessions(machine.log.sessions)
+        status.setMark(own.mark)
+        // A state that differs from the log's must not borrow the log's digest.
+        if own.phase == .quarantined || own.phase == .halted { status.digest = nil }
+        status.lag = host.hasPrimary ? lag(own) : nil
+        status.primarySilentSeconds = host.primarySilence(now: MonotonicClock.now).map { Double($0) / 1e9 }
+        status.setSessions(machine.log.sessions, limit: limit)
         if let journal { status.setJournal(journal) }
     }
 }

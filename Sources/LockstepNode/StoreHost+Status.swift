@@ -11,22 +11,25 @@ extension StoreHost {
 
     /// The store as an operator sees it.
     ///
-    /// Cost: the state's digest.
-    package func status() -> StoreStatus {
+    /// Cost: the peers, and the lists, which have at most `limit` elements each; with `withDigest` also a walk over the
+    /// state, unless its digest is kept (``ReplicatedState/digest``).
+    package func status(withDigest: Bool = false, limit: Int = 1_000) -> StoreStatus {
         var status = StoreStatus(
             name: name, channel: channel.map { Int($0.rawValue) },
             phase: client.welcome == nil ? "connecting" : "connected", incarnation: nil, isVolatile: true, epoch: 0,
             sequence: 0, commit: 0, hash: "", time: 0, digest: nil, mark: nil, sessions: [], sessionCount: 0, peers: [],
-            lag: 0, unanswered: unanswered, counters: counterValues, journal: nil,
-            alarms: alarms.texts)
+            peerCount: 0, lostReplicas: [], lag: 0, primarySilentSeconds: nil, unanswered: unanswered,
+            counters: counterValues, journal: nil,
+            alarms: alarmTexts(now: MonotonicClock.now))
         if primary == nil, replica == nil {
             let known = client.known.position
             status.epoch = known.epoch.rawValue
             status.sequence = known.sequence.rawValue
             status.commit = client.welcome?.commit.sequence.rawValue ?? 0
         }
-        primary?.fill(&status)
-        replica?.fill(&status)
+        primary?.fill(&status, limit: limit)
+        replica?.fill(&status, limit: limit)
+        if status.digest == nil, withDigest { status.digest = (primary?.digest ?? replica?.digest)?.description }
         return status
     }
 
@@ -46,11 +49,17 @@ extension StoreHost {
 }
 
 extension StoreStatus {
-    mutating func setSessions(_ table: SessionTable) {
+    mutating func setSessions(_ table: SessionTable, limit: Int) {
         sessionCount = table.count
-        sessions = table.sorted.prefix(1_000).map {
+        sessions = table.sorted.prefix(limit).map {
             Session(id: "\($0.id)", client: "\($0.client)", last: $0.last, acked: $0.ackedThrough)
         }
+    }
+
+    /// The newest mark, and the digest at ``sequence`` if it stands there.
+    mutating func setMark(_ mark: LogState.Mark?) {
+        self.mark = mark.map { Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
+        if let mark = self.mark, mark.sequence == sequence { digest = mark.digest }
     }
 
     mutating func setJournal(_ journal: any LockstepNode.Journal) {

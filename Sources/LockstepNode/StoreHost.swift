@@ -31,6 +31,8 @@ package final class StoreHost {
     var snapshotLines = LineLimit()
     /// The node's logger with the store's name.
     package let logger: Logger
+    /// When the primary that is away was last heard, or when the node started; nil while there is one.
+    var lostPrimary: Tick?
     private var stopping = StopStage.running
     private var isLinked = false
     /// The node came to its first turn: all of its stores could be opened.
@@ -133,6 +135,7 @@ package final class StoreHost {
         }
         primary?.tick(now: now, wall: wall)
         replica?.tick(now: now)
+        watchPrimary(now: now)
         while let waiter = desk.popDue(now) {
             leave(
                 waiter,

@@ -192,9 +192,11 @@ package final class StorePort: Sendable {
         return (answer.bytes, (answer.view.epoch, answer.view.sequence), answer.view.time)
     }
 
-    /// The store as an operator sees it.
+    /// The store as an operator sees it, with the digest of its state.
     package func status() async throws -> StoreStatus {
-        try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.status()) }
+        try await waiting(makeID()) { host, continuation in
+            continuation.resume(returning: host.status(withDigest: true))
+        }
     }
 
     /// The committed batches behind `sequence`, as they come; of one that ends within a batch, that batch again first.

@@ -87,6 +87,12 @@ final class FolderLock: Sendable {
 
     private static func canonical(_ folder: String) throws -> String {
         guard let path = realpath(folder, nil) else {
+            guard errno == ENOENT || errno == ENOTDIR else {
+                throw LockstepError(
+                    .journalUnwritable,
+                    "The journal folder \(folder) cannot be entered (\(systemMessage())). Check its owner and mode, and "
+                        + "those of the folders above.")
+            }
             throw LockstepError(
                 .journalMissing,
                 "There is no journal folder \(folder) (\(systemMessage())). Run `lockstep init` to make one.")

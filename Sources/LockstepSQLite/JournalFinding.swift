@@ -67,7 +67,7 @@ extension LockstepError {
             case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
                 (
                     .journalUnwritable,
-                    "The journal \(path) cannot be opened for writing (\(text)). Check owner and mode of the folder."
+                    "The journal \(path) cannot be opened (\(text)). Check owner and mode of the folder and of the file."
                 )
             default:
                 (.journalFailed, "The journal \(path) failed: \(text). Check the disk, then start again.")

@@ -134,14 +134,19 @@ package final class SQLiteJournal: Journal {
 
     private static func makeFolder(_ folder: String) throws {
         guard !FileManager.default.fileExists(atPath: folder) else { return }
-        do {
-            try FileManager.default.createDirectory(
-                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            try syncFolder(URL(fileURLWithPath: folder).deletingLastPathComponent().path)
-        } catch let error as LockstepError { throw error } catch {
+        var above = folder.hasPrefix("/") ? "" : "."
+        let parts = folder.split(separator: "/")
+        for (index, part) in parts.enumerated() {
+            let path = above + "/" + part
+            let isLast = index == parts.count - 1
+            guard mkdir(path, isLast ? 0o700 : 0o777) != 0, errno != EEXIST else {
+                if isLast { try syncFolder(above.isEmpty ? "/" : above) }
+                above = path
+                continue
+            }
             throw LockstepError(
-                .journalUnwritable, "The journal folder \(folder) cannot be made (\(error)). Check the folder above.",
-                underlying: error)
+                .journalUnwritable,
+                "The journal folder \(folder) cannot be made: \(systemMessage()) at \(path). Check the folder above.")
         }
     }
 

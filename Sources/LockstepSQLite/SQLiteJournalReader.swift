@@ -171,12 +171,13 @@ package final class SQLiteJournalReader: Sendable {
     /// What was moved out of the log, in the order of moving.
     package func quarantined() throws -> [QuarantinedBatch] {
         try read { db in
-            let rows = try Row.fetchAll(db, sql: "SELECT moved, reason, bytes FROM quarantine ORDER BY id")
+            let rows = try Row.fetchAll(db, sql: "SELECT moved, reason, bytes, first, last FROM quarantine ORDER BY id")
             return rows.map { row in
                 QuarantinedBatch(
                     movedAt: row.integer(0) ?? 0, reason: row.text(1) ?? "",
                     // A batch may be there because it is damaged.
-                    batch: row.bytes(2).flatMap { try? SealedBatch(bytes: $0) })
+                    batch: row.bytes(2).flatMap { try? SealedBatch(bytes: $0) },
+                    first: row.sequence(3)?.rawValue ?? 0, last: row.sequence(4)?.rawValue ?? 0)
             }
         }
     }
@@ -229,6 +230,12 @@ package struct QuarantinedBatch: Hashable, Sendable {
     package var reason: String
     /// None if its bytes cannot be decoded.
     package var batch: SealedBatch?
+    /// Its first and its last entry, as its row says.
+    package var first: UInt64
+    package var last: UInt64
+
+    /// How many entries it has.
+    package var entryCount: UInt64 { last >= first && first > 0 ? last - first + 1 : 0 }
 }
 
 /// Where the files of a store's journal are.

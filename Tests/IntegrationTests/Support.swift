@@ -49,6 +49,15 @@ enum Bench {
         try ChildProcess.run(program, arguments)
     }
 
+    /// Runs the program to its end as a user who may nothing here: as root by giving up its rights.
+    static func lockstepAsNobody(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+        guard geteuid() == 0 else { return try ChildProcess.run(program, arguments) }
+        return try ChildProcess.run("/usr/bin/setpriv", asNobody + arguments)
+    }
+
+    /// What setpriv takes in front of the program's arguments.
+    static let asNobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", program]
+
     /// Starts a primary and replicas, and ends and removes them behind `body`.
     static func withCluster<Value>(
         replicas: Int, start: Bool = true, _ body: (ProcessCluster) async throws -> Value

@@ -1,7 +1,9 @@
 import Foundation
 import LockstepCore
 import LockstepNode
+import Synchronization
 import Testing
+import ZeroMQ
 
 /// Asking a running node from outside, over its socket.
 @Suite(.timeLimit(.minutes(1)))
@@ -115,14 +117,71 @@ struct AdministrationTests {
         }
     }
 
+    /// A status shows a digest where the log has it, and walks over no state unless it is asked to.
+    @Test
+    func aStatusTakesNoDigest() async throws {
+        try await withFolder { folder in
+            var configuration = NodeConfiguration.local()
+            configuration.administrationFolder = folder
+            let node = try Node(configuration)
+            let taken = SumState.DigestCount()
+            let port = try node.attach(name: "sum") { SumState(digestsTaken: taken) }
+            try await withRunning(node) {
+                _ = try await port.add([1, 2])
+                func store(_ command: String) async throws -> StoreStatus {
+                    let json = try await AdministrationClient.ask(folder: folder, command: command)
+                    return try #require(try JSONDecoder().decode(NodeStatus.self, from: json).stores.first)
+                }
+                // At rest the last write gets its mark, which stands at the store's end.
+                var rested = try await store(#"{"command":"status"}"#)
+                try await until {
+                    rested = try await store(#"{"command":"status"}"#)
+                    return rested.digest != nil
+                }
+                let before = taken.value.load(ordering: .relaxed)
+                for _ in 0..<20 { #expect(try await store(#"{"command":"status"}"#).digest == rested.digest) }
+                #expect(taken.value.load(ordering: .relaxed) == before)
+                #expect(try await store(#"{"command":"status","digests":true}"#).digest == rested.digest)
+                // What is asked for is taken where the log has none.
+                _ = try await port.add([3])
+                var asked = try await store(#"{"command":"status","digests":true}"#)
+                try await until {
+                    asked = try await store(#"{"command":"status","digests":true}"#)
+                    return asked.digest != nil
+                }
+                #expect(asked.digest != rested.digest)
+            }
+        }
+    }
+
+    /// Nobody, a node that stands still, and an end of the socket that takes no connection are told apart.
     @Test
     func aNodeThatDoesNotRunIsReported() async throws {
         try await withFolder { folder in
-            await #expect {
-                _ = try await AdministrationClient.ask(folder: folder, command: "{}", timeout: .milliseconds(100))
-            } throws: {
-                ($0 as? LockstepError)?.code == .administration
+            func failure() async -> AdministrationFailure? {
+                do {
+                    _ = try await AdministrationClient.ask(folder: folder, command: "{}", timeout: .milliseconds(100))
+                    return nil
+                } catch {
+                    #expect((error as? LockstepError)?.code == .unavailable)
+                    return (error as? LockstepError)?.underlying as? AdministrationFailure
+                }
             }
+            #expect(await failure() == .notRunning)
+            let path = try AdministrationPath(folder: folder)
+            try path.prepare()
+            let context = try Context()
+            do {
+                // Bound, and never read: what a process is that hangs.
+                let deaf = try Endpoints.administration(context, at: path.socket)
+                guard case .silent(let reason) = await failure() else {
+                    Issue.record("a silent node is not reported as one")
+                    return
+                }
+                #expect(reason.contains("process \(getpid())"))
+                _ = consume deaf
+            }
+            #expect(await failure() == .notRunning)
         }
     }
 }

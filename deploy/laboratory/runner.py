@@ -206,7 +206,9 @@ class Run:
             if status:
                 sample["phases"] = sorted({store["phase"] for store in status["stores"]})
                 sample["commit"] = sum(store["commit"] for store in status["stores"])
-                sample["lag"] = sum(store["lag"] for store in status["stores"])
+                lags = [store["lag"] for store in status["stores"]]
+                if None not in lags:  # A replica without a primary does not know.
+                    sample["lag"] = sum(lags)
                 sample["alarms"] = [alarm for store in status["stores"] for alarm in store["alarms"]]
                 sample["digests"] = {store["name"]: store["mark"] for store in status["stores"] if store.get("mark")}
             try:

@@ -46,9 +46,12 @@ struct SearchCommand: AsyncParsableCommand {
             var configuration = NodeConfiguration.client(of: node)
             configuration.allowsPlaintext = insecure
             configuration.sessionTimeToLive = .seconds(60)
+            let endpoint = self.node
             let node = try Node(configuration, logger: Program.quiet)
             let search = try node.remote(SearchCache.self, named: Hosted.search)
-            return try await node.whileRunning { try await body(search) }
+            return try await node.whileRunning {
+                try await WaitNotice.during("an answer of \(endpoint)") { try await body(search) }
+            }
         }
 
         /// Sends an action that has no page to show.
@@ -73,14 +76,16 @@ struct SearchCommand: AsyncParsableCommand {
 
         func run() async throws {
             let patience = options.patience
-            let answer = try await options.withSearch {
-                try await $0.ask(.statistics, .local, timeout: patience).answer
-            }
-            guard case .statistics(let statistics, let queries, let bytes) = answer else {
+            let read = try await options.withSearch { try await $0.ask(.statistics, .local, timeout: patience) }
+            guard case .statistics(let statistics, let queries, let bytes) = read.answer else {
                 throw CommandFailure("the node gave another answer than statistics")
             }
             let figures = SearchFigures(statistics, queries: queries, bytes: bytes)
-            if options.json { try Output.json(figures) } else { figures.lines.forEach(Output.line) }
+            if options.json {
+                try Output.json(ReadLine(figures, place: read.place, time: read.time))
+            } else {
+                figures.lines.forEach(Output.line)
+            }
         }
     }
 

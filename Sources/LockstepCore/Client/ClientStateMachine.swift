@@ -58,7 +58,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     /// Until when HELLO is not hurried again.
     var helloHeld = Tick.zero
     var attemptEnds = Tick.never
-    var lastHeard = Tick.zero
+    /// When the peer of a WELCOME, or one that refused, said something last; zero if none ever did.
+    package internal(set) var lastHeard = Tick.zero
 
     // The session
     /// Whether a session is to be opened when there is none.

@@ -44,12 +44,6 @@ package struct PrimaryConfiguration: Hashable, Sendable {
 
 /// A primary as it is seen from outside.
 package struct PrimaryStatus: Hashable, Sendable {
-    package struct Peer: Hashable, Sendable {
-        package var node: String
-        package var role: PeerRole
-        package var boot: BootID
-        package var applied: SequenceNumber
-    }
     package var phase: PrimaryStateMachine.Phase
     package var epoch: Epoch
     /// The last sequence number given.
@@ -62,5 +56,4 @@ package struct PrimaryStatus: Hashable, Sendable {
     package var behind: KnownPosition?
     /// The replicas for which it waits before it admits.
     package var awaited: [String]
-    package var peers: [Peer]
 }

@@ -204,7 +204,7 @@ extension PrimaryStateMachine {
         now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
     ) {
         lookAtAudience(now: now, into: &directives)
-        peers = peers.filter { now - $0.value.lastHeard < Tick.milliseconds(30_000) }
+        forgetSilentPeers(now: now)
         guard admits else { return }
         let expired = bindings.filter { session, binding in
             guard let standing = log.sessions.standing(of: session) else { return false }
@@ -237,11 +237,7 @@ extension PrimaryStateMachine {
         PrimaryStatus(
             phase: phase, epoch: epoch, head: head, committed: committed, time: committedTime, mark: committedMark,
             unpersistedBytes: unpersistedBytes, isDiskFull: isDiskFull || isSpaceLow, behind: alarmedBehind,
-            awaited: phase == .awaiting ? audience.awaited : [],
-            peers: peers.values.map {
-                PrimaryStatus.Peer(
-                    node: $0.hello.node, role: $0.hello.role, boot: $0.hello.boot, applied: $0.applied)
-            }.sorted { ($0.node, $0.boot) < ($1.node, $1.boot) })
+            awaited: phase == .awaiting ? audience.awaited : [])
     }
 
     /// The relations that the machine's header names.

@@ -60,6 +60,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var waitingMessages = 0
 
     var peers: [Connection: Peer] = [:]
+    /// Replicas whose connections were forgotten, each once, in the order in which they were last heard.
+    var lost: [Peer] = []
     var bindings: [SessionID: Binding] = [:]
     /// How many sessions are bound to each connection.
     var sessionCounts: [Connection: Int] = [:]

@@ -93,7 +93,7 @@
                 throw LockstepError(
                     .invalidConfiguration,
                     "\(host) is not a loopback address, and everybody who reaches it may search: "
-                        + "use 127.0.0.1, or set allowsPlaintext (--insecure) in a network that you trust")
+                        + "use 127.0.0.1, or set allowsPlaintext in a network that you trust")
             }
             let role =
                 switch node.role {

@@ -214,13 +214,49 @@ import Testing
         let primary = PrimaryHarness.open()
         let session = primary.session(one, timeToLive: 600_000_000)
         primary.pass(milliseconds: 31_000)
-        #expect(primary.machine.status.peers.isEmpty)
+        #expect(primary.machine.listPeers(now: primary.now, limit: 10).liveCount == 0)
         primary.forget()
         primary.submit(session, 1, [1], from: one)
         primary.hello(one)
         primary.submit(session, 1, [1], from: one)
         primary.commit()
         #expect(primary.kinds == [.resync, .welcome, .result])
+    }
+
+    /// Goal: an operator sees which replica was lost, and when, also when its connection is long forgotten; one that comes
+    /// back is no longer lost (PROTOCOL R-29).
+    @Test func aSilentReplicaIsListedAsLost() {
+        let primary = PrimaryHarness.open()
+        primary.hello(one, role: .replica, node: "r1")
+        primary.hello(two, role: .client, node: "c1")
+        var list = primary.machine.listPeers(now: primary.now, limit: 10)
+        #expect(list.live.map(\.node) == ["r1", "c1"] && list.lost.isEmpty)
+        let heard = primary.now
+        primary.pass(milliseconds: 6_000)
+        list = primary.machine.listPeers(now: primary.now, limit: 10)
+        #expect(list.liveCount == 0)
+        #expect(list.lost.map(\.node) == ["r1"] && list.lost.map(\.lastHeard) == [heard])
+        primary.pass(milliseconds: 60_000)
+        list = primary.machine.listPeers(now: primary.now, limit: 10)
+        #expect(list.lost.map(\.node) == ["r1"] && list.lost.map(\.lastHeard) == [heard])
+        primary.hello(Connection(rawValue: 3), role: .replica, node: "r1")
+        list = primary.machine.listPeers(now: primary.now, limit: 10)
+        #expect(list.live.map(\.node) == ["r1"] && list.lost.isEmpty)
+    }
+
+    /// Goal: lists for an operator are bounded, whoever comes (PROTOCOL R-10).
+    @Test func listsOfPeersAreBounded() {
+        let primary = PrimaryHarness.open()
+        for number in 0..<200 {
+            primary.hello(
+                Connection(rawValue: UInt64(1_000 + number)), role: number % 2 == 0 ? .replica : .client,
+                node: "n\(number)")
+        }
+        let list = primary.machine.listPeers(now: primary.now, limit: 10)
+        #expect(list.liveCount == 200 && list.live.count == 10)
+        #expect(list.live.allSatisfy { $0.role == .replica })
+        primary.pass(milliseconds: 40_000)
+        #expect(primary.machine.listPeers(now: primary.now, limit: 1_000).lost.count == 64)
     }
 
     /// Goal: a joiner is served only what has committed; one that is ahead is told so, and its SYNC alone, which anybody

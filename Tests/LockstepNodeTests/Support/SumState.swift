@@ -1,5 +1,6 @@
 import LockstepCore
 import LockstepNode
+import Synchronization
 
 /// A state for tests: a sum.
 ///
@@ -10,6 +11,14 @@ final class SumState: ReplicatedState {
     private var sum: UInt64 = 0
     private var captured: [(sum: UInt64, sequence: SequenceNumber)] = []
     private var published: UInt64 = 0
+    private let digestsTaken: DigestCount?
+
+    /// How often a node took the digest of a state.
+    final class DigestCount: Sendable {
+        let value = Atomic<Int>(0)
+    }
+
+    init(digestsTaken: DigestCount? = nil) { self.digestsTaken = digestsTaken }
 
     func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
@@ -44,7 +53,10 @@ final class SumState: ReplicatedState {
         }
     }
 
-    var digest: Digest { Digest(rawValue: UInt128(sum)) }
+    var digest: Digest {
+        digestsTaken?.value.add(1, ordering: .relaxed)
+        return Digest(rawValue: UInt128(sum))
+    }
     var isViewWanted: Bool { false }
 
     func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) { captured.append((sum, sequence)) }

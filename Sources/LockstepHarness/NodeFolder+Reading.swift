@@ -1,0 +1,95 @@
+import Foundation
+package import LockstepNode
+import LockstepSQLite
+
+/// What is wrong with a folder that a user named, in words.
+extension NodeFolder {
+    /// The bytes of `node.json`.
+    func identityBytes() throws -> Data {
+        let descriptor = open(identityPath, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(errno) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do { return try file.readToEnd() ?? Data() } catch {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+                throw damaged("it is a folder; put back the file of this node")
+            }
+            throw LockstepError(.journalFailed, "\(identityPath) cannot be read: look at the disk", underlying: error)
+        }
+    }
+
+    func damaged(_ text: String) -> LockstepError {
+        LockstepError(.journalDamaged, "\(identityPath) is damaged: \(text)")
+    }
+
+    private func unreadable(_ code: Int32) -> LockstepError {
+        if let error = problem { return error }
+        switch code {
+        case EACCES, EPERM: return Self.forbidden("read", identityPath, ownerOf: identityPath)
+        case ENOENT: break
+        default:
+            return LockstepError(.journalFailed, "\(identityPath) cannot be read: \(String(cString: strerror(code)))")
+        }
+        // A folder that cannot be listed has none that can be named.
+        guard let stores = try? SQLiteJournalReader.stores(in: path), !stores.isEmpty else {
+            return LockstepError(
+                .invalidConfiguration, "\(path) is not a node's folder: run \"lockstep init --data \(path)\" first")
+        }
+        return LockstepError(
+            .journalDamaged,
+            "\(path) has journals and no node.json: put back the file of this node, from a copy of the folder")
+    }
+
+    /// Why the folder cannot be used at all; nil if it can be entered.
+    package var problem: LockstepError? {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            switch errno {
+            case EACCES, EPERM: return Self.forbidden("reach", path, ownerOf: path)
+            case ENOENT:
+                return LockstepError(
+                    .invalidConfiguration,
+                    "\(path) is not there: is the path right? \"lockstep init --data \(path)\" makes a node's folder")
+            case ENOTDIR: return LockstepError(.invalidConfiguration, "\(path) cannot be: a part of it is a file")
+            default:
+                return LockstepError(
+                    .invalidConfiguration, "\(path) cannot be used: \(String(cString: strerror(errno)))")
+            }
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            return LockstepError(.invalidConfiguration, "\(path) is a file: name the node's folder")
+        }
+        guard access(path, X_OK) == 0 else { return Self.forbidden("enter", path, ownerOf: path) }
+        return nil
+    }
+
+    /// Says who may do what this user may not.
+    private static func forbidden(_ what: String, _ path: String, ownerOf owned: String) -> LockstepError {
+        var text = "no permission to \(what) \(path)"
+        var status = stat()
+        if stat(owned, &status) == 0, status.st_uid != geteuid(), let user = getpwuid(status.st_uid) {
+            let name = String(cString: user.pointee.pw_name)
+            text += ": it belongs to \(name), so run this as that user (sudo -u \(name))"
+        } else {
+            text += ": run this as the user that the node runs as"
+        }
+        return LockstepError(.administration, text)
+    }
+}
+
+extension DecodingError {
+    /// What is wrong with a JSON file, in a few plain words.
+    package var plainText: String {
+        switch self {
+        case .keyNotFound(let key, _): return "\"\(key.stringValue)\" is missing"
+        case .typeMismatch(_, let context), .valueNotFound(_, let context): return Self.place(context)
+        case .dataCorrupted(let context): return context.codingPath.isEmpty ? "it is no JSON" : Self.place(context)
+        @unknown default: return "it is not what it should be"
+        }
+    }
+
+    private static func place(_ context: Context) -> String {
+        let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+        return path.isEmpty ? "it is of another form" : "\"\(path)\" is of another form"
+    }
+}

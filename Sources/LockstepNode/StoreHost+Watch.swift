@@ -1,0 +1,57 @@
+package import LockstepCore
+
+/// A replica's watch over its primary: an operator must see that nobody writes here any more.
+extension StoreHost {
+    /// A primary that is there answers within a second; nothing for so long is a loss, in milliseconds.
+    static let primaryPatience: Int64 = 3_000
+
+    /// Whether a replica knows what its primary has: by its connection, or by the stream.
+    package var hasPrimary: Bool {
+        guard let replica else { return false }
+        switch replica.machine.phase {
+        case .catchingUp, .live: return true
+        case .connecting, .joining, .quarantined, .ahead, .halted: return client.welcome != nil
+        }
+    }
+
+    /// How long nothing was heard of the primary, in nanoseconds; nil if nothing ever was.
+    package func primarySilence(now: Tick) -> Int64? {
+        guard client.lastHeard > .zero else { return nil }
+        return max(0, now - client.lastHeard)
+    }
+
+    /// Raises NO_PRIMARY when the primary has been away for long enough, and ends it when there is one again.
+    ///
+    /// An alarm of this kind with another reason stays what it is.
+    func watchPrimary(now: Tick) {
+        guard replica != nil else { return }
+        if hasPrimary {
+            if lostPrimary.take() != nil { clear(.noPrimary) }
+            return
+        }
+        let since = max(client.lastHeard, services.started)
+        guard lostPrimary == nil, alarms[.noPrimary] == nil,
+            now - since >= Tick.milliseconds(Self.primaryPatience)
+        else { return }
+        lostPrimary = since
+        raise(
+            .noPrimary,
+            "nothing is heard of the primary at \(client.endpoint): does it run, and does the network let it through?")
+    }
+
+    /// The alarms in words; the loss of the primary with its age, which no line of the log has.
+    func alarmTexts(now: Tick) -> [String] {
+        guard lostPrimary != nil else { return alarms.texts }
+        let name = AlarmKind.noPrimary.rawValue
+        return alarms.texts.map { $0.hasPrefix(name) ? "\(name): \(lossText(now: now))" : $0 }
+    }
+
+    private func lossText(now: Tick) -> String {
+        let advice = "does it run, and does the network let it through?"
+        if let silence = primarySilence(now: now) {
+            return "the primary at \(client.endpoint) was lost \(silence / 1_000_000_000) s ago: \(advice)"
+        }
+        let waited = (now - services.started) / 1_000_000_000
+        return "nothing answers at \(client.endpoint) since the start \(waited) s ago: \(advice)"
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import LockstepHarness
+import LockstepNode
+import Testing
+import ZeroMQ
+
+extension IntegrationTests {
+    /// What an operator sees of nodes as `lockstep init` makes them (PROTOCOL R-29, L7).
+    @Suite(.serialized, .timeLimit(.minutes(5))) struct StatusTests {
+        /// A replica whose primary died says so in phase, alarm and lag, in the table and in JSON; `--wait` is not content
+        /// with it and names it; when the primary is back all of it is over.
+        @Test func aReplicaWithoutAPrimarySaysSo() async throws {
+            try await Bench.withCluster(replicas: 1) { cluster in
+                let replica = cluster.node(1)
+                #expect(try await replica.decodedStatus().stores.map(\.lag) == [0, 0])
+                cluster.end(0, signal: SIGKILL)
+                try await Bench.wait("the loss to be seen in both stores") {
+                    try await replica.decodedStatus().stores.allSatisfy { store in
+                        store.alarms.contains { $0.contains("NO_PRIMARY") && $0.contains(cluster.endpoint(0)) }
+                    }
+                }
+                for store in try await replica.decodedStatus().stores {
+                    #expect(store.phase == "connecting" && store.lag == nil, "\(store)")
+                    #expect(store.primarySilentSeconds ?? 0 >= 3)
+                    #expect(store.alarms.contains { $0.contains(/lost \d+ s ago/) }, "\(store.alarms)")
+                }
+                let json = try Bench.lockstep("status", "--data", replica.path, "--json")
+                #expect(json.status == 0 && json.output.contains("\"lag\":null"), "\(json)")
+                let table = try Bench.lockstep("status", "--data", replica.path).output.split(separator: "\n")
+                #expect(table.filter { $0.contains("NO_PRIMARY") }.count == 2, "\(table)")
+                #expect(table.filter { $0.contains(#/ connecting .* \? /#) }.count == 2, "\(table)")
+                let waited = try Bench.lockstep("status", "--data", replica.path, "--wait", "1.5")
+                #expect(waited.status == 1 && waited.errors.contains("NO_PRIMARY"), "\(waited)")
+                #expect(waited.errors.contains("waiting for the node in \(replica.path)"), "\(waited.errors)")
+
+                try cluster.start(0)
+                try await cluster.waitUntilReady()
+                #expect(try Bench.lockstep("status", "--data", replica.path, "--wait", "10").status == 0)
+                let after = try await replica.decodedStatus().stores
+                #expect(after.allSatisfy { $0.alarms.isEmpty && $0.lag != nil }, "\(after)")
+            }
+        }
+
+        /// `--wait` is not content with a node that serves and has an alarm, and says which.
+        @Test func waitIsNotContentWithAnAlarm() async throws {
+            let folder = try Bench.folder()
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let alarm = "JOURNAL_DAMAGED in 1 places: batch at sequence number 7"
+            let fake = try FakeNode(data: folder, answer: FakeNode.serving(alarm: alarm))
+            defer { fake.end() }
+            let (code, _, errors) = try Bench.lockstep("status", "--data", folder, "--wait", "0.3")
+            #expect(code == 1 && errors.contains("JOURNAL_DAMAGED"), "\(errors)")
+            let table = try Bench.lockstep("status", "--data", folder)
+            #expect(table.status == 0 && table.output.contains("! JOURNAL_DAMAGED"), "\(table.output)")
+        }
+
+        /// A look is one question to each node.
+        @Test func aLookIsOneQuestion() throws {
+            let folder = try Bench.folder()
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let fake = try FakeNode(data: folder, answer: FakeNode.serving(alarm: nil))
+            defer { fake.end() }
+            #expect(try Bench.lockstep("status", "--data", folder).status == 0)
+            #expect(fake.questions == 1)
+            #expect(try Bench.lockstep("status", "--data", folder, "--json").status == 0)
+            #expect(fake.questions == 2)
+        }
+
+        /// The primary shows when it last heard of each replica, and that it has lost one.
+        @Test func aPrimaryShowsALostReplica() async throws {
+            try await Bench.withCluster(replicas: 2) { cluster in
+                let primary = cluster.node(0)
+                let before = try await primary.decodedStatus().stores
+                for store in before {
+                    let replicas = store.peers.filter { $0.role == "replica" }
+                    #expect(replicas.map(\.node) == ["replica-1", "replica-2"] && store.lostReplicas.isEmpty)
+                    #expect(replicas.allSatisfy { $0.silentSeconds < 5 })
+                }
+                cluster.end(1, signal: SIGKILL)
+                try await Bench.wait("the primary to miss the replica") {
+                    try await primary.decodedStatus().stores.allSatisfy { $0.lostReplicas.map(\.node) == ["replica-1"] }
+                }
+                let store = try #require(try await primary.decodedStatus().stores.first)
+                #expect(store.peers.map(\.node) == ["replica-2"], "it leaves the list of those that are there")
+                let table = try Bench.lockstep("status", "--data", primary.path).output
+                #expect(table.matches(of: /replica replica-1 is lost: last heard \d+ s ago/).count == 2, "\(table)")
+                #expect(table.matches(of: /replica replica-2: lag 0, last heard \d s ago/).count == 2, "\(table)")
+                try cluster.start(1)
+                try await Bench.wait("the replica to be back") {
+                    try await primary.decodedStatus().stores.allSatisfy { $0.lostReplicas.isEmpty }
+                }
+            }
+        }
+
+        /// A node that is stopped by a signal is not called "not running", which is said only of one that does not run.
+        ///
+        /// Each node that answers is printed, and the exit status tells of the one that did not.
+        @Test func aNodeThatStandsStillIsNotCalledDead() async throws {
+            try await Bench.withCluster(replicas: 1) { cluster in
+                let (primary, replica) = (cluster.node(0), cluster.node(1))
+                let process = try #require(cluster.child(1)).identifier
+                kill(process, SIGSTOP)
+                defer { kill(process, SIGCONT) }
+                let stopped = try Bench.lockstep("status", "--data", primary.path, "--data", replica.path, "--json")
+                #expect(stopped.status == 69)
+                #expect(stopped.output.split(separator: "\n").count == 1 && stopped.output.contains("\"primary\""))
+                let words = ["does not answer", "\(process)", "SIGSTOP", replica.path]
+                for word in words { #expect(stopped.errors.contains(word), "\(stopped.errors)") }
+                let table = try Bench.lockstep("status", "--data", replica.path)
+                #expect(table.output.contains("does not answer") && !table.output.contains("not running"))
+                kill(process, SIGCONT)
+                try await Bench.wait("the replica") { await replica.isReady() }
+
+                // What SIGKILL leaves is a socket that nobody serves: known at once.
+                cluster.end(1, signal: SIGKILL)
+                let began = ContinuousClock.now
+                let dead = try Bench.lockstep("status", "--data", replica.path, "--data", primary.path)
+                #expect(dead.status == 69 && dead.errors.contains("no node runs in \(replica.path)"), "\(dead.errors)")
+                #expect(dead.output.contains("not running") && dead.output.contains("admitting"), "\(dead.output)")
+                #expect(dead.errors.split(separator: "\n").count == 1, "\(dead.errors)")
+                #expect(ContinuousClock.now - began < .seconds(2))
+            }
+        }
+
+        /// Errors name options and not properties of the library; reads carry their place and their age; a wait is said.
+        @Test func commandsSpeakTheWordsOfTheirOptions() async throws {
+            try await Bench.withCluster(replicas: 0) { cluster in
+                let open = try Bench.lockstep(
+                    "serve", "--data", cluster.node(0).path, "--listen", "tcp://0.0.0.0:\(Bench.ports(10))")
+                #expect(open.status == 64 && open.errors.contains("--insecure"), "\(open.errors)")
+                #expect(!open.errors.contains("allowsPlaintext"))
+
+                #expect(try Bench.lockstep("counter", "add", "a/x", "7", "--node", cluster.endpoint(0)).status == 0)
+                for command in [["get", "a/x"], ["list", "a/"], ["top", "1"]] {
+                    let read = try ChildProcess.run(
+                        Bench.program, ["counter"] + command + ["--json", "--node", cluster.endpoint(0)])
+                    let fields = try JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [String: Any]
+                    let place = fields?["place"] as? String ?? ""
+                    #expect(place.wholeMatch(of: /[0-9]+:[0-9]+/) != nil, "\(read)")
+                    #expect((0..<60).contains(fields?["ageSeconds"] as? Double ?? -1), "\(read)")
+                    #expect(read.output.contains("a/x"))
+                }
+                let nobody = "tcp://127.0.0.1:\(Bench.ports(10))"
+                let waiting = try Bench.lockstep("counter", "add", "x", "--node", nobody, "--timeout", "2")
+                let lines = waiting.errors.split(separator: "\n").filter {
+                    $0.contains("waiting for an answer of \(nobody)")
+                }
+                #expect(waiting.status == 69 && lines.count == 1, "\(waiting)")
+            }
+        }
+
+        /// Another user's node, a folder that is none and a file are called what they are.
+        @Test(.enabled(if: geteuid() == 0)) func whatMayNotBeAskedIsSaid() async throws {
+            try await Bench.withCluster(replicas: 0) { cluster in
+                let node = cluster.node(0)
+                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: node.path)
+                let barred = try Bench.lockstepAsNobody("status", "--data", node.path)
+                #expect(barred.status == 1 && barred.output.contains("no permission"), "\(barred)")
+                #expect(
+                    barred.errors.contains("no permission to ask") && !barred.errors.contains("init"),
+                    "\(barred.errors)")
+                try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: node.path)
+                let outside = try Bench.lockstepAsNobody("status", "--data", node.path)
+                #expect(outside.status == 1 && outside.errors.contains("no permission to ask"), "\(outside.errors)")
+                #expect(!outside.errors.contains("init"))
+            }
+            let folder = try Bench.folder()
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let missing = try Bench.lockstep("status", "--data", folder + "/none")
+            #expect(missing.status == 64 && missing.errors.contains("is not there"), "\(missing.errors)")
+            try Data().write(to: URL(fileURLWithPath: folder + "/file"))
+            let file = try Bench.lockstep("status", "--data", folder + "/file")
+            #expect(file.status == 64 && file.errors.contains("is a file"), "\(file.errors)")
+        }
+    }
+}
+
+extension FakeNode {
+    /// The status of a primary of one store that serves.
+    fileprivate static func serving(alarm: String?) -> Data {
+        let alarms = alarm.map { "\"\($0)\"" } ?? ""
+        return Data(
+            """
+            {"boot":"","node":"fake","process":1,"role":"primary","stores":[{"alarms":[\(alarms)],"channel":0,"commit":7,\
+            "counters":{},"digest":null,"epoch":1,"hash":"","incarnation":null,"isVolatile":false,"journal":null,"lag":0,\
+            "lostReplicas":[],"mark":null,"name":"counters","peerCount":0,"peers":[],"phase":"admitting",\
+            "primarySilentSeconds":null,"sequence":7,"sessionCount":0,"sessions":[],"time":0,"unanswered":0}],\
+            "uptimeSeconds":1}
+            """.utf8)
+    }
+}
