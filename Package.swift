@@ -196,7 +196,7 @@ let package = Package(
             dependencies: [
                 "Counters", "Lockstep", "LockstepHarness", "LockstepNode", "LockstepCore", "LockstepSQLite",
                 "LockstepCLI", "TestPeer", "ZeroMQ",
-            ], exclude: ["zmtp_noise.py"], swiftSettings: base),
+            ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
 )

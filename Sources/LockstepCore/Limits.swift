@@ -46,6 +46,12 @@ package enum Limits {
     package static let connections = 65_536
     /// Replicas that a primary waits for when it starts.
     package static let audience = 64
+    /// Connections that get the broadcast: one for each store of as many replicas as there can be sessions.
+    package static let subscriptions = 16_384
+    /// How many of them one address may have.
+    package static let subscriptionsOfAddress = 4_096
+    /// The largest message that the broadcast port takes: subscriptions have 5 bytes, handshakes some hundred.
+    package static let subscriptionMessageBytes = 1_024
     /// Accepted actions of a session that have not ended; a further one is rejected.
     ///
     /// As many may have ended and wait for their acknowledgement; then a further one gets BUSY.

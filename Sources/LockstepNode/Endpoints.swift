@@ -23,14 +23,16 @@ package enum Endpoints {
         return try bound(Socket<Router>(in: context, options: options), to: endpoint)
     }
 
-    /// XPUB of committed batches: a subscriber that is slower than its queue misses frames and repairs them.
-    package static func broadcast(_ context: Context, at endpoint: TCPEndpoint) throws -> Socket<XPublisher> {
+    /// ROUTER of committed batches: a subscriber that is slower than its queue misses frames and repairs them.
+    ///
+    /// No XPUB: that keeps whatever a peer subscribes to, and reads it without end inside of a send (PROTOCOL, R-39).
+    package static func broadcast(_ context: Context, at endpoint: TCPEndpoint) throws -> Socket<Router> {
         var options = network(isIPv6: endpoint.isIPv6)
         options[.sendHighWaterMark] = 1_024
-        // Subscribers send nothing but prefixes of four bytes.
-        options[.maxMessageSize] = 4 << 10
+        // Subscribers send five bytes; a handshake takes some hundred.
+        options[.maxMessageSize] = Limits.subscriptionMessageBytes
         options[.backlog] = 1_024
-        return try bound(Socket<XPublisher>(in: context, options: options), to: endpoint)
+        return try bound(Socket<Router>(in: context, options: options), to: endpoint)
     }
 
     /// DEALER to a primary's ingress.
@@ -51,14 +53,12 @@ package enum Endpoints {
         return try connected(Socket<Dealer>(in: context, options: options), to: endpoint)
     }
 
-    /// SUB to a primary's broadcast.
-    package static func subscription(
-        _ context: Context, to endpoint: String, prefix: [UInt8]
-    ) throws -> Socket<Subscriber> {
-        var socket = try Socket<Subscriber>(in: context, options: network(isIPv6: endpoint.contains("[")))
-        try socket.subscribe(to: prefix)
-        try socket.connect(to: endpoint)
-        return socket
+    /// DEALER to a primary's broadcast.
+    package static func subscription(_ context: Context, to endpoint: String) throws -> Socket<Dealer> {
+        var options = network(isIPv6: endpoint.contains("["))
+        // The first wish waits for the connection; those that find it waiting are not needed.
+        options[.sendHighWaterMark] = 2
+        return try connected(Socket<Dealer>(in: context, options: options), to: endpoint)
     }
 
     /// ROUTER of the administration, on a path that only the owner reaches.

@@ -1,4 +1,4 @@
-internal import LockstepCore
+package import LockstepCore
 package import ZeroMQ
 
 /// A store's connections to its primary; on the node's thread.
@@ -10,8 +10,13 @@ package final class LinkSockets {
     private let context: Context
     private var link: Socket<Dealer>?
     private var bulk: Socket<Dealer>?
-    private var broadcast: Socket<Subscriber>?
+    private var broadcast: Socket<Dealer>?
     private var message = ZeroMQ.Message()
+    private var subscription = Subscription(channel: .none)
+    /// Whether a frame came on this subscription.
+    private var isSubscribed = false
+    /// When the subscription is to be said again.
+    package private(set) var nextRenewal = Tick.never
     /// What came on the link, the bulk link and the subscription, and waits for its turn.
     package var linkRing = BoundedRing(capacity: 32 << 20, whenFull: .refuseNewest)
     package var bulkRing = BoundedRing(capacity: 32 << 20, whenFull: .refuseNewest)
@@ -43,18 +48,33 @@ package final class LinkSockets {
         bulk = consume socket
     }
 
-    package func subscribe(to endpoint: String, prefix: [UInt8], poller: Poller<LoopToken>) throws {
+    package func subscribe(
+        to endpoint: String, channel: Channel, now: Tick, poller: Poller<LoopToken>
+    ) throws {
         broadcast = nil
         broadcastRing.removeAll()
-        let socket = try Endpoints.subscription(context, to: endpoint, prefix: prefix)
+        let socket = try Endpoints.subscription(context, to: endpoint)
         poller.add(socket, as: .linkBroadcast(index))
         broadcast = consume socket
+        subscription = Subscription(channel: channel)
+        isSubscribed = false
+        try renewSubscription(now: now)
+    }
+
+    /// Says what is wanted once more: soon until the first frame comes, then once a second (PROTOCOL, R-39).
+    ///
+    /// The publisher forgets it with the connection, which libzmq makes anew without a word, and when it has not heard it
+    /// for a while. A queue that is full has it already.
+    package func renewSubscription(now: Tick) throws {
+        _ = try broadcast?.send(subscription.bytes)
+        nextRenewal = broadcast == nil ? .never : now.advanced(byMilliseconds: isSubscribed ? 1_000 : 200)
     }
 
     package func close() {
         link = nil
         bulk = nil
         broadcast = nil
+        nextRenewal = .never
     }
 
     /// Takes everything that has arrived into the rings; returns how much there was.
@@ -70,6 +90,7 @@ package final class LinkSockets {
         }
         while let received = try broadcast?.receive(into: &message) {
             count += 1
+            isSubscribed = true
             if case .message = received { broadcastRing.append(WaitingFrame(message), from: .local) }
         }
         return count

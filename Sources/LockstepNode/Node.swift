@@ -19,12 +19,16 @@ public actor Node: Service {
 
     var services: NodeServices?
     var hosts: [StoreHost] = []
-    var ingressRing = BoundedRing(capacity: 64 << 20, whenFull: .refuseNewest)
-    var bulkRing = BoundedRing(capacity: 16 << 20, whenFull: .refuseNewest)
+    var ingressRing = FairRing(capacity: 64 << 20, share: 16 << 20)
+    var bulkRing = FairRing(capacity: 16 << 20, share: 4 << 20)
     private var administration: AdministrationServer?
     private var finished: CheckedContinuation<Void, Never>?
     private var isStopping = false
     private var reportedDrops: UInt64 = 0
+    private var reportedEnds: UInt64 = 0
+    private var nextReport = Tick.zero
+    /// Messages on the broadcast port that were no subscription, or found no room.
+    private var subscriptionsRefused: UInt64 = 0
 
     /// Runs on the node's own thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -208,7 +212,7 @@ public actor Node: Service {
     private func turn(_ ready: [LoopToken]?) -> LoopRest {
         guard let services, finished != nil else { return .until(.never) }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        var isBusy = drain(services, ready)
+        var isBusy = drain(services, ready, now: now)
         for host in hosts where host.takeMail() { isBusy = true }
         if handlePeers(now: now, wall: wall) { isBusy = true }
         for host in hosts where host.handleLinks(now: now) { isBusy = isBusy || !(host.replica?.isHeldUp ?? false) }
@@ -220,28 +224,47 @@ public actor Node: Service {
         stopIfAsked(services, now: now)
         if isBusy { return .again }
         let deadline = hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never
-        // Subscriptions, of which libzmq takes notice on this thread only, end the sleep as every frame does. A node
-        // without deadlines looks once a second.
+        // A node without deadlines looks once a second.
         return .until(min(deadline, now.advanced(byMilliseconds: 1_000)))
     }
 
-    private func drain(_ services: NodeServices, _ ready: [LoopToken]?) -> Bool {
+    private func drain(_ services: NodeServices, _ ready: [LoopToken]?, now: Tick) -> Bool {
         func mayBeReady(_ token: LoopToken) -> Bool { ready?.contains(token) ?? true }
         let server = services.server
         var count = 0
+        // A socket that is flooded is drained until then; the others have their turn.
+        var end: Tick { MonotonicClock.now.advanced(byMilliseconds: 10) }
         if mayBeReady(.ingress) {
-            count += services.attempt { try server.drainIngress { ingressRing.append($0, from: $1) } } ?? 0
+            count += services.attempt { try server.drainIngress(until: end) { ingressRing.append($0, from: $1) } } ?? 0
         }
         if mayBeReady(.bulk) {
-            count += services.attempt { try server.drainBulk { bulkRing.append($0, from: $1) } } ?? 0
+            count += services.attempt { try server.drainBulk(until: end) { bulkRing.append($0, from: $1) } } ?? 0
         }
-        if mayBeReady(.broadcast) { _ = services.attempt { try server.drainSubscriptions() } }
+        if mayBeReady(.broadcast),
+            let (taken, refused) = services.attempt({ try server.drainSubscriptions(until: end, now: now) })
+        {
+            count += taken
+            subscriptionsRefused += refused
+        }
+        lookAtPeers(services, now: now)
         // A ring, and time, leave nothing for the sockets of the stores either.
         if ready?.isEmpty != true { for host in hosts { count += services.attempt { try host.links.drain() } ?? 0 } }
         if let administration, mayBeReady(.administration) {
             count += services.attempt { try administration.serve { try answer($0) } } ?? 0
         }
         return count > 0
+    }
+
+    /// Ends the connections of peers that cost too much, and says so at most every 10 s.
+    private func lookAtPeers(_ services: NodeServices, now: Tick) {
+        guard let ended = services.attempt({ try services.server.look(now: now) }), ended > reportedEnds,
+            now >= nextReport
+        else { return }
+        logger.info(
+            "connections of peers were ended: they sent too much, or nothing",
+            metadata: [LogKey.count: "\(ended - reportedEnds)"])
+        reportedEnds = ended
+        nextReport = now.advanced(byMilliseconds: 10_000)
     }
 
     /// Handles up to 64 frames of the ingress, for at most 2 ms, and some of the bulk link.
@@ -267,7 +290,7 @@ public actor Node: Service {
             host.primary?.bulkReceived(frame, from: connection, now: now, wall: wall)
             host.replica?.bulkReceived(frame, from: connection, now: now)
         }
-        let dropped = ingressRing.dropped + bulkRing.dropped
+        let dropped = ingressRing.dropped + bulkRing.dropped + subscriptionsRefused
         if dropped > reportedDrops {
             hosts.first?.metrics.dropped(.received, dropped - reportedDrops)
             reportedDrops = dropped

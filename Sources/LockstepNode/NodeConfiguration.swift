@@ -202,6 +202,23 @@ package struct CheckedConfiguration: Sendable {
     /// The smallest number of descriptors with which a listening node starts.
     package static let smallestDescriptorLimit: UInt64 = 1_024
 
+    /// How many connections one of its three ports takes: journals, searches and its own links have their descriptors.
+    package var connectionsOfPort: Int {
+        max(64, (Int(clamping: Self.descriptorLimit) - 256) / 3)
+    }
+
+    /// How many descriptors this process may open.
+    private static var descriptorLimit: UInt64 {
+        #if canImport(Darwin)
+            let resource = RLIMIT_NOFILE
+        #else
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #endif
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return smallestDescriptorLimit }
+        return UInt64(limit.rlim_cur)
+    }
+
     /// Raises the limit of open descriptors as far as it may be; without descriptors libzmq's accept spins.
     private static func checkDescriptors() throws {
         #if canImport(Darwin)

@@ -177,7 +177,9 @@ package final class PrimaryDriver {
                 drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
             case .sendChunks(let number, let indices, let connection):
                 host.sendChunks(shelf[number], indices, to: connection, stamp: stamp)
-            case .publish(let frame): _ = services.attempt { try services.server.publish(frame) }
+            case .publish(let frame):
+                let dropped = services.attempt { try services.server.publish(frame) } ?? 0
+                if dropped > 0 { host.metrics.dropped(.sent, dropped) }
             case .persist(let batches): persist(batches, now: now)
             case .committed(let batches): committed(batches)
             case .captureSnapshot(let number, let log, let digest):

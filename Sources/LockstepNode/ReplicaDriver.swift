@@ -127,12 +127,17 @@ package final class ReplicaDriver {
         if host.client.known != machine.told { host.setKnown(machine.told) }
     }
 
-    package var nextDeadline: Tick { min(machine.nextDeadline, nextLook, retryWrite, retryAdoption) }
+    package var nextDeadline: Tick {
+        min(machine.nextDeadline, nextLook, retryWrite, min(retryAdoption, host.links.nextRenewal))
+    }
 
     package func tick(now: Tick) {
         if now >= machine.nextDeadline || state.isViewWanted {
             machine.ticked(now: now, state: state, into: &directives)
             run(now: now)
+        }
+        if now >= host.links.nextRenewal {
+            _ = host.services.attempt { try host.links.renewSubscription(now: now) }
         }
         if now >= retryWrite {
             retryWrite = .never
@@ -221,9 +226,9 @@ package final class ReplicaDriver {
         let links = host.links
         for directive in batch {
             switch directive {
-            case .subscribe(let endpoint, let prefix):
+            case .subscribe(let endpoint, let channel):
                 _ = services.attempt {
-                    try links.subscribe(to: endpoint, prefix: prefix, poller: services.loop.poller)
+                    try links.subscribe(to: endpoint, channel: channel, now: now, poller: services.loop.poller)
                 }
             case .connectBulk(let endpoint):
                 _ = services.attempt { try links.connectBulk(to: endpoint, poller: services.loop.poller) }

@@ -15,6 +15,12 @@ extension StoreHost {
                 .sessionsNearLimit,
                 "\(count) of \(limit) sessions are open; see who has them: lockstep sessions list")
         case .sessionsHaveRoom: clear(.sessionsNearLimit)
+        case .duplicateNodes(let names):
+            guard !names.isEmpty else { return clear(.duplicateNode) }
+            raise(
+                .duplicateNode,
+                "two live nodes have the name \(names.joined(separator: ", ")): "
+                    + "stop one, and give it another name by a folder of its own")
         case .diverged(let sequence, _, let own, let primary):
             raise(.diverged, "own digest at \(sequence) is \(own), the primary's \(primary)")
         case .ahead(let own, let primary):

@@ -54,12 +54,38 @@ internal import CZeroMQ
         }
     }
 
+    /// The TCP connection that brought the message; `nil` of a message that came another way (`ZMQ_SRCFD`).
+    ///
+    /// Of a router's message this must be the payload, as for ``property(_:)``.
+    public var connection: TCPConnection? {
+        unsafe storage.withFrame { TCPConnection(descriptor: unsafe zmq_msg_get($0, ZMQ_SRCFD)) }
+    }
+
     /// The storage to receive into: this message's own, or new if somebody kept a copy of the message.
     mutating func prepareForReceiving() -> MessageStorage {
         if !isKnownUniquelyReferenced(&storage) { storage = MessageStorage.make() }
         return storage
     }
 }
+
+/// Bytes for many peers of a router: they are copied once, and each send shares them.
+///
+/// For the thread that made it: the first send marks the bytes as shared, without a lock. It may go when the last send
+/// has returned; libzmq holds the bytes until they have left.
+public struct SharedMessage: ~Copyable {
+    let storage: MessageStorage
+
+    /// Copies bytes, any number, also none.
+    ///
+    /// - Throws: ``ZMQError`` if there is no memory for them.
+    public init(_ bytes: [UInt8]) throws(ZMQError) {
+        storage = MessageStorage.make()
+        try storage.fill(unsafe bytes.span.bytes)
+    }
+}
+
+@available(*, unavailable)
+extension SharedMessage: Sendable {}
 
 /// A property that libzmq attaches to each message of a connection.
 public struct MessageProperty: Sendable {
@@ -98,6 +124,23 @@ public struct MessageProperty: Sendable {
         unsafe withFrame { frame in
             _ = unsafe zmq_msg_close(frame)
             _ = unsafe zmq_msg_init(frame)
+        }
+    }
+
+    /// Replaces the contents by a copy of `bytes`.
+    func fill(_ bytes: RawSpan) throws(ZMQError) {
+        _ = unsafe withFrame { unsafe zmq_msg_close($0) }
+        let outcome = unsafe withFrame { unsafe zmq_msg_init_size($0, bytes.byteCount) }
+        guard outcome == 0 else {
+            let error = ZMQError.last(operation: "make message")
+            _ = unsafe withFrame { unsafe zmq_msg_init($0) }
+            throw error
+        }
+        unsafe withFrame { frame in
+            unsafe bytes.withUnsafeBytes { source in
+                unsafe UnsafeMutableRawBufferPointer(start: zmq_msg_data(frame), count: source.count)
+                    .copyMemory(from: source)
+            }
         }
     }
 

@@ -91,6 +91,15 @@ extension Socket where Kind: CanRoute {
         try send(unsafe bytes.span.bytes, to: peer)
     }
 
+    /// Sends a message of one frame to one peer, sharing the bytes; see ``send(_:to:)-(RawSpan,_)``.
+    public borrowing func send(
+        _ message: borrowing SharedMessage, to peer: RoutingID
+    ) throws(ZMQError) -> SendOutcome {
+        let outcome = try address(peer)
+        guard outcome == .sent else { return outcome }
+        return try handle.send(sharing: message.storage) ? .sent : .wouldBlock
+    }
+
     /// Sends a message of several frames to one peer, copying the bytes; they arrive together or not at all.
     ///
     /// - Parameters:

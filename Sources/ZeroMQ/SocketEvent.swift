@@ -8,6 +8,9 @@ public struct SocketEvent: Hashable, Sendable {
     /// The endpoint that it happened at: the remote one of a connection, the local one of a listener.
     public let endpoint: String
 
+    /// The connection, of ``Kind/accepted`` and ``Kind/disconnected``; otherwise `nil`.
+    public let connection: TCPConnection?
+
     /// What happened, with what libzmq tells about it.
     public enum Kind: Hashable, Sendable {
         /// The network connection stands; security and types are still to be agreed (`ZMQ_EVENT_CONNECTED`).
@@ -71,6 +74,7 @@ public struct SocketEvent: Hashable, Sendable {
         }
         guard let kind = Kind(number: Int32(number), value: value) else { return nil }
         self.kind = kind
+        connection = kind == .accepted || kind == .disconnected ? TCPConnection(descriptor: value) : nil
         endpoint = String(decoding: frames[1], as: UTF8.self)
     }
 }

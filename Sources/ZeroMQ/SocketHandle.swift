@@ -115,6 +115,18 @@ internal import CZeroMQ
         }
     }
 
+    /// Sends the last frame of a message without waiting, by a reference to the bytes in `storage`.
+    func send(sharing storage: MessageStorage) throws(ZMQError) -> Bool {
+        var copy = zmq_msg_t()
+        return try unsafe withUnsafeMutablePointer(to: &copy) { copy throws(ZMQError) in
+            _ = unsafe zmq_msg_init(copy)
+            // Empty again once it is sent.
+            defer { _ = unsafe zmq_msg_close(copy) }
+            try complete("share") { unsafe storage.withFrame { unsafe zmq_msg_copy(copy, $0) } }
+            return try complete("send") { unsafe zmq_msg_send(copy, pointer, ZMQ_DONTWAIT) } != nil
+        }
+    }
+
     /// Sends one message of several frames without waiting.
     ///
     /// If the peer goes in the middle, libzmq takes the beginning back and refuses the frame at hand; it has to be given

@@ -29,7 +29,7 @@ struct DeadlineHeapTests {
         #expect(first > 90_000)
     }
 
-    /// PROTOCOL R-31: of the stream the oldest go; of the ingress the newest are refused.
+    /// PROTOCOL R-31: of the stream the oldest go; of a link the newest are refused.
     @Test
     func ringsKeepTheirBounds() {
         let frame = WaitingFrame.copied(Array(repeating: 1, count: 872))

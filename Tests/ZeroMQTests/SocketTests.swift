@@ -172,6 +172,31 @@ struct SocketTests {
         #expect(try dealer.receiveFrames() == frames)
     }
 
+    /// Bytes that several peers share arrive at each of them, whatever their number; one that has gone changes nothing.
+    @Test(arguments: [0, 1, 33, 34, 70_000]) func aSharedMessageReachesEachPeer(count: Int) throws {
+        var router = try Socket<Router>(in: context)
+        let endpoint = try router.bindAnywhere(.tcp)
+        var peers: [RoutingID] = []
+        var one = try Socket<Dealer>(in: context)
+        var two = try Socket<Dealer>(in: context)
+        try one.connect(to: endpoint)
+        try one.deliver([1])
+        peers.append(try router.next().peer)
+        try two.connect(to: endpoint)
+        try two.deliver([2])
+        peers.append(try router.next().peer)
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+        for _ in 0..<3 {
+            let shared = try SharedMessage(bytes)
+            for peer in peers { #expect(try router.send(shared, to: peer) == .sent) }
+            #expect(try router.send(shared, to: try #require(RoutingID([9, 9]))) == .unroutable)
+        }
+        for _ in 0..<3 {
+            #expect(try one.next() == bytes)
+            #expect(try two.next() == bytes)
+        }
+    }
+
     // MARK: - Publishers
 
     @Test func aPublisherReachesWhoAskedForTheBeginning() throws {

@@ -9,9 +9,9 @@ extension BenchCase {
     static let audience = BenchCase(name: "p7", title: Audience.title) { try await Audience(setting: $0).run() }
 }
 
-/// P7: what one more replica costs, beside one more plain SUB socket that receives the same bytes.
+/// P7: what one more replica costs, beside one more plain socket that receives the same bytes.
 struct Audience {
-    static let title = "the cost of one more replica, beside one more plain SUB socket on the same broadcast"
+    static let title = "the cost of one more replica, beside one more plain socket on the same broadcast"
 
     let setting: BenchSetting
     private var sizes: BenchSizes { setting.sizes }
@@ -39,7 +39,7 @@ struct Audience {
         for round in 1...sizes.rounds {
             for kind in kinds {
                 setting.say(
-                    "P7, round \(round) of \(sizes.rounds): \(kind.replicas) replicas, \(kind.sockets) SUB sockets")
+                    "P7, round \(round) of \(sizes.rounds): \(kind.replicas) replicas, \(kind.sockets) plain sockets")
                 costs[kind, default: []].append(try await measure(kind))
             }
         }
@@ -53,20 +53,21 @@ struct Audience {
         let figures = [
             BenchFigure("increments with 1 replica", values(1, 0, \.perSecond), "/s"),
             BenchFigure(
-                "with one more replica (with one more SUB socket)", values(2, 0, \.perSecond), "/s",
-                peer: ("SUB", values(1, 1, \.perSecond))),
+                "with one more replica (with one more plain socket)", values(2, 0, \.perSecond), "/s",
+                peer: ("socket", values(1, 1, \.perSecond))),
             BenchFigure(
-                "with three more replicas (with three more SUB sockets)", values(4, 0, \.perSecond), "/s",
-                peer: ("SUB", values(1, 3, \.perSecond))),
+                "with three more replicas (with three more plain sockets)", values(4, 0, \.perSecond), "/s",
+                peer: ("socket", values(1, 3, \.perSecond))),
             BenchFigure("CPU of the primary with 1 replica", values(1, 0, \.primary), "us an increment"),
             BenchFigure(
-                "CPU of the primary with 4 replicas (1 and 3 SUB sockets)", values(4, 0, \.primary), "us an increment",
-                peer: ("SUB", values(1, 3, \.primary)), goal: .ratioAtMost(1.2)),
+                "CPU of the primary with 4 replicas (1 and 3 plain sockets)", values(4, 0, \.primary),
+                "us an increment",
+                peer: ("socket", values(1, 3, \.primary)), goal: .ratioAtMost(1.2)),
             BenchFigure("CPU of the primary for one more replica, of three", more(4, 0), "us an increment"),
-            BenchFigure("CPU of the primary for one more SUB socket, of three", more(1, 3), "us an increment"),
+            BenchFigure("CPU of the primary for one more plain socket, of three", more(1, 3), "us an increment"),
             BenchFigure(
                 "CPU of one more listener itself, of three", values(4, 0) { $0.listeners / 3 }, "us an increment",
-                peer: ("SUB", values(1, 3) { $0.listeners / 3 })),
+                peer: ("socket", values(1, 3) { $0.listeners / 3 })),
         ]
         var result = BenchResult(
             ("p7", Self.title), figures,
@@ -76,13 +77,13 @@ struct Audience {
                     replicas: "1, 2 and 4", load: "65,536 in flight, \(sizes.actions) increments",
                     checked: "the sum of all counters; the digests of all nodes"),
                 BenchResult.Participant(
-                    name: "SUB", durability: "keeps nothing",
+                    name: "socket", durability: "keeps nothing",
                     replicas: "1, and 1 or 3 processes that receive and discard",
                     load: "the same", checked: "that the sockets received, and how much: see the note"),
             ])
         result.notes.append(
-            "a replica decodes, applies, hashes and writes what it receives; a SUB socket throws it away. The goal compares "
-                + "what either costs the primary")
+            "a replica decodes, applies, hashes and writes what it receives; a plain socket throws it away. The goal "
+                + "compares what either costs the primary")
         result.notes.append(
             "what one more costs the primary is less than the rounds differ by, so the goal is for all four together")
         return result
@@ -110,7 +111,7 @@ struct Audience {
                 let words = try log(cluster, index).split(separator: "\n").last?.split(separator: " ") ?? []
                 // An increment takes a dozen bytes at the very least.
                 guard words.count == 3, let bytes = Int(words[2]), bytes > 12 * report.actions else {
-                    throw CommandFailure("a SUB socket received \(words.joined(separator: " "))")
+                    throw CommandFailure("a plain socket received \(words.joined(separator: " "))")
                 }
             }
             let scale = 1_000_000 / Double(report.actions)
@@ -126,7 +127,7 @@ struct Audience {
         let deadline = ContinuousClock.now + .seconds(20)
         // A beacon comes within 300 ms.
         while !(try log(cluster, index).hasPrefix("ready")) {
-            guard ContinuousClock.now < deadline else { throw CommandFailure("a SUB socket receives nothing") }
+            guard ContinuousClock.now < deadline else { throw CommandFailure("a plain socket receives nothing") }
             try await Task.sleep(for: .milliseconds(20))
         }
         return child

@@ -69,10 +69,10 @@ private struct Observer: Service {
     }
 }
 
-/// `lockstep bench-subscriber`: a plain SUB socket that receives what a replica's does, and does nothing with it.
+/// `lockstep bench-subscriber`: a plain socket that receives what a replica's does, and does nothing with it.
 struct BenchSubscriberCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bench-subscriber", abstract: "A SUB socket for \"lockstep bench\".", shouldDisplay: false)
+        commandName: "bench-subscriber", abstract: "A subscriber for \"lockstep bench\".", shouldDisplay: false)
 
     @Argument(help: "The endpoint to subscribe at.")
     var endpoint: String
@@ -85,14 +85,19 @@ struct BenchSubscriberCommand: ParsableCommand {
         source.setEventHandler { isStopped.raise() }
         source.resume()
         let context = try Context()
-        var socket = try Socket<Subscriber>(in: context)
-        try socket.subscribe(to: FrameHeader.subscriptionPrefix(Channel(rawValue: 0)))
+        var socket = try Socket<Dealer>(in: context)
         try socket.connect(to: endpoint)
+        let subscription = Subscription(channel: Channel(rawValue: 0)).bytes
+        var renewal = ContinuousClock.now
         let poller = Poller<Bool>()
         poller.add(socket, as: true)
         var message = ZeroMQ.Message()
         var (messages, bytes) = (0, 0)
         while !isStopped.isRaised {
+            if ContinuousClock.now >= renewal {
+                _ = try socket.send(subscription)
+                renewal = .now + .seconds(messages == 0 ? 0.2 : 1)
+            }
             _ = try poller.wait(timeout: .milliseconds(100))
             while try socket.receive(into: &message) != nil {
                 if messages == 0 { Output.line("ready") }

@@ -73,6 +73,8 @@ package enum Alarm: Hashable, Sendable {
     case sessionsNearLimit(count: Int, limit: Int)
     /// Less than half of them are.
     case sessionsHaveRoom
+    /// Two live replicas have one of these names; without names: no longer.
+    case duplicateNodes([String])
     /// This replica's digest differs from the primary's.
     case diverged(at: SequenceNumber, epoch: Epoch, own: Digest, primary: Digest)
     /// This replica has a history that its primary does not have.

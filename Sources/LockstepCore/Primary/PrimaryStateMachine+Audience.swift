@@ -205,6 +205,7 @@ extension PrimaryStateMachine {
     ) {
         lookAtAudience(now: now, into: &directives)
         forgetSilentPeers(now: now)
+        lookForDuplicates(now: now, into: &directives)
         guard admits else { return }
         let expired = bindings.filter { session, binding in
             guard let standing = log.sessions.standing(of: session) else { return false }

@@ -118,7 +118,10 @@ extension PrimaryStateMachine {
         // Of what follows it says nothing as long as that tells nothing.
         let known = hello.known.position.sequence
         let applied = known >= told && known <= committed.position.sequence ? committed.position.sequence : known
-        peers[connection] = Peer(hello: hello, lastHeard: now, applied: applied)
+        let before = peers[connection]
+        peers[connection] = Peer(
+            hello: hello, firstHeard: before?.hello.boot == hello.boot ? before?.firstHeard ?? now : now,
+            lastHeard: now, applied: applied)
         let welcome = Welcome(
             nonce: hello.nonce, cluster: configuration.cluster, role: .primary, isVolatile: configuration.isVolatile,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,

@@ -19,8 +19,8 @@ import DequeModule
 /// - the window ends at `committed`;
 /// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
 ///
-/// Implements PROTOCOL; R-31 to
-/// R-34 are ``JoinServer``'s.
+/// Implements PROTOCOL; R-31
+/// to R-34 are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration
     package internal(set) var phase: Phase = .created
@@ -115,6 +115,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var awaitEnds: Tick = .never
     /// Where the last committed batch ends that tells anything.
     var told: SequenceNumber
+    /// The names for which the alarm stands.
+    var alarmedDuplicates: [String] = []
 
     package enum Phase: Hashable, Sendable {
         case created
@@ -133,6 +135,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     /// A node or client that said HELLO on a connection.
     struct Peer: Hashable, Sendable {
         var hello: Hello
+        /// The first HELLO of its process on this connection.
+        var firstHeard: Tick
         var lastHeard: Tick
         /// What it last said that it has applied.
         var applied: SequenceNumber

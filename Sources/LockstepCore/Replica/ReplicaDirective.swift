@@ -2,8 +2,8 @@
 ///
 /// Directives run in the order given, before the next event.
 package enum ReplicaDirective: Hashable, Sendable {
-    /// Close the subscribing socket if there is one, open a new one to this endpoint, subscribe to this prefix.
-    case subscribe(endpoint: String, prefix: [UInt8])
+    /// Close the subscribing socket if there is one, open a new one to this endpoint, and ask for this channel.
+    case subscribe(endpoint: String, channel: Channel)
     /// Close the bulk socket if there is one and open a new one to this endpoint.
     case connectBulk(endpoint: String)
     /// Send a frame on the bulk socket.

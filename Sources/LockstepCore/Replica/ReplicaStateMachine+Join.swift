@@ -92,7 +92,7 @@ extension ReplicaStateMachine {
     mutating func subscribe(now: Tick, into directives: inout [ReplicaDirective]) {
         guard let publisher, let channel else { preconditionFailure("no stream is known before a WELCOME") }
         directives.append(
-            .subscribe(endpoint: publisher.publishEndpoint, prefix: FrameHeader.subscriptionPrefix(channel)))
+            .subscribe(endpoint: publisher.publishEndpoint, channel: channel))
         stage = .subscribing(deadline: now.advanced(byMilliseconds: ReplicaTiming.firstFrame + jitter(500)))
         repair = .none
         mustDrain = false

@@ -88,7 +88,7 @@ extension ReplicaStateMachine {
         }
         // What is being decoded is still of use; if the stream stays silent, the next silence finds it following.
         directives.append(
-            .subscribe(endpoint: publisher.publishEndpoint, prefix: FrameHeader.subscriptionPrefix(channel)))
+            .subscribe(endpoint: publisher.publishEndpoint, channel: channel))
         floor = log.position.sequence
         lastHeard = now
     }

@@ -11,14 +11,6 @@ package struct FrameHeader: Hashable, Sendable {
     package static let magic: UInt16 = 0x534C  // "LS" as two bytes on the wire
     package static let wireVersion: UInt8 = 1
 
-    /// The bytes that a subscription to `channel` matches.
-    package static func subscriptionPrefix(_ channel: Channel) -> [UInt8] {
-        var writer = ByteWriter(capacity: 4)
-        writer.write(magic)
-        writer.write(channel.rawValue)
-        return writer.bytes
-    }
-
     /// Where the sender of a frame got its cluster from, and hence which frames it takes.
     package enum ClusterRule: Hashable, Sendable {
         /// Only frames of this cluster, and those of a sender that does not know its cluster yet.

@@ -32,6 +32,12 @@ final class OperatorDesk {
             if simulation.replicas.contains(where: { $0.name == node }) { simulation.oracle.toldBehind(process) }
             lookSoon()
         case .diskFull, .diskHasRoom, .sessionsNearLimit, .sessionsHaveRoom: break
+        case .duplicateNodes(let names):
+            // Every replica has a name of its own here, and is one process at a time.
+            guard names.isEmpty else {
+                simulation.fail(.falseAlarm, "DUPLICATE_NODE: \(names)")
+                return
+            }
         case .diverged(let sequence, _, let own, let primary):
             guard process.state.isTainted else {
                 simulation.fail(.falseAlarm, "\(process.name) DIVERGED at \(sequence): \(own), \(primary)")

@@ -9,11 +9,12 @@ extension PrimaryHarness {
     func receive(_ message: Message, from connection: Connection) { receive(stamp.frame(message), from: connection) }
 
     func hello(
-        _ connection: Connection, role: PeerRole = .client, known: KnownPosition = .none, node: String = "peer"
+        _ connection: Connection, role: PeerRole = .client, known: KnownPosition = .none, node: String = "peer",
+        boot: UInt128? = nil
     ) {
         let hello = Hello(
             nonce: connection.rawValue, role: role, node: node, incarnation: Incarnation(rawValue: 1),
-            boot: BootID(rawValue: UInt128(connection.rawValue) << 8 | 1), store: Self.storeName, known: known)
+            boot: BootID(rawValue: boot ?? UInt128(connection.rawValue) << 8 | 1), store: Self.storeName, known: known)
         receive(stamp.frame(.hello(hello)), from: connection)
     }
 

@@ -9,7 +9,7 @@ struct ReplicaJoinTests {
         #expect(
             directives == [
                 .connectBulk(endpoint: "tcp://primary:3"),
-                .subscribe(endpoint: "tcp://primary:2", prefix: FrameHeader.subscriptionPrefix(Channel(rawValue: 7))),
+                .subscribe(endpoint: "tcp://primary:2", channel: Channel(rawValue: 7)),
                 .phaseChanged(.joining),
             ])
         #expect(harness.requests.isEmpty)

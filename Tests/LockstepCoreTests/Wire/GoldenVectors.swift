@@ -261,6 +261,7 @@ enum GoldenVectors {
                 Vector(name: "batch", bytes: batch.bytes), Vector(name: "snapshot", bytes: try snapshot()),
                 Vector(name: "batch.runs", bytes: runBatch.bytes),
                 Vector(name: "snapshot.runs", bytes: try snapshotWithRuns()),
+                Vector(name: "subscription", bytes: Subscription(channel: stamp.channel).bytes),
             ] + (try checksums())
     }
 

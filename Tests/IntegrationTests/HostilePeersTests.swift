@@ -1,0 +1,187 @@
+import Foundation
+import Lockstep
+import LockstepCore
+import LockstepHarness
+import LockstepNode
+import Testing
+import ZeroMQ
+
+/// What became of a node and of its honest clients while hostile peers were there.
+struct Ordeal {
+    /// Increments a second without the hostile peers, and with them.
+    var alone: Double
+    var during: Double
+    /// The longest that one call of an honest client took, in seconds.
+    var longest: Double
+    /// How far the node's resident memory came above what it was before, in bytes.
+    var growth: Int
+
+    /// An honest client keeps a fiftieth of its rate: python floods with one of the two cores that CI has.
+    static let smallestShare = 0.02
+    static let longestWait = 5.0
+    /// The resend window, libzmq's queues and the rings are in this, and what the allocator keeps of a burst.
+    static let largestGrowth = 384 << 20
+
+    var complaints: [String] {
+        var complaints: [String] = []
+        if during < alone * Self.smallestShare { complaints.append("\(Int(during))/s of \(Int(alone))/s are left") }
+        if longest > Self.longestWait { complaints.append("a call took \(longest) s") }
+        if growth > Self.largestGrowth { complaints.append("memory grew by \(growth >> 20) MiB") }
+        return complaints
+    }
+}
+
+extension IntegrationTests {
+    /// What a client that adds 64 at a time had.
+    private struct Work {
+        var count = 0
+        var seconds = 0.0
+        var longest = 0.0
+        var perSecond: Double { Double(count) / max(seconds, 0.001) }
+
+        mutating func add(_ part: Work) {
+            count += part.count
+            seconds += part.seconds
+            longest = max(longest, part.longest)
+        }
+    }
+
+    /// Adds until a moment, as one client.
+    private static func work(_ cluster: ProcessCluster, until end: ContinuousClock.Instant) async throws -> Work {
+        try await Bench.withClient(of: cluster.endpoint(0)) { counters in
+            var work = Work()
+            repeat {
+                let begin = ContinuousClock.now
+                try await Bench.add(64, to: counters, prefix: "h/")
+                let taken = begin.duration(to: .now) / .seconds(1)
+                work.add(Work(count: 64, seconds: taken, longest: taken))
+            } while ContinuousClock.now < end
+            return work
+        }
+    }
+
+    private static func attack(
+        _ kind: String, port: Int, seconds: Double, log: String
+    ) throws -> ChildProcess {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "hostile_peers.py")
+        return try ChildProcess(
+            kind, "/usr/bin/env",
+            ["python3", script.path, kind, "--port", "\(port)", "--seconds", "\(seconds)"], log: log)
+    }
+
+    /// `VmRSS` or `VmHWM` (the most that it ever was) of a process, in bytes.
+    private static func memory(_ process: Int32, _ field: String) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix(field) })
+        return 1_024 * (try #require(Int(line.split(whereSeparator: \.isWhitespace)[1])))
+    }
+
+    /// No kind of hostile peer stops a node of the default two stores, takes its memory, or keeps an honest client from
+    /// working; behind each the node serves as before (PROTOCOL R-10, R-54, R-55, R-39).
+    @Test(arguments: [
+        ("subscriptions", 8.0), ("tiny", 6.0), ("frames", 6.0), ("endless", 6.0), ("hellos", 4.0), ("idle", 14.0),
+        ("replicas", 9.0),
+    ])
+    func hostilePeersHarmNobody(kind: String, seconds: Double) async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let nodes = try [0, 1].map { try #require(cluster.child($0)).identifier }
+            let alone = try await Self.work(cluster, until: .now + .seconds(1.5))
+            let before = try nodes.map { try Self.memory($0, "VmRSS") }
+
+            let log = cluster.folder + "/hostile.log"
+            let hostile = try Self.attack(kind, port: cluster.port, seconds: seconds, log: log)
+            defer { hostile.end(SIGKILL) }
+            var during = Work()
+            var alarms: Set<String> = []
+            while hostile.isRunning {
+                during.add(try await Self.work(cluster, until: .now + .seconds(1)))
+                alarms.formUnion(try await cluster.node(0).decodedStatus().stores.flatMap(\.alarms))
+            }
+            #expect(alarms.contains { $0.hasPrefix("DUPLICATE_NODE") } == (kind == "replicas"), "\(alarms)")
+            let said = try String(contentsOfFile: log, encoding: .utf8)
+            #expect(said.contains(/sent [1-9]/), "\(kind) did not work: \(said)")
+
+            for (index, node) in nodes.enumerated() {
+                #expect(try #require(cluster.child(index)).isRunning, "\(kind) ended node \(index)")
+                let ordeal = Ordeal(
+                    alone: alone.perSecond, during: during.perSecond, longest: during.longest,
+                    growth: try Self.memory(node, "VmHWM") - before[index])
+                print(
+                    "\(kind), node \(index): \(said.split(separator: "\n").last ?? ""); \(Int(ordeal.during))/s of "
+                        + "\(Int(ordeal.alone))/s, longest \(ordeal.longest) s, memory +\(ordeal.growth >> 20) MiB")
+                #expect(ordeal.complaints == [], "\(kind), node \(index)")
+            }
+            _ = try await cluster.waitUntilEqual()
+            let after = try await Self.work(cluster, until: .now + .seconds(1))
+            #expect(after.longest < 2, "behind \(kind) a call takes \(after.longest) s")
+            _ = try await cluster.waitUntilEqual()
+            try await Bench.wait("the alarms to end") {
+                try await cluster.node(0).decodedStatus().stores.allSatisfy { $0.alarms.isEmpty }
+            }
+        }
+    }
+
+    /// Two live nodes of one name raise an alarm at the primary, which ends when one of them does (PROTOCOL R-55).
+    @Test func aCopiedFolderRaisesAnAlarm() async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let copy = cluster.folder + "/copy"
+            let made = try Bench.lockstep(
+                "init", "--data", copy, "--node", ProcessCluster.name(1), "--cluster", cluster.cluster)
+            #expect(made.status == 0)
+            let second = try ChildProcess(
+                "copy", Bench.program, ["serve", "--data", copy, "--replica-of", cluster.endpoint(0)],
+                log: cluster.folder + "/copy.log")
+            defer { second.end(SIGKILL) }
+            func duplicates() async throws -> Int {
+                try await cluster.node(0).decodedStatus().stores.flatMap(\.alarms).filter {
+                    $0.hasPrefix("DUPLICATE_NODE") && $0.contains("replica-1")
+                }.count
+            }
+            try await Bench.wait("the alarm of both stores") { try await duplicates() == 2 }
+            second.end(SIGKILL)
+            try await Bench.wait("the end of the alarm") { try await duplicates() == 0 }
+            // A restart is none.
+            for _ in 0..<3 {
+                cluster.end(1, signal: SIGKILL)
+                try cluster.start(1)
+                try await cluster.waitUntilReady()
+                #expect(try await duplicates() == 0)
+            }
+        }
+    }
+
+    /// The judge and the peers of ``hostilePeersHarmNobody`` find a publisher that has no bound: a plain XPUB.
+    @Test func hostilePeersHarmAPlainPublisher() async throws {
+        let folder = try Bench.folder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let port = Bench.ports()
+        let context = try Context()
+        var publisher = try Socket<XPublisher>(in: context)
+        try publisher.bind(to: "tcp://127.0.0.1:\(port + 1)")
+        let poller = Poller<Bool>()
+        poller.add(publisher, as: true)
+        let own = ProcessInfo.processInfo.processIdentifier
+        let before = try Self.memory(own, "VmRSS")
+        let hostile = try Self.attack("subscriptions", port: port, seconds: 8, log: folder + "/hostile.log")
+        defer { hostile.end(SIGKILL) }
+        var message = ZeroMQ.Message()
+        var (longest, count) = (0.0, 0)
+        let begin = ContinuousClock.now
+        while hostile.isRunning {
+            let turn = ContinuousClock.now
+            try publisher.publish([1, 2, 3])
+            var taken = 0
+            while taken < 1_000, try publisher.receive(into: &message) != nil { taken += 1 }
+            longest = max(longest, turn.duration(to: .now) / .seconds(1))
+            count += 1
+            try poller.wait(timeout: .milliseconds(1))
+        }
+        let passed = begin.duration(to: .now) / .seconds(1)
+        let ordeal = Ordeal(
+            alone: 900, during: Double(count) / passed, longest: longest,
+            growth: try Self.memory(own, "VmHWM") - before)
+        print("a plain XPUB: longest \(longest) s, memory +\(ordeal.growth >> 20) MiB: \(ordeal.complaints)")
+        #expect(!ordeal.complaints.isEmpty)
+    }
+}

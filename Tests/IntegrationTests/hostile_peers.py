@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Attacks a node of ours on this host: one kind of hostile peer, bounded in count and time. It ends by itself.
+
+    hostile_peers.py KIND --port PORT [--seconds S]
+
+PORT is the node's first port. Each kind prints what it did.
+"""
+import argparse
+import os
+import selectors
+import socket
+import struct
+import time
+
+SIGNATURE = b"\xff" + bytes(7) + b"\x01\x7f"
+GREETING = SIGNATURE + bytes([3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32)
+
+
+def command(name, body):
+    content = bytes([len(name)]) + name + body
+    return b"\x04" + bytes([len(content)]) + content
+
+
+def ready(kind):
+    properties = b"\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind
+    return command(b"READY", properties + b"\x08Identity" + bytes(4))
+
+
+def message(body, more=False):
+    flags = 1 if more else 0
+    if len(body) > 255:
+        return bytes([flags | 2]) + struct.pack(">Q", len(body)) + body
+    return bytes([flags, len(body)]) + body
+
+
+def connect(port, kind=b"DEALER"):
+    peer = socket.create_connection(("127.0.0.1", port), timeout=5)
+    peer.sendall(GREETING + ready(kind))
+    return peer
+
+
+def crc32c(content):
+    value = 0xFFFFFFFF
+    for byte in content:
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+def frame(kind, body, channel=0xFFFF):
+    head = struct.pack("<HHBBHQQI", 0x534C, channel, 1, kind, 0, 0, 0, len(body))
+    return head + struct.pack("<I", crc32c(head + body)) + body
+
+
+def hello(role, node, boot, store=b"counters"):
+    body = struct.pack("<QB", boot, role) + bytes([len(node)]) + node + bytes(16) + boot.to_bytes(16, "big")
+    return frame(1, body + bytes([len(store)]) + store + bytes(48))
+
+
+class Report:
+    """Counts what was sent, and how often the node ended the connection."""
+
+    def __init__(self):
+        self.sent = self.ended = 0
+
+    def __str__(self):
+        return f"sent {self.sent}, ended {self.ended}"
+
+
+def pour(port, content, count, seconds, report, kind=b"DEALER"):
+    """Sends content, which is so many messages, without reading, on a new connection whenever the last one was ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with connect(port, kind) as peer:
+                peer.settimeout(0.5)
+                while time.monotonic() < end:
+                    peer.sendall(content)
+                    report.sent += count
+        except OSError:
+            report.ended += 1
+            time.sleep(0.02)
+
+
+def repeated(body, more=False):
+    one = message(body, more)
+    count = max(1, (256 << 10) // len(one))
+    return one * count, count
+
+
+def subscriptions(options, report):
+    """Prefixes of 4,000 bytes, many short ones, and the same one again and again, as a SUB and as a DEALER."""
+    long = b"".join(message(b"\x01" + struct.pack(">I", n) + os.urandom(3_996)) for n in range(4_000))
+    short = b"".join(message(b"\x01" + struct.pack(">I", n)) for n in range(50_000))
+    valid = b"".join(message(b"\x01LS" + struct.pack("<H", n % 65_536)) for n in range(50_000))
+    loop = (message(b"\x01LS\0\0") + message(b"\x00LS\0\0")) * 25_000
+    for kind in (b"SUB", b"DEALER"):
+        for content, count in ((long, 4_000), (short, 50_000), (valid, 50_000), (loop, 50_000)):
+            pour(options.port + 1, content, count, options.seconds / 8, report, kind)
+
+
+def tiny(options, report):
+    """Empty messages, as fast as they go, at each port."""
+    for port in range(3):
+        pour(options.port + port, *repeated(b""), options.seconds / 3, report)
+
+
+def frames(options, report):
+    """Frames of 200 bytes and of 64 KiB that cannot be read, at each port."""
+    for port in range(3):
+        for size in (200, 65_536):
+            pour(options.port + port, *repeated(os.urandom(size)), options.seconds / 6, report)
+
+
+def endless(options, report):
+    """One message of parts without end, at each port."""
+    for port in range(3):
+        size = 900 if port == 1 else 100_000
+        pour(options.port + port, *repeated(bytes(size), more=True), options.seconds / 3, report)
+
+
+def hellos(options, report):
+    """70,000 HELLOs of clients, on a hundred connections that read nothing."""
+    some = [message(hello(1, b"c%d" % n, n + 1)) for n in range(100)]
+    peers = [connect(options.port) for _ in range(100)]
+    for _ in range(70):
+        for peer, one in zip(peers, some):
+            try:
+                peer.sendall(one * 10)
+                report.sent += 10
+            except OSError:
+                report.ended += 1
+    time.sleep(1)
+
+
+def idle(options, report):
+    """Connections that say nothing, and half a handshake, 400 at each port; they stay as long as they may."""
+    waiting = selectors.DefaultSelector()
+    for port in range(3):
+        for number in range(400):
+            try:
+                peer = socket.create_connection(("127.0.0.1", options.port + port), timeout=5)
+                part = (b"", GREETING[:11], GREETING, GREETING + ready(b"DEALER")[:9], GREETING + ready(b"DEALER"))
+                peer.sendall(part[number % 5])
+                waiting.register(peer, selectors.EVENT_READ)
+                report.sent += 1
+            except OSError:
+                report.ended += 1
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end and waiting.get_map():
+        for key, _ in waiting.select(0.2):
+            try:
+                if key.fileobj.recv(4_096):
+                    continue
+            except OSError:
+                pass
+            report.ended += 1
+            waiting.unregister(key.fileobj)
+            key.fileobj.close()
+
+
+def read_all(peer):
+    """Reads what has come, and forgets it; who does not read is disconnected after 5 s."""
+    try:
+        while peer.recv(1 << 20, socket.MSG_DONTWAIT):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def replicas(options, report):
+    """Two replicas that are none, under one name: they say HELLO twice a second, and ask for the broadcast."""
+    peers = [connect(options.port) for _ in range(2)]
+    listeners = [connect(options.port + 1) for _ in range(2)]
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        for number, peer in enumerate(peers):
+            peer.sendall(message(hello(2, b"forged", number + 1)))
+            listeners[number].sendall(message(b"\x01LS\0\0"))
+            report.sent += 1
+        for _ in range(5):
+            for peer in peers + listeners:
+                read_all(peer)
+            time.sleep(0.1)
+
+
+KINDS = {kind.__name__: kind for kind in (subscriptions, tiny, frames, endless, hellos, idle, replicas)}
+
+arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+arguments.add_argument("kind", choices=sorted(KINDS))
+arguments.add_argument("--port", type=int, required=True)
+arguments.add_argument("--seconds", type=float, default=6)
+options = arguments.parse_args()
+report = Report()
+KINDS[options.kind](options, report)
+print(report)
