@@ -121,9 +121,9 @@ struct JournalCommand: ParsableCommand {
             commandName: "dump", abstract: "Prints every entry as a line of JSON.",
             discussion: "  lockstep journal dump --data data/primary --after 1000 --through 2000")
         @OptionGroup var options: Options
-        @Option(help: "Begin behind this sequence number.")
+        @Option(help: "Begin behind this sequence number.", transform: Within.sequence)
         var after: UInt64 = 0
-        @Option(help: "End with this sequence number.")
+        @Option(help: "End with this sequence number.", transform: Within.sequence)
         var through: UInt64?
 
         func run() throws {
@@ -149,7 +149,7 @@ struct JournalCommand: ParsableCommand {
                   lockstep journal state-at 5000 --data data/primary
                 """)
         @OptionGroup var options: Options
-        @Argument(help: "The sequence number; without it, the end.")
+        @Argument(help: "The sequence number; without it, the end.", transform: Within.sequence)
         var sequence: UInt64?
         @Flag(help: "Print only position and digest.")
         var digestOnly = false

@@ -21,7 +21,9 @@ struct StatusCommand: AsyncParsableCommand {
     var json = false
     @Flag(help: "Show the table again and again until Ctrl-C.")
     var watch = false
-    @Option(help: "Wait up to this many seconds until every node is admitting or live.")
+    @Option(
+        help: "Wait up to this many seconds until every node is admitting or live.",
+        transform: Within.seconds(0...86_400))
     var wait: Double?
 
     func run() async throws {

@@ -121,17 +121,21 @@ package final class StoreHost {
         }
         primary?.tick(now: now, wall: wall)
         replica?.tick(now: now)
-        while let waiter = desk.popDue(now) {
-            leave(
-                waiter,
-                because: LockstepError(
-                    .timeout,
-                    "the action was not submitted in time, so it is without effect: "
-                        + (alarms["refused"] ?? "nothing answers at \(client.endpoint)")))
-        }
+        while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now)
         for id in asks.ticked(now) { client.cancelRead(id) }
+        stopAsking()
         ends.ticked(now)
+    }
+
+    /// Why a caller whose time is over has no answer.
+    private func lateness(of waiter: Waiter) -> LockstepError {
+        let why = alarms["refused"] ?? "nothing answers at \(client.endpoint)"
+        if let asked = waiter.asked {
+            return LockstepError(
+                .timeout, "what became of the action was not answered in time and stays open: \(why)", pending: asked)
+        }
+        return LockstepError(.timeout, "the action was not submitted in time, so it is without effect: \(why)")
     }
 
     package var nextDeadline: Tick {
@@ -194,7 +198,9 @@ package final class StoreHost {
                 ends.ended(ended.id, end)
             case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
-            case .queried(let result): asks.queried(result)
+            case .queried(let result):
+                asks.queried(result)
+                stopAsking()
             case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
             case .refused(let refused): self.refused(refused)
             case .closed: if stopping == .closing { beginDraining(now: now) }
@@ -325,8 +331,9 @@ package final class StoreHost {
         case .finishing(let end):
             guard desk.isIdle || now >= end else { return }
             desk.stop(Self.stopped)
-            // Nobody is there to hear CLOSE; the primary ends the session when its time to live is over.
-            guard client.welcome != nil else { return beginDraining(now: now) }
+            // Nobody is there to hear CLOSE, or somebody may still ask what became of an action, which only an open
+            // session tells; the primary ends it when its time to live is over.
+            guard client.welcome != nil, !desk.hasUnknown else { return beginDraining(now: now) }
             stopping = .closing
             client.close(now: now, into: &directives)
             run(now: now)
