@@ -16,19 +16,19 @@ struct CounterCommand: AsyncParsableCommand {
     struct Options: ParsableArguments {
         @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers reads and names its primary.")
         var node: String = ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
-        @Option(help: "Seconds to wait for the outcome.")
+        @Option(help: "Seconds to wait for the outcome: 0.001 to 86400.", transform: Within.patience)
         var timeout: Double = 10
         @Flag(help: "Allow plain text to other hosts.")
         var insecure = false
         @Flag(help: "Print JSON.")
         var json = false
 
-        var patience: Duration { .milliseconds(Int64(max(0.001, timeout) * 1_000)) }
+        var patience: Duration { Within.duration(timeout) }
 
         var configuration: NodeConfiguration {
             var configuration = NodeConfiguration.client(of: node)
             configuration.allowsPlaintext = insecure
-            configuration.sessionTimeToLive = .seconds(60)
+            configuration.sessionTimeToLive = Program.sessionTimeToLive
             return configuration
         }
 
@@ -37,9 +37,14 @@ struct CounterCommand: AsyncParsableCommand {
             try await Program.withRemoteCounters(configuration, body)
         }
 
+        /// An outcome that stays unknown names the command that asks for it.
+        func naming<Value>(_ body: () async throws -> Value) async throws -> Value {
+            try await Program.naming(node: node, store: Hosted.counters, insecure: insecure, body)
+        }
+
         func send(_ action: Counters.Action, _ name: String) async throws {
             let patience = patience
-            let receipt = try await withCounters { try await $0.send(action, timeout: patience) }
+            let receipt = try await naming { try await withCounters { try await $0.send(action, timeout: patience) } }
             let line = CounterLine(name: name, receipt: receipt)
             if json { try Output.json(line) } else { Output.line(line.text) }
         }
@@ -129,7 +134,7 @@ struct CounterCommand: AsyncParsableCommand {
             discussion: "  lockstep counter list page/ --limit 20")
         @Argument(help: "Only names that begin with this.")
         var prefix: String = ""
-        @Option(help: "At most this many, up to 1000.")
+        @Option(help: "At most this many, up to 1000.", transform: Within.whole(1...1_000))
         var limit: Int = 100
         @OptionGroup var options: Options
         func run() async throws { try await options.printList(.list(prefix: prefix, limit: limit)) }
@@ -138,7 +143,7 @@ struct CounterCommand: AsyncParsableCommand {
     struct Top: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the counters with the greatest values.", discussion: "  lockstep counter top 10")
-        @Argument(help: "How many, up to 1000.")
+        @Argument(help: "How many, up to 1000.", transform: Within.whole(1...1_000))
         var count: Int = 10
         @OptionGroup var options: Options
         func run() async throws { try await options.printList(.top(count)) }
@@ -197,7 +202,9 @@ struct CounterCommand: AsyncParsableCommand {
             let patience = options.patience
             let name = name
             let count = count
-            let receipt = try await options.withCounters { try await $0.send(.take(name, count), timeout: patience) }
+            let receipt = try await options.naming {
+                try await options.withCounters { try await $0.send(.take(name, count), timeout: patience) }
+            }
             let line = CounterLine(name: name, receipt: receipt)
             if options.json { try Output.json(line) } else { Output.line(line.text) }
             if case .denied = receipt.reply { throw ExitCode(1) }

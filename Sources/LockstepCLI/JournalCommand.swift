@@ -80,9 +80,9 @@ struct JournalCommand: ParsableCommand {
                   lockstep journal dump --data data/primary --kept-aside
                 """)
         @OptionGroup var options: Options
-        @Option(help: "Begin behind this sequence number.")
+        @Option(help: "Begin behind this sequence number.", transform: Within.sequence)
         var after: UInt64 = 0
-        @Option(help: "End with this sequence number.")
+        @Option(help: "End with this sequence number.", transform: Within.sequence)
         var through: UInt64?
         @Flag(help: "Print the entries that were kept aside, and not those of the log.")
         var keptAside = false
@@ -121,7 +121,7 @@ struct JournalCommand: ParsableCommand {
         var data: String
         @Option(help: "The store.")
         var store: String = Hosted.counters
-        @Argument(help: "The sequence number; without it, the end.")
+        @Argument(help: "The sequence number; without it, the end.", transform: Within.sequence)
         var sequence: UInt64?
         @Flag(help: "Print only position and digest.")
         var digestOnly = false

@@ -21,7 +21,7 @@ struct LockstepCommand: AsyncParsableCommand {
         version: Version.description,
         subcommands: [
             InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
-            DemoteCommand.self, CounterCommand.self, SearchCommand.self,
+            DemoteCommand.self, CounterCommand.self, SearchCommand.self, OutcomeCommand.self,
             StatusCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self, ClockCommand.self,
             DemoCommand.self, ChaosCommand.self,
             BenchCommand.self, SimulateCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,
@@ -30,6 +30,11 @@ struct LockstepCommand: AsyncParsableCommand {
     /// Parses, runs, and turns every error into one line on standard error and an honest exit status.
     static func main() async {
         do {
+            if let wrong = Arguments.firstThatIsNotText() {
+                throw CommandFailure(
+                    "word \(wrong.place) of the command line is not UTF-8 (\(wrong.repaired)): names and paths are given "
+                        + "in UTF-8", status: .usage)
+            }
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()

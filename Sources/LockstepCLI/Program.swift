@@ -12,6 +12,24 @@ enum Program {
         return logger
     }()
 
+    /// How long the session of a command lives after it, so that "lockstep outcome" can ask about it.
+    static let sessionTimeToLive: Duration = .seconds(600)
+
+    /// Runs a command that sends; an outcome that stays unknown names the command that asks for it.
+    static func naming<Value>(
+        node: String, store: String, insecure: Bool, _ body: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as LockstepError {
+            guard error.code == .outcomeUnknown, let pending = error.pending else { throw error }
+            // What the library says to programs after the semicolon is another way to ask.
+            let what = error.message.prefix { $0 != ";" }
+            let commands = OutcomeCommand.commands(for: pending, node: node, store: store, insecure: insecure)
+            throw CommandFailure("\(what); ask: \(commands)", status: .outcomeUnknown)
+        }
+    }
+
     static func withRemoteCounters<Value>(
         _ configuration: NodeConfiguration, _ body: (RemoteStore<Counters>) async throws -> Value
     ) async throws -> Value {

@@ -85,7 +85,8 @@ struct NodePlace: ParsableArguments {
     )
     var replicaOf: String?
     @Option(
-        help: "A snapshot is taken when the batches behind the last have so many bytes. Default: 67108864, 64 MiB.")
+        help: "A snapshot is taken when the batches behind the last have so many bytes. Default: 67108864, 64 MiB.",
+        transform: Within.whole((1 << 20)...Int.max))
     var snapshotAfter: Int?
 
     /// The node's configuration; `create` makes journals that "lockstep init" did not.

@@ -82,7 +82,7 @@ struct SessionsCommand: ParsableCommand {
         var session: String?
         @Option(help: "Those of the node or client of this name.")
         var peer: String?
-        @Option(help: "Those that were silent for so many seconds.")
+        @Option(help: "Those that were silent for so many seconds.", transform: Within.seconds(0...1_000_000_000))
         var idle: Double?
         @Flag(help: "Those that never had an action.")
         var unused = false

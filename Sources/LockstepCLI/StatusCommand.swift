@@ -27,7 +27,9 @@ struct StatusCommand: AsyncParsableCommand {
     var watch = false
     @Flag(help: "Take the digest of every state, whatever it costs the nodes; else it is shown where a node has it.")
     var digest = false
-    @Option(help: "Wait up to this many seconds until every node is admitting or live, and has no alarm.")
+    @Option(
+        help: "Wait up to this many seconds until every node is admitting or live, and has no alarm.",
+        transform: Within.seconds(0...86_400))
     var wait: Double?
 
     func run() async throws {

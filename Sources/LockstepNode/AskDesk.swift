@@ -7,6 +7,8 @@ package struct AskDesk {
     private var reads: [UInt64: Read] = [:]
     private var resolutions: [UInt64: Resolution] = [:]
     package private(set) var nextDeadline = Tick.never
+    /// Numbers that nobody asks about any more; the client's machine has to be told.
+    private var orphans: [Query] = []
 
     private struct Read {
         var deadline: Tick
@@ -54,12 +56,16 @@ package struct AskDesk {
     package mutating func delayed(_ id: UInt64, because reason: String) { reads[id]?.reason = reason }
 
     /// Ends the reads whose time is over; returns them.
+    ///
+    /// Those who asked about numbers were told before, and are forgotten.
     package mutating func ticked(_ now: Tick) -> [UInt64] {
         guard now >= nextDeadline else { return [] }
         let due = reads.filter { $0.value.deadline <= now }
         for id in due.keys { reads[id] = nil }
-        nextDeadline = reads.values.lazy.map(\.deadline).min() ?? .never
-        resolutions = resolutions.filter { !$0.value.waiter.isDone }
+        forgetDone()
+        nextDeadline = min(
+            reads.values.lazy.map(\.deadline).min() ?? .never,
+            resolutions.values.lazy.map(\.waiter.deadline).min() ?? .never)
         for read in due.values { read.resume(.failure(read.failure)) }
         return Array(due.keys)
     }
@@ -71,23 +77,50 @@ package struct AskDesk {
         guard !waiter.isDone else { return }
         sweep()
         resolutions[id] = Resolution(pending: nil, waiter: waiter)
+        nextDeadline = min(nextDeadline, waiter.deadline)
     }
 
     /// Adds numbers that are to be asked about; false, and the caller is told, if there are too many.
-    package mutating func add(_ id: UInt64, _ pending: PendingOutcome, _ waiter: Waiter, deadline: Tick) -> Bool {
+    package mutating func add(_ id: UInt64, _ pending: PendingOutcome, _ waiter: Waiter) -> Bool {
         sweep()
         guard resolutions.count < Self.resolutionBound, pending.numbers.count <= Self.resolutionBound else {
             waiter.fail(Self.full)
             return false
         }
         resolutions[id] = Resolution(pending: pending, waiter: waiter)
+        nextDeadline = min(nextDeadline, waiter.deadline)
         return true
     }
 
     private mutating func sweep() {
         guard resolutions.count >= Self.resolutionBound else { return }
-        resolutions = resolutions.filter { !$0.value.waiter.isDone }
+        forgetDone()
     }
+
+    private mutating func forgetDone() {
+        for (id, resolution) in resolutions where resolution.waiter.isDone { _ = forget(id) }
+    }
+
+    /// Takes a question back; its numbers need not be asked about unless somebody else does.
+    private mutating func forget(_ id: UInt64) -> Resolution? {
+        guard let resolution = resolutions.removeValue(forKey: id) else { return nil }
+        guard let pending = resolution.pending else { return resolution }
+        for number in pending.numbers
+        where !resolutions.values.contains(where: { $0.isAbout(pending.session, number) }) {
+            orphans.append(Query(session: pending.session, number: number))
+        }
+        return resolution
+    }
+
+    /// The numbers that nobody asks about since the last call; of those that were answered nothing is left to do.
+    package mutating func takeOrphans() -> [Query] {
+        guard !orphans.isEmpty else { return [] }
+        defer { orphans = [] }
+        return orphans
+    }
+
+    /// The client's machine takes no more questions: those of this caller are taken back.
+    package mutating func refuse(_ id: UInt64) { forget(id)?.waiter.fail(Self.full) }
 
     /// The primary has no answer to a number now.
     package mutating func queried(_ result: QueryResult) {
@@ -103,7 +136,7 @@ package struct AskDesk {
                     LockstepError(.sessionEnded, "the session has ended: whether the action took effect stays unknown")
                 }
             resolution.waiter.fail(error)
-            resolutions[id] = nil
+            _ = forget(id)
         }
     }
 
@@ -114,7 +147,7 @@ package struct AskDesk {
             frame: frame, session: session, first: answers.first, count: answers.count, epoch: answers.epoch,
             firstSequence: answers.firstSequence, items: answers.items)
         for (id, resolution) in resolutions where resolution.isAbout(session, answers.first) {
-            if resolution.waiter.answer(piece) != nil { resolutions[id] = nil }
+            if resolution.waiter.answer(piece) != nil { _ = forget(id) }
         }
     }
 
@@ -124,7 +157,7 @@ package struct AskDesk {
             read.resume(.failure(CancellationError()))
             return true
         }
-        guard let resolution = resolutions.removeValue(forKey: id) else { return false }
+        guard let resolution = forget(id) else { return false }
         resolution.waiter.fail(CancellationError())
         return true
     }
@@ -134,5 +167,6 @@ package struct AskDesk {
         for resolution in resolutions.values { resolution.waiter.fail(error) }
         reads = [:]
         resolutions = [:]
+        orphans = []
     }
 }

@@ -17,6 +17,8 @@ package struct CallerDesk {
     private var late = LateAnswers()
     /// Actions with a number and without an answer.
     package private(set) var unanswered = 0
+    /// A caller left without the answer to a number of this session: somebody may ask for it later.
+    package private(set) var hasUnknown = false
 
     private struct Staged {
         var actions: [UInt8]
@@ -224,6 +226,7 @@ package struct CallerDesk {
             return nil
         }
         waiter.stopSubmitting()
+        hasUnknown = true
         waiter.fail(Self.unknown(pending, "its caller did not wait for the answer"))
         return pending.numbers
     }
@@ -246,6 +249,7 @@ package struct CallerDesk {
         }
         outstanding.removeAll()
         unanswered = 0
+        hasUnknown = false
 
         func fail(_ waiter: Waiter) {
             guard let pending = waiter.pending else { return }
@@ -264,6 +268,7 @@ package struct CallerDesk {
         }
         for waiter in waiters {
             if let pending = waiter.pending {
+                hasUnknown = true
                 waiter.failAll(Self.unknown(pending, "the node stopped"))
             } else {
                 waiter.fail(error)

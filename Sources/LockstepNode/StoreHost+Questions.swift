@@ -7,17 +7,23 @@ extension StoreHost {
         resume: @escaping (Result<RawReplies, any Error>) -> Void
     ) {
         guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
-        let waiter = Waiter(count: pending.numbers.count, deadline: deadline, resume: resume)
+        let waiter = Waiter(count: pending.numbers.count, deadline: deadline, asked: pending, resume: resume)
         guard case .unknown = desk.resolve(pending, for: waiter) else {
             asks.note(id, waiter)
             return
         }
-        guard asks.add(id, pending, waiter, deadline: deadline) else { return }
+        guard asks.add(id, pending, waiter) else { return }
         for number in pending.numbers {
             guard client.query(pending.session, number, now: MonotonicClock.now, into: &directives) else {
-                return waiter.fail(AskDesk.full)
+                asks.refuse(id)
+                return stopAsking()
             }
         }
+    }
+
+    /// What nobody waits for is not asked any more.
+    func stopAsking() {
+        for query in asks.takeOrphans() { client.cancelQuery(query.session, query.number) }
     }
 
     package func waitUntilReadable(
@@ -128,6 +134,7 @@ extension StoreHost {
     package func cancel(_ id: UInt64) {
         if asks.cancel(id) {
             client.cancelRead(id)
+            stopAsking()
             return
         }
         guard !feed.cancel(id), !readers.cancel(id), !ends.cancel(id) else { return }

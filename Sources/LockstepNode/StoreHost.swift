@@ -136,16 +136,10 @@ package final class StoreHost {
         primary?.tick(now: now, wall: wall)
         replica?.tick(now: now)
         watchPrimary(now: now)
-        while let waiter = desk.popDue(now) {
-            leave(
-                waiter,
-                because: LockstepError(
-                    .timeout,
-                    "the action was not submitted in time, so it is without effect: "
-                        + ((alarms[.refused] ?? alarms[.noPrimary])?.text ?? "nothing answers at \(client.endpoint)")))
-        }
+        while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now, because: readRefusal)
         for id in asks.ticked(now) { client.cancelRead(id) }
+        stopAsking()
         ends.ticked(now)
         alarms.tick(now: now)
         watch(now: now)
@@ -164,6 +158,16 @@ package final class StoreHost {
                 client.welcome.map { .found($0.boot, endpoint: client.endpoint, commit: $0.commit) } ?? .greeting
             }
         life.links(link, own: client.known.position, now: now)
+    }
+
+    /// Why a caller whose time is over has no answer.
+    private func lateness(of waiter: Waiter) -> LockstepError {
+        let why = (alarms[.refused] ?? alarms[.noPrimary])?.text ?? "nothing answers at \(client.endpoint)"
+        if let asked = waiter.asked {
+            return LockstepError(
+                .timeout, "what became of the action was not answered in time and stays open: \(why)", pending: asked)
+        }
+        return LockstepError(.timeout, "the action was not submitted in time, so it is without effect: \(why)")
     }
 
     package var nextDeadline: Tick {
@@ -231,7 +235,9 @@ package final class StoreHost {
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
             case .readDelayed(let result):
                 asks.delayed(result.id, because: String(decoding: bytes.bytes[result.answer], as: UTF8.self))
-            case .queried(let result): asks.queried(result)
+            case .queried(let result):
+                asks.queried(result)
+                stopAsking()
             case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
             case .refused(let refused): self.refused(refused)
             case .noPrimary(let endpoint): noPrimary(endpoint)
@@ -314,8 +320,9 @@ package final class StoreHost {
         case .finishing(let end):
             guard desk.isIdle || now >= end else { return }
             desk.stop(Self.stopped)
-            // Nobody is there to hear CLOSE; the primary ends the session when its time to live is over.
-            guard client.welcome != nil else { return beginDraining(now: now) }
+            // Nobody is there to hear CLOSE, or somebody may still ask what became of an action, which only an open
+            // session tells; the primary ends it when its time to live is over.
+            guard client.welcome != nil, !desk.hasUnknown else { return beginDraining(now: now) }
             stopping = .closing
             client.close(now: now, into: &directives)
             run(now: now)

@@ -28,16 +28,23 @@ package final class Waiter: @unchecked Sendable {
     private var answered = 0
     /// Callers who asked again about the same numbers.
     private var resolvers: [Waiter] = []
+    /// Of one who asks again: about what.
+    package let asked: PendingOutcome?
 
     package init(count: Int, deadline: Tick) {
         self.count = count
         self.deadline = deadline
+        asked = nil
     }
 
     /// Makes one who asks again; on the node's thread.
-    package init(count: Int, deadline: Tick, resume: @escaping (Result<RawReplies, any Error>) -> Void) {
+    package init(
+        count: Int, deadline: Tick, asked: PendingOutcome? = nil,
+        resume: @escaping (Result<RawReplies, any Error>) -> Void
+    ) {
         self.count = count
         self.deadline = deadline
+        self.asked = asked
         self.resume = resume
     }
 

@@ -27,17 +27,21 @@ struct BenchCommand: AsyncParsableCommand {
     var list = false
     @Flag(help: "Tiny sizes, every case: a check that it works. The figures mean nothing.")
     var quick = false
-    @Option(help: "How often each figure is measured; medians count. Default: 3.")
+    @Option(help: "How often each figure is measured; medians count. Default: 3.", transform: Within.whole(1...20))
     var rounds: Int?
-    @Option(help: "Increments in one measurement of throughput. Default: 2000000.")
+    @Option(
+        help: "Increments in one measurement of throughput. Default: 2000000.",
+        transform: Within.whole(100_000...1_000_000_000))
     var actions: Int?
-    @Option(help: "Entries behind a primary that restarts, in p5. Default: 10000000.")
+    @Option(
+        help: "Entries behind a primary that restarts, in p5. Default: 10000000.",
+        transform: Within.whole(100_000...1_000_000_000))
     var entries: Int?
-    @Option(help: "How long a replica stands still, in p6. Default: 60.")
+    @Option(help: "How long a replica stands still, in p6. Default: 60.", transform: Within.seconds(1...3_600))
     var stallSeconds: Double?
     @Option(help: "A folder on the disk to be measured. Default: a new one in the working folder, which is removed.")
     var scratch: String?
-    @Option(help: "The first of 200 ports.")
+    @Option(help: "The first of 200 ports.", transform: Within.whole(1_024...60_000))
     var port = 7_700
     @Flag(help: "Leave all peers out.")
     var withoutPeers = false
@@ -66,13 +70,6 @@ struct BenchCommand: AsyncParsableCommand {
         let unknown = cases.filter { name in name != "all" && !BenchCase.all.contains { $0.name == name } }
         guard unknown.isEmpty else {
             throw ValidationError("there is no case \(unknown.joined(separator: ", ")); see \"lockstep bench --list\"")
-        }
-        guard (1...20).contains(rounds ?? 1), (actions ?? .max) >= 100_000, (entries ?? .max) >= 100_000,
-            (1...3_600).contains(stallSeconds ?? 1), (1_024...60_000).contains(port)
-        else {
-            throw ValidationError(
-                "--rounds is 1 to 20, --actions and --entries at least 100000, --stall-seconds 1 to 3600, --port 1024 to "
-                    + "60000")
         }
     }
 

@@ -19,7 +19,7 @@ struct BenchNodeCommand: AsyncParsableCommand {
     @OptionGroup var place: NodePlace
     @Flag(help: "Host counters whose types are plain Codable.")
     var plain = false
-    @Option(help: "Take the whole state so many times a second.")
+    @Option(help: "Take the whole state so many times a second.", transform: Within.whole(1...1_000_000))
     var observe: Int?
 
     func run() async throws {

@@ -27,15 +27,18 @@ struct ChaosCommand: AsyncParsableCommand {
         var workload = "increments"
         @Option(help: "The file to write; it must not be there.")
         var history: String
-        @Option(help: "How long to work, in seconds; SIGTERM ends it earlier.")
+        @Option(help: "How long to work, in seconds; SIGTERM ends it earlier.", transform: Within.seconds(0.1...86_400))
         var seconds: Double = 10
-        @Option(help: "Operations a second of all workers; 0: as fast as answers come.")
+        @Option(
+            help: "Operations a second of all workers; 0: as fast as answers come.",
+            transform: Within.fraction(0...1_000_000_000))
         var rate: Double = 200
         @Flag(help: "The stream does not wait for answers before it sends more, up to a bound.")
         var open = false
-        @Option(help: "Workers, each with a session of its own.")
+        @Option(help: "Workers, each with a session of its own.", transform: Within.whole(1...256))
         var workers = 8
-        @Option(help: "Seconds to wait for an answer, before it is asked for again.")
+        @Option(
+            help: "Seconds to wait for an answer, before it is asked for again.", transform: Within.seconds(0.01...600))
         var timeout: Double = 1
         @Option(help: "The seed of the operations.")
         var seed: UInt64 = 1
@@ -46,20 +49,14 @@ struct ChaosCommand: AsyncParsableCommand {
                 let names = ChaosWorkload.allCases.map(\.rawValue).joined(separator: ", ")
                 throw ValidationError("--workload is one of \(names)")
             }
-            guard (1...256).contains(workers), (0...1e9).contains(rate), (0.1...86_400).contains(seconds),
-                (0.01...600).contains(timeout)
-            else {
-                throw ValidationError(
-                    "--workers is 1 to 256, --rate 0 to 10^9, --seconds 0.1 to 86400, --timeout 0.01 to 600")
-            }
             settings.workload = workload
             settings.primary = node
             settings.replicas = replica
             settings.workers = workers
             settings.rate = rate
             settings.isOpen = open
-            settings.duration = .milliseconds(Int64(seconds * 1_000))
-            settings.timeout = .milliseconds(Int64(timeout * 1_000))
+            settings.duration = Within.duration(seconds)
+            settings.timeout = Within.duration(timeout)
             settings.seed = seed
             let client = ChaosClient(settings, history: try HistoryWriter(path: history))
             let counts = try await withThrowingTaskGroup(of: Void.self) { group in

@@ -16,7 +16,7 @@ struct StorageCommand: AsyncParsableCommand {
     struct Scripted: ParsableArguments {
         @Option(help: "The seed of the script.")
         var seed: UInt64 = 1
-        @Option(help: "How many steps the script has.")
+        @Option(help: "How many steps the script has.", transform: Within.whole(1...1_000_000))
         var steps = 200
 
         func script() throws -> StorageScript {
@@ -61,7 +61,7 @@ struct StorageCommand: AsyncParsableCommand {
 
         @OptionGroup var scripted: Scripted
         @OptionGroup var recorded: Recorded
-        @Option(help: "How many images at most.")
+        @Option(help: "How many images at most.", transform: Within.whole(1...100_000_000))
         var count = 2_000
         @Option(help: "Where images are kept that broke a promise.")
         var keep: String?
@@ -86,9 +86,9 @@ struct StorageCommand: AsyncParsableCommand {
 
         @OptionGroup var scripted: Scripted
         @OptionGroup var recorded: Recorded
-        @Option(help: "How often a file is damaged.")
+        @Option(help: "How often a file is damaged.", transform: Within.whole(0...100_000_000))
         var count = 200
-        @Option(help: "How often older files are put back.")
+        @Option(help: "How often older files are put back.", transform: Within.whole(0...100_000_000))
         var copies = 50
 
         func run() throws {

@@ -18,11 +18,11 @@ struct DemoCommand: AsyncParsableCommand {
               lockstep demo --kills 20
             """)
 
-    @Option(help: "How often the primary is killed.")
+    @Option(help: "How often the primary is killed.", transform: Within.whole(1...1_000))
     var kills = 20
-    @Option(help: "Actions in flight at a time.")
+    @Option(help: "Actions in flight at a time.", transform: Within.whole(1...4_096))
     var clients = 64
-    @Option(help: "The first of 30 ports.")
+    @Option(help: "The first of 30 ports.", transform: Within.whole(1_024...60_000))
     var port = 7_600
     @Option(help: "A new folder for the nodes. Default: a temporary one, which is removed.")
     var data: String?
@@ -41,9 +41,6 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard (1...1_000).contains(kills), (1...4_096).contains(clients) else {
-            throw ValidationError("--kills is 1 to 1000, --clients 1 to 4096")
-        }
         let folder = data ?? NSTemporaryDirectory() + "lockstep-demo-\(getpid())"
         let cluster = try ProcessCluster(folder: folder, port: port, replicas: 2)
         defer { cluster.endAll(signal: SIGKILL) }

@@ -23,16 +23,12 @@
                     """)
             @Option(help: "The index.")
             var index: String
-            @Option(help: "How often each is measured; medians are printed.")
+            @Option(help: "How often each is measured; medians are printed.", transform: Within.whole(1...100))
             var rounds = 5
-            @Option(help: "The first of 40 ports.")
+            @Option(help: "The first of 40 ports.", transform: Within.whole(1_024...60_000))
             var port = 7_900
             @Flag(help: "Print JSON.")
             var json = false
-
-            func validate() throws {
-                guard (1...100).contains(rounds) else { throw ValidationError("--rounds is 1 to 100") }
-            }
 
             func run() async throws {
                 #if DEBUG

@@ -32,20 +32,20 @@ struct SearchCommand: AsyncParsableCommand {
     struct Options: ParsableArguments {
         @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers from its memory.")
         var node: String = ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
-        @Option(help: "Seconds to wait for the answer.")
+        @Option(help: "Seconds to wait for the answer: 0.001 to 86400.", transform: Within.patience)
         var timeout: Double = 30
         @Flag(help: "Allow plain text to other hosts.")
         var insecure = false
         @Flag(help: "Print JSON.")
         var json = false
 
-        var patience: Duration { .milliseconds(Int64(min(max(0.001, timeout), 86_400) * 1_000)) }
+        var patience: Duration { Within.duration(timeout) }
 
         /// Runs a client node for as long as `body` runs.
         func withSearch<Value>(_ body: (RemoteStore<SearchCache>) async throws -> Value) async throws -> Value {
             var configuration = NodeConfiguration.client(of: node)
             configuration.allowsPlaintext = insecure
-            configuration.sessionTimeToLive = .seconds(60)
+            configuration.sessionTimeToLive = Program.sessionTimeToLive
             let endpoint = self.node
             let node = try Node(configuration, logger: Program.quiet)
             let search = try node.remote(SearchCache.self, named: Hosted.search)
@@ -57,7 +57,9 @@ struct SearchCommand: AsyncParsableCommand {
         /// Sends an action that has no page to show.
         func send(_ action: SearchCache.Action) async throws {
             let patience = patience
-            let reply = try await withSearch { try await $0.send(action, timeout: patience).reply }
+            let reply = try await Program.naming(node: node, store: Hosted.search, insecure: insecure) {
+                try await withSearch { try await $0.send(action, timeout: patience).reply }
+            }
             if json { return try Output.json(reply) }
             switch reply {
             case .asked: Output.line("the backend is asked")
@@ -149,7 +151,7 @@ struct SearchQueryCommand: AsyncParsableCommand {
             """)
     @Argument(help: "What to search for: up to 256 bytes of UTF-8.")
     var text: String
-    @Option(help: "Which page, from 1.")
+    @Option(help: "Which page, from 1.", transform: Within.whole(1...1_000_000))
     var page: Int = 1
     @OptionGroup var options: SearchCommand.Options
 

@@ -18,18 +18,12 @@ extension SearchCommand {
         var folder: String
         @Option(help: "The index's file; it is made if it is not there.")
         var index: String = "search.index"
-        @Option(help: "Of longer texts only so many KiB are taken: 1 to 262144.")
+        @Option(help: "Of longer texts only so many KiB are taken: 1 to 262144.", transform: Within.whole(1...262_144))
         var textKibibytes: Int = 4_096
         @Flag(help: "Take the folder's texts out again.")
         var remove = false
         @Flag(help: "Print JSON.")
         var json = false
-
-        func validate() throws {
-            guard (1...262_144).contains(textKibibytes) else {
-                throw ValidationError("--text-kibibytes is 1 to 262144")
-            }
-        }
 
         func run() async throws {
             let file = try FolderIndex(path: index)

@@ -19,11 +19,13 @@ struct SearchServing: ParsableArguments {
     var githubToken: String?
     @Option(help: "Where GitHub's interface is.")
     var githubUrl: String?
-    @Option(help: "How long a page is fresh, in seconds.")
+    @Option(help: "How long a page is fresh, in seconds.", transform: Within.seconds(1...32_000_000))
     var searchFresh: Double = 60
-    @Option(help: "How long a query is kept behind its newest answer, in seconds.")
+    @Option(
+        help: "How long a query is kept behind its newest answer, in seconds.",
+        transform: Within.seconds(1...32_000_000))
     var searchKept: Double = 3_600
-    @Option(help: "The most MiB of all answers.")
+    @Option(help: "The most MiB of all answers.", transform: Within.whole(1...1 << 20))
     var searchMebibytes: Int = 64
     @Option(help: "HOST:PORT of an HTTP face of the searches, on any node (built with the trait Web).")
     var http: String?
@@ -31,12 +33,6 @@ struct SearchServing: ParsableArguments {
     func validate() throws {
         guard searchIndex == nil || !searchGithub else {
             throw ValidationError("give --search-index or --search-github: a primary searches in one place")
-        }
-        guard (1...1 << 20).contains(searchMebibytes) else {
-            throw ValidationError("--search-mebibytes is 1 to 1048576")
-        }
-        for (name, value) in [("fresh", searchFresh), ("kept", searchKept)] where !(1...3.2e7).contains(value) {
-            throw ValidationError("--search-\(name) is 1 to 32000000 seconds")
         }
     }
 

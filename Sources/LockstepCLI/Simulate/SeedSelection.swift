@@ -4,7 +4,9 @@ import LockstepSimulator
 
 /// Which seeds are run, and what is pinned in all of them.
 struct SeedSelection: ParsableArguments {
-    @Option(help: "How many seeds. Default: 300, or as many as there is time for.")
+    @Option(
+        help: "How many seeds. Default: 300, or as many as there is time for.",
+        transform: Within.whole(1...1_000_000_000))
     var seeds: Int?
     @Option(help: "One seed to run again, as 0x… or a whole number.", transform: SeedSelection.number)
     var seed: UInt64?
@@ -14,17 +16,17 @@ struct SeedSelection: ParsableArguments {
     var duration: Double?
     @Option(name: .customLong("fault"), help: "NAME=STRENGTH, 0 (off) to 1; may stand several times.")
     var faults: [String] = []
-    @Option(help: "Replicas beside the primary, 1 to 8.")
+    @Option(help: "Replicas beside the primary, 1 to 8.", transform: Within.whole(1...8))
     var replicas: Int?
-    @Option(help: "Client processes, 1 to 64.")
+    @Option(help: "Client processes, 1 to 64.", transform: Within.whole(1...64))
     var clients: Int?
-    @Option(help: "Operations in all.")
+    @Option(help: "Operations in all.", transform: Within.whole(1...1_000_000))
     var operations: Int?
-    @Option(help: "Virtual seconds with faults.")
+    @Option(help: "Virtual seconds with faults.", transform: Within.whole(1...100_000))
     var faultTime: Int?
     @Option(help: "Whether the primary's journal is in memory: on or off.")
     var volatile: String?
-    @Option(help: "The share of calls about effects, 0 (off) to 1.")
+    @Option(help: "The share of calls about effects, 0 (off) to 1.", transform: Within.fraction(0...1))
     var effects: Double?
 
     /// How many a worker runs; below 0 until it is stopped.
@@ -63,19 +65,9 @@ struct SeedSelection: ParsableArguments {
 
     func check() throws {
         _ = try pins
-        guard seeds.map({ $0 > 0 }) ?? true else { throw ValidationError("--seeds is at least 1") }
-        guard replicas.map({ (1...8).contains($0) }) ?? true else { throw ValidationError("--replicas is 1 to 8") }
-        guard clients.map({ (1...64).contains($0) }) ?? true else { throw ValidationError("--clients is 1 to 64") }
-        guard operations.map({ (1...1_000_000).contains($0) }) ?? true else {
-            throw ValidationError("--operations is 1 to 1000000")
-        }
-        guard faultTime.map({ (1...100_000).contains($0) }) ?? true else {
-            throw ValidationError("--fault-time is 1 to 100000 seconds")
-        }
         guard volatile.map({ $0 == "on" || $0 == "off" }) ?? true else {
             throw ValidationError("--volatile is on or off")
         }
-        guard effects.map({ (0...1).contains($0) }) ?? true else { throw ValidationError("--effects is 0 to 1") }
         guard seed == nil || (seeds == nil && duration == nil && first == nil) else {
             throw ValidationError("--seed runs one seed; leave --seeds, --first and --for out")
         }
@@ -111,9 +103,9 @@ struct SeedSelection: ParsableArguments {
 
     static func span(_ text: String) throws -> Double {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600]
-        guard let last = text.last, let unit = units[last], let value = Double(text.dropLast()), value > 0 else {
-            throw ValidationError("--for takes 30s, 10m or 2h, not \(text)")
-        }
+        guard let last = text.last, let unit = units[last], let value = Double(text.dropLast()),
+            (0.001...31_536_000).contains(value * unit)
+        else { throw ValidationError("--for takes 30s, 10m or 2h, up to 8760h, not \(text)") }
         return value * unit
     }
 }

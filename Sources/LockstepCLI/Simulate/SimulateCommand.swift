@@ -22,7 +22,7 @@ struct SimulateCommand: ParsableCommand {
             """)
 
     @OptionGroup var selection: SeedSelection
-    @Option(help: "Processes that run seeds side by side.")
+    @Option(help: "Processes that run seeds side by side.", transform: Within.whole(1...64))
     var jobs = 1
     @Option(help: "Append a line with the seeds and the figures to this file.")
     var results: String?
@@ -42,7 +42,6 @@ struct SimulateCommand: ParsableCommand {
     #endif
 
     func validate() throws {
-        guard (1...64).contains(jobs) else { throw ValidationError("--jobs is 1 to 64") }
         try selection.check()
     }
 

@@ -195,7 +195,7 @@ extension PrimaryStateMachine {
     package var readRefusal: ReadRefusal? {
         switch phase {
         case .created, .opening: .opening
-        case .admitting, .stopping: nil
+        case .awaiting, .admitting, .stopping: nil
         case .behind: .behind
         case .halted: .halted
         }

@@ -1,0 +1,83 @@
+import Foundation
+import LockstepHarness
+import Testing
+
+extension IntegrationTests {
+    /// A command as `--experimental-dump-help` describes it.
+    private struct Described: Decodable {
+        struct Command: Decodable {
+            var commandName: String
+            var subcommands: [Command]?
+            var arguments: [Argument]?
+        }
+
+        struct Argument: Decodable {
+            struct Name: Decodable {
+                var kind: String
+                var name: String
+            }
+            var kind: String
+            var names: [Name]?
+        }
+
+        var command: Command
+    }
+
+    /// Every option that takes a value, with the command before it.
+    private static func options(
+        of command: Described.Command, _ path: [String] = []
+    ) -> [(path: [String], name: String)] {
+        let own = (command.arguments ?? []).filter { $0.kind == "option" }
+            .compactMap { $0.names?.first { $0.kind == "long" }?.name }.map { (path: path, name: $0) }
+        return own + (command.subcommands ?? []).flatMap { options(of: $0, path + [$0.commandName]) }
+    }
+
+    /// Goal: no number on the command line stops the program by a trap: what is no number, infinite, or out of its range
+    /// is refused with status 64 and the range, in every option of every command.
+    @Test func noNumberOfTheCommandLineTraps() throws {
+        let dumped = try ChildProcess.run(Bench.program, ["--experimental-dump-help"])
+        let described = try JSONDecoder().decode(Described.self, from: Data(dumped.output.utf8))
+        var numeric = 0
+        for (path, name) in Self.options(of: described.command) {
+            func refusal(_ value: String) throws -> (status: Int32, isInvalid: Bool, text: String) {
+                // Nothing runs: an option that does not exist is refused after all values are read.
+                let (status, _, errors) = try ChildProcess.run(
+                    Bench.program, path + ["--\(name)=\(value)", "--no-such-option"])
+                return (status, errors.contains("is invalid for"), errors)
+            }
+            guard try refusal("xyzzy").isInvalid else { continue }
+            numeric += 1
+            for value in ["inf", "-inf", "nan", "1e18", "1e400"] {
+                let (status, isInvalid, text) = try refusal(value)
+                #expect(status == 64 && isInvalid, "\(path) --\(name) \(value): \(status) \(text)")
+            }
+            for value in ["-1", "0", "18446744073709551615", "9223372036854775807"] {
+                let (status, _, text) = try refusal(value)
+                #expect(status == 64, "\(path) --\(name) \(value): \(status) \(text)")
+            }
+        }
+        #expect(numeric >= 35, "only \(numeric) options with numbers were found")
+    }
+
+    /// Goal: what was seen to trap is refused in words that name the range; words that are not UTF-8 are refused, since
+    /// two of them would become one name (PROTOCOL, section 3).
+    @Test func wrongNumbersAndWordsAreRefusedInWords() throws {
+        let cases: [([String], String)] = [
+            (["counter", "get", "a", "--timeout", "inf"], "0.001 to 86400"),
+            (["counter", "get", "a", "--timeout", "1e18"], "0.001 to 86400"),
+            (["counter", "get", "a", "--timeout", "nan"], "0.001 to 86400"),
+            (["status", "--data", "x", "--wait", "nan"], "0 to 86400"),
+            (["simulate", "--for", "infs"], "8760h"), (["simulate", "--for", "1e18s"], "8760h"),
+            (["counter", "top", "99999999999999999999"], "1 to 1000"),
+            (["journal", "dump", "--data", "x", "--after", "18446744073709551615"], "9223372036854775806"),
+            (["sessions", "close", "--data", "x", "--idle", "inf"], "0 to 1000000000"),
+        ]
+        for (arguments, words) in cases {
+            let (status, _, errors) = try ChildProcess.run(Bench.program, arguments)
+            #expect(status == 64 && errors.contains(words), "\(arguments): \(status) \(errors)")
+        }
+        let shell = try ChildProcess.run(
+            "/bin/sh", ["-c", "exec \"$0\" counter add \"$(printf 'a\\377')\"", Bench.program])
+        #expect(shell.status == 64 && shell.errors.contains("not UTF-8"), "\(shell)")
+    }
+}

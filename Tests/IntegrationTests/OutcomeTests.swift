@@ -1,0 +1,74 @@
+import Counters
+import Foundation
+import Lockstep
+import LockstepCore
+import LockstepHarness
+import LockstepNode
+import Testing
+
+extension IntegrationTests {
+    /// Goal: a command whose outcome stays unknown names the command that asks, and that one answers by the log: what
+    /// was committed, rejected, is not there, or cannot be known (PROTOCOL, QUERY; R-27).
+    @Test func anOutcomeCanBeAskedFor() async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let endpoint = cluster.endpoint(0)
+            func outcome(_ session: SessionID, _ number: UInt64, at node: String? = nil) throws -> (Int32, String) {
+                let (status, output, errors) = try Bench.lockstep(
+                    "outcome", "\(session)", "\(number)", "--node", node ?? endpoint, "--timeout", "5")
+                return (status, output + errors)
+            }
+            let ended = try await Bench.withClient(of: endpoint) { counters in
+                let receipt = try await counters.send(.add("a", by: 7))
+                let denied = try await counters.send(contentsOf: [.take("nobody", 1)])
+                #expect(throws: LockstepError.self) { try denied.replies() }
+                let session = receipt.session
+                // Its owner acknowledges what it has within half a second; until then the answer is kept.
+                let first = try outcome(session, receipt.number)
+                let isKept = first.0 == 0 && first.1.contains("committed")
+                #expect(isKept || first.1.contains("acknowledged"), "\(first)")
+                let third = try outcome(session, 3)
+                #expect(third.0 == 75 && third.1.contains("pending"), "\(third)")
+                let json = try Bench.lockstep(
+                    "outcome", "\(session)", "3", "--node", endpoint, "--timeout", "5", "--json")
+                #expect(json.status == 75 && json.output.contains(#""outcome":"pending""#))
+                // A replica names its primary.
+                let followed = try outcome(session, 3, at: cluster.endpoint(1))
+                #expect(followed.0 == 75 && followed.1.contains("pending"), "\(followed)")
+                return session
+            }
+            let over = try outcome(ended, 1)
+            #expect(over.0 == 75 && over.1.contains("the session has ended"), "\(over)")
+            let unknown = try outcome(SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2)), 1)
+            #expect(unknown.0 == 75 && unknown.1.contains("unknown to this log"), "\(unknown)")
+            #expect(try Bench.lockstep("outcome", "x", "1").status == 64)
+            #expect(try Bench.lockstep("outcome", "1:2", "0").status == 64)
+        }
+    }
+
+    /// Goal: who leaves without an answer leaves its session open, so that somebody can ask: here the primary stands
+    /// still between an action's submission and its answer (PROTOCOL R-27, R-28).
+    @Test func whoLeavesWithoutAnAnswerLeavesItsSession() async throws {
+        try await Bench.withCluster(replicas: 0) { cluster in
+            let primary = try #require(cluster.child(0)).identifier
+            let node = try Node(.client(of: cluster.endpoint(0)), logger: Bench.quiet)
+            let counters = try node.remote(Counters.self, named: "counters")
+            let pending = try await node.whileRunning { () async throws -> PendingOutcome? in
+                _ = try await counters.send(.add("x", by: 1))
+                kill(primary, SIGSTOP)
+                defer { kill(primary, SIGCONT) }
+                do {
+                    _ = try await counters.send(.add("x", by: 1), timeout: .milliseconds(300))
+                    return nil
+                } catch let error as LockstepError {
+                    #expect(error.code == .outcomeUnknown)
+                    return error.pending
+                }
+            }
+            let asked = try #require(pending)
+            let (status, output, errors) = try Bench.lockstep(
+                "outcome", "\(asked.session)", "\(asked.numbers.lowerBound)", "--node", cluster.endpoint(0))
+            #expect([0, 1].contains(status), "\(status) \(output) \(errors)")
+            #expect(output.contains("committed") || output.contains("void"), "\(output)")
+        }
+    }
+}

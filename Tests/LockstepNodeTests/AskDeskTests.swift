@@ -1,0 +1,72 @@
+import LockstepCore
+import LockstepNode
+import Testing
+
+/// Questions about numbers, and what is left of them when nobody waits any more.
+@Suite struct AskDeskTests {
+    private static let session = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2))
+    private let soon = Tick(rawValue: 1_000)
+
+    private func pending(_ numbers: ClosedRange<RequestNumber>) -> PendingOutcome {
+        PendingOutcome(session: Self.session, numbers: numbers)
+    }
+
+    private func waiter(_ pending: PendingOutcome, deadline: Tick = .never) -> Waiter {
+        Waiter(count: pending.numbers.count, deadline: deadline, asked: pending) { _ in }
+    }
+
+    /// Goal: who leaves takes the question back; a number that somebody else asks about is asked on (PROTOCOL, QUERY).
+    @Test func whoLeavesTakesTheQuestionBack() {
+        var desk = AskDesk()
+        for (id, numbers) in [(1, 1...3), (2, 3...4)] as [(UInt64, ClosedRange<RequestNumber>)] {
+            let isAdded = desk.add(id, pending(numbers), waiter(pending(numbers)))
+            #expect(isAdded)
+        }
+        #expect(desk.takeOrphans().isEmpty)
+        let isCancelled = desk.cancel(1)
+        #expect(isCancelled)
+        #expect(desk.takeOrphans().map(\.number) == [1, 2])
+        #expect(desk.takeOrphans().isEmpty)
+        _ = desk.cancel(2)
+        #expect(desk.takeOrphans().map(\.number) == [3, 4])
+    }
+
+    /// Goal: a question whose time is over is taken back, and the desk knows when.
+    @Test func aQuestionWhoseTimeIsOverIsTakenBack() {
+        var desk = AskDesk()
+        let late = waiter(pending(7...7), deadline: soon)
+        _ = desk.add(1, pending(7...7), late)
+        #expect(desk.nextDeadline == soon)
+        // The callers' desk tells it first.
+        late.fail(AskDesk.full)
+        _ = desk.ticked(soon)
+        #expect(desk.takeOrphans().map(\.number) == [7])
+        #expect(desk.nextDeadline == .never)
+    }
+
+    /// Goal: when one number's answer ends the whole question, the others are not asked about any more.
+    @Test func anAnswerThatEndsAQuestionEndsAllOfIt() {
+        var desk = AskDesk()
+        _ = desk.add(1, pending(1...5), waiter(pending(1...5)))
+        desk.queried(QueryResult(session: Self.session, number: 2, status: .pending))
+        #expect(desk.takeOrphans().map(\.number) == [1, 2, 3, 4, 5])
+        _ = desk.add(2, pending(8...9), waiter(pending(8...9)))
+        desk.refuse(2)
+        #expect(desk.takeOrphans().map(\.number) == [8, 9])
+    }
+
+    /// Goal: one who asks in vain is told that the outcome stays open, and not that the action had no effect.
+    @Test(.timeLimit(.minutes(1))) func whoAsksInVainIsNotToldThatNothingHappened() async throws {
+        let node = try Node(.client(of: "tcp://127.0.0.1:22499"))
+        let port = try node.attachRemote(name: "sum")
+        try await withRunning(node) {
+            await #expect {
+                _ = try await port.resolve(pending(1...1), timeout: .milliseconds(50))
+            } throws: {
+                guard let error = $0 as? LockstepError else { return false }
+                return error.code == .timeout && error.message.contains("stays open") && error.pending != nil
+                    && !error.message.contains("without effect")
+            }
+        }
+    }
+}
