@@ -110,7 +110,8 @@ struct JournalCommand: ParsableCommand {
             }
             guard findings.isEmpty else {
                 throw CommandFailure(
-                    "the journal is damaged in \(findings.count) places; copy the folder away before anything else",
+                    "the journal is damaged in \(findings.count) places; copy the folder away before anything else. "
+                        + "\"lockstep recover --data \(options.data) --from NODE --anew\" makes it anew from another node",
                     status: .damaged)
             }
         }
