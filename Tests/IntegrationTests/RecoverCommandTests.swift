@@ -40,6 +40,15 @@ extension IntegrationTests {
         }
     }
 
+    /// Copies a node's files, without its sockets.
+    private static func copyNode(_ folder: String, to copy: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: copy, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name != "admin" {
+            try FileManager.default.copyItem(atPath: folder + "/" + name, toPath: copy + "/" + name)
+        }
+    }
+
     /// Whatever is damaged so that a primary refuses to start, the command that its message names works, keeps the old
     /// files, and the node then starts with what the replica has (PROTOCOL ).
     @Test func recoverLeadsOutOfEveryDamage() async throws {
@@ -49,17 +58,16 @@ extension IntegrationTests {
             _ = try await cluster.waitUntilEqual()
             cluster.end(0, signal: SIGKILL)
             let (killed, stopped) = (cluster.folder + "/killed", cluster.folder + "/stopped")
-            try FileManager.default.copyItem(atPath: node.path, toPath: killed)
+            try Self.copyNode(node.path, to: killed)
             try cluster.start(0)
             try await cluster.waitUntilReady()
             _ = try await cluster.waitUntilEqual()
             cluster.end(0, signal: SIGTERM)
-            try FileManager.default.copyItem(atPath: node.path, toPath: stopped)
+            try Self.copyNode(node.path, to: stopped)
             var refusals = 0
             for harm in Harm.allCases {
                 try FileManager.default.removeItem(atPath: node.path)
-                try FileManager.default.copyItem(
-                    atPath: harm.isOfKilled ? killed : stopped, toPath: node.path)
+                try Self.copyNode(harm.isOfKilled ? killed : stopped, to: node.path)
                 try harm.apply(in: node.path)
                 let log = cluster.folder + "/\(harm).log"
                 let first = try ChildProcess(
