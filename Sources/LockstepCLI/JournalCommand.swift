@@ -64,7 +64,8 @@ struct JournalCommand: ParsableCommand {
             }
             guard damaged.isEmpty else {
                 throw CommandFailure(
-                    "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else",
+                    "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else. "
+                        + "\"lockstep recover --data \(options.data) --from NODE --anew\" makes it anew from another node",
                     status: .damaged)
             }
         }

@@ -13,8 +13,9 @@ struct RecoverCommand: ParsableCommand {
         commandName: "recover", abstract: "Brings the journal of a stopped primary up to what another node has.",
         discussion: """
             For a primary that says PRIMARY_BEHIND: an old copy of its folder was put back, or a copy of it was started \
-            elsewhere. --from fetches from a node what this journal lacks; entries that only this journal has, behind the \
-            last place that both know, are kept aside ("journal inspect" counts them). --accept-loss gives up \
+            elsewhere; and for one whose journal is damaged. --from fetches from a node what this journal lacks; entries that only this journal has, behind the \
+            last place that both know, are kept aside ("journal inspect" counts them). A journal that cannot be read, or cannot be \
+            repaired, is made anew from that node, and the old files are kept in a folder beside it. --accept-loss gives up \
             everything up to the position that the alarm of the last start named, and that this journal does not have; it \
             takes no other position, and covers nothing that is lost later.
 
@@ -26,6 +27,8 @@ struct RecoverCommand: ParsableCommand {
     var data: String
     @Option(help: "A node that has more: the tcp://HOST:PORT where it listens.")
     var from: String?
+    @Flag(help: "With --from: make the journal anew, also if it can be read; the old files are kept beside it.")
+    var anew = false
     @Option(help: "EPOCH:SEQUENCE, as the alarm names it: everything up to there that this journal lacks is given up.")
     var acceptLoss: String?
     @Option(help: "The store. Default: all of the folder; with --accept-loss, the counters.")
@@ -40,8 +43,8 @@ struct RecoverCommand: ParsableCommand {
         switch (from, acceptLoss) {
         case (let from?, nil):
             for store in store.map({ [$0] }) ?? identity.stores {
-                let report = try Recovery(folder: folder, identity: identity, cluster: cluster, store: store).run(
-                    from: from)
+                let recovery = Recovery(folder: folder, identity: identity, cluster: cluster, store: store)
+                let report = try anew ? recovery.makeAnew(from: from) : recovery.repair(from: from)
                 if json {
                     try Output.json(report)
                     continue
@@ -49,6 +52,10 @@ struct RecoverCommand: ParsableCommand {
                 Output.line("store        \(store)")
                 Output.line("kept aside   \(report.keptAside) entries that only this journal had")
                 Output.line("fetched      \(report.fetched) entries\(report.usedSnapshot ? ", by a snapshot" : "")")
+                if let kept = report.oldFiles { Output.line("made anew    the old files are in \(kept)") }
+                if let lost = report.lost {
+                    Output.line("lost         the node had written through \(lost); nobody who was asked has that")
+                }
                 Output.line("the journal now ends at \(report.end)")
             }
         case (nil, let position?):
@@ -113,6 +120,10 @@ struct Recovery {
         var fetched: UInt64
         var usedSnapshot: Bool
         var end: String
+        /// Where the files are that were replaced.
+        var oldFiles: String?
+        /// The end of what the side mark says was written, if that is gone.
+        var lost: String?
     }
 
     let folder: NodeFolder
@@ -121,7 +132,7 @@ struct Recovery {
     let store: String
 
     func run(from node: String) throws -> Report {
-        let (ownLog, _) = try readLog(through: nil)
+        let (ownLog, _, mark) = try readLog(through: nil)
         let end = ownLog.position
         let link = try PeerLink(node: node, cluster: cluster, store: store)
         let (common, plan) = try findCommon(ownLog, link)
@@ -137,15 +148,19 @@ struct Recovery {
         }
         if let content { try replace(journal, with: content) }
         try fetchTail(link, journal: journal, log: &log, through: plan.commit.sequence)
+        // What the alarm named is here now, or was not wanted; and the mark is that of the new end.
+        try journal.setNote(.reportedBehind, to: nil)
+        try journal.resetMark()
+        let isLost = mark.map { $0.sequence > log.position.sequence } ?? false
         return Report(
             store: store,
             keptAside: end.sequence.rawValue - common.position.sequence.rawValue,
             fetched: log.position.sequence.rawValue - common.position.sequence.rawValue, usedSnapshot: content != nil,
-            end: "\(log.position)")
+            end: "\(log.position)", lost: isLost ? mark.map { "\($0)" } : nil)
     }
 
     /// The log's tables at the journal's end, or at a place in it.
-    private func readLog(through position: Position?) throws -> (log: LogState, end: Position) {
+    private func readLog(through position: Position?) throws -> (log: LogState, end: Position, mark: Position?) {
         let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
         let limit = position?.sequence ?? SequenceNumber(rawValue: UInt64(Int64.max))
         let nothing = NoState()
@@ -155,12 +170,12 @@ struct Recovery {
             guard batch.head.last <= limit else { return }
             _ = try log.apply(batch, to: nothing)
         }
-        let end = try reader.end()
+        let (end, mark) = (try reader.end(), reader.mark?.position)
         try reader.close()
         if let position, log.position != position {
             throw CommandFailure("the journal has no batch that ends at \(position); nothing was changed")
         }
-        return (log, end)
+        return (log, end, mark)
     }
 
     /// Waits for the journal to begin anew with a snapshot.
@@ -190,8 +205,8 @@ struct Recovery {
             }
         }
         throw CommandFailure(
-            "this journal and the node share no place that both still know; start this node from an empty folder, or "
-                + "recover from a node with a longer journal")
+            "this journal and the node share no place that both still know; recover from a node with a longer journal, or "
+                + "say --anew: the journal is then made anew from that node, and the old files are kept")
     }
 
     private func sync(_ have: KnownPosition, _ log: LogState, _ link: PeerLink) throws -> SyncPlan {
@@ -263,6 +278,68 @@ struct Recovery {
             Output.progress("fetched through \(log.position.sequence) of \(last)")
         }
         Output.progress("")
+    }
+}
+
+extension Recovery {
+    /// Repairs the journal; one that cannot be read, or that a start would still refuse, is made anew.
+    func repair(from node: String) throws -> Report {
+        do {
+            try checkCluster()
+            let report = try run(from: node)
+            let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+            defer { try? reader.close() }  // Nothing was written.
+            try reader.checkStart()
+            return report
+        } catch let error as LockstepError where Self.isDamage(error) {
+            Output.error("\(store): \(error.message)")
+            Output.error("\(store) is made anew from \(node)")
+            return try makeAnew(from: node)
+        }
+    }
+
+    /// A journal that can be read and is another cluster's is no damage: a folder was mixed up.
+    private func checkCluster() throws {
+        let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+        defer { try? reader.close() }  // Nothing was written.
+        guard reader.identity.cluster == cluster else {
+            throw CommandFailure(
+                "the journal of \(store) in \(folder.path) belongs to cluster \(reader.identity.cluster), the folder to "
+                    + "\(cluster); put back the files that belong together")
+        }
+    }
+
+    /// What no repair of the files helps against; that a journal is in use is none of it.
+    private static func isDamage(_ error: LockstepError) -> Bool {
+        [.journalDamaged, .journalForeign, .journalMissing].contains(error.code)
+    }
+
+    /// Fills a new journal from the node, and puts it in the place of the old one when it is whole.
+    func makeAnew(from node: String) throws -> Report {
+        guard let channel = Hosted.all.firstIndex(of: store) else {
+            throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
+        }
+        let place = try JournalReplacement(folder: folder.path, store: store, node: identity.node)
+        let fresh = NodeFolder(folder.path + "/fresh-" + store)
+        if FileManager.default.fileExists(atPath: fresh.path) {
+            // An interrupted command has left it.
+            try FileManager.default.removeItem(atPath: fresh.path)
+        }
+        let request = JournalRequest(
+            cluster: cluster, storeName: store, nodeName: identity.node, channel: Channel(rawValue: UInt16(channel)))
+        try JournalSource.sqlite(at: fresh.path, create: true).open(request).close()
+        let recovery = Recovery(folder: fresh, identity: identity, cluster: cluster, store: store)
+        var report = try recovery.run(from: node)
+        let reader = try SQLiteJournalReader(folder: fresh.path, storeName: store)
+        let findings = try reader.verifyAll()
+        try reader.close()
+        guard findings.isEmpty else {
+            throw CommandFailure(
+                "the new journal of \(store) is damaged: \(findings[0]). Nothing was changed; check the disk")
+        }
+        report.oldFiles = try place.swap(with: fresh.path)
+        try FileManager.default.removeItem(atPath: fresh.path)
+        return report
     }
 }
 

@@ -56,7 +56,8 @@ extension LockstepError {
             case .SQLITE_NOTADB:
                 (
                     .journalForeign,
-                    "\(path) is no journal of Lockstep, or its header is destroyed. Give the node another folder."
+                    "\(path) is no journal of Lockstep, or its header is destroyed. Give the node another folder; if it was "
+                        + "this node's journal, `lockstep recover --from NODE` makes it anew."
                 )
             case .SQLITE_CORRUPT:
                 (.journalDamaged, LockstepError(JournalFinding(.file, .zero, text), path: path).message)

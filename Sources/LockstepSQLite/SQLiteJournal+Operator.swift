@@ -101,6 +101,14 @@ extension SQLiteJournal {
         }
     }
 
+    /// Writes the side mark anew at the journal's end: what it said before is given up by the operator who recovers.
+    package func resetMark() throws {
+        try onConnection { _ in
+            let (file, mark) = state.withLock { ($0.mark, sideMark($0)) }
+            try file?.reset(mark)
+        }
+    }
+
     /// Lets SQLite's file grow to so many pages only; nil takes the bound away.
     ///
     /// Tests make a full disk with it.

@@ -64,7 +64,8 @@ package final class SQLiteJournalReader: Sendable {
         lost(path)
             ?? LockstepError(
                 .journalMissing,
-                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again.")
+                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again; in the folder of a node that "
+                    + "has run, `lockstep recover --from NODE` makes it anew.")
     }
 
     /// Why nothing may be made in the place of a journal that is gone, or empty: its side mark says that a commit
@@ -88,13 +89,14 @@ package final class SQLiteJournalReader: Sendable {
             throw LockstepError(
                 .journalForeign,
                 "\(path) is an SQLite file, but no journal of Lockstep (application_id \(application)). Give the node "
-                    + "another folder.")
+                    + "another folder; if it was this node's journal, `lockstep recover --from NODE` makes it anew.")
         }
         guard version <= JournalSchema.version else {
             throw LockstepError(
                 .journalNewer,
                 "The journal \(path) has schema \(version); this program knows \(JournalSchema.version). Start the "
-                    + "newer version of Lockstep that wrote it.")
+                    + "newer version of Lockstep that wrote it; if there is none, its header is damaged, and `lockstep "
+                    + "recover --from NODE --anew` makes it anew.")
         }
     }
 
@@ -187,6 +189,9 @@ package final class SQLiteJournalReader: Sendable {
         let check = RecoveryCheck(store: identity.store, meta: meta, mark: markContent)
         return try read { try check.run($0) }
     }
+
+    /// Whether a node could start from it; throws ``LockstepError`` with the first damage if not.
+    package func checkStart() throws { _ = try checkRecovery() }
 
     /// Checks everything and lists what is wrong; `progress` gets the bytes checked so far.
     package func verifyAll(progress: (Int) -> Void = { _ in }) throws -> [JournalFinding] {

@@ -91,6 +91,62 @@ struct RoleTests {
         #expect(second.position.epoch > first.position.epoch)
     }
 
+    /// PROTOCOL: a primary that goes on from an old copy hears its replica before it admits, so that nothing is
+    /// acknowledged that would have to be given up.
+    @Test func anOldCopyAcknowledgesNothing() async throws {
+        let log = KeptLog()
+        let endpoint = "tcp://127.0.0.1:21903"
+        let replica = try Node(.replica(of: endpoint))
+        let copy = try replica.attach(name: "sum") { SumState() }
+        try await withRunning(replica) {
+            let first = try Node(.primary(listen: endpoint, journal: log.source))
+            let port = try first.attach(name: "sum") { SumState() }
+            let old = try await withRunning(first) {
+                _ = try await port.add([1])
+                try await until { try await copy.status().sequence >= port.status().commit }
+                try await until { log.content.withLock { $0.notes[.audience] != nil } }
+                let old = log.content.withLock { $0 }
+                _ = try await port.add([2])
+                try await until { try await copy.status().sequence >= port.status().commit }
+                return old
+            }
+            log.content.withLock { $0 = old }
+            let second = try Node(.primary(listen: endpoint, journal: log.source))
+            let again = try second.attach(name: "sum") { SumState() }
+            try await withRunning(second) {
+                async let sums = try? again.submit(SumState.actions([9]), count: 1, timeout: .seconds(2))
+                try await until { try await again.status().phase == "behind" }
+                let answered = await sums
+                #expect(answered == nil, "an action was acknowledged")
+                let status = try await again.status()
+                #expect(status.alarms.contains { $0.hasPrefix("PRIMARY_BEHIND") })
+            }
+        }
+    }
+
+    /// PROTOCOL R-48: a restart with a live replica waits for its word, and no longer than that.
+    @Test func aRestartWaitsForTheReplicaOnly() async throws {
+        let log = KeptLog()
+        let endpoint = "tcp://127.0.0.1:21906"
+        let replica = try Node(.replica(of: endpoint))
+        let copy = try replica.attach(name: "sum") { SumState() }
+        try await withRunning(replica) {
+            for round in UInt64(1)...3 {
+                var configuration = NodeConfiguration.primary(listen: endpoint, journal: log.source)
+                // Far above the test's own limit: only the replica's word can end the wait.
+                configuration.audienceTimeout = .seconds(600)
+                let primary = try Node(configuration)
+                let port = try primary.attach(name: "sum") { SumState() }
+                try await withRunning(primary) {
+                    let sums = try await port.add([1])
+                    #expect(sums == [round])
+                    try await until { try await copy.status().sequence >= port.status().commit }
+                    try await until { log.content.withLock { $0.notes[.audience] != nil } }
+                }
+            }
+        }
+    }
+
     /// Runs a primary and a replica that is live behind some entries.
     private func live(_ log: KeptLog, _ kept: KeptLog, at endpoint: String, adding bytes: [UInt8]) async throws {
         try await serve(log, kept, at: endpoint) { port, copy in
