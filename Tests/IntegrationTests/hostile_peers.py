@@ -33,9 +33,22 @@ def message(body, more=False):
     return bytes([flags, len(body)]) + body
 
 
+def read(peer, count):
+    content = b""
+    while len(content) < count:
+        part = peer.recv(count - len(content))
+        if not part:
+            raise ConnectionResetError("the node ended the handshake")
+        content += part
+    return content
+
+
 def connect(port, kind=b"DEALER"):
+    """Shakes hands; libzmq takes messages only from a peer that waited for its part."""
     peer = socket.create_connection(("127.0.0.1", port), timeout=5)
     peer.sendall(GREETING + ready(kind))
+    read(peer, 64)
+    read(peer, read(peer, 2)[1])
     return peer
 
 
@@ -173,6 +186,8 @@ def replicas(options, report):
     """Two replicas that are none, under one name: they say HELLO twice a second, and ask for the broadcast."""
     peers = [connect(options.port) for _ in range(2)]
     listeners = [connect(options.port + 1) for _ in range(2)]
+    for peer in peers + listeners:
+        peer.settimeout(None)
     end = time.monotonic() + options.seconds
     while time.monotonic() < end:
         for number, peer in enumerate(peers):

@@ -117,6 +117,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var told: SequenceNumber
     /// The names for which the alarm stands.
     var alarmedDuplicates: [String] = []
+    /// How many looks in a row found two processes of a name.
+    var suspectedNames: [String: Int] = [:]
 
     package enum Phase: Hashable, Sendable {
         case created
