@@ -6,7 +6,8 @@ import Testing
 /// `node.json` is what was written, or is refused.
 @Suite struct NodeFolderTests {
     private let folder = NodeFolder(NSTemporaryDirectory() + "lockstep-\(UUID().uuidString)")
-    private let identity = NodeFolder.Identity(node: "primary", cluster: "00c1", stores: ["counters", "search"])
+    private let identity = NodeFolder.Identity(
+        node: "primary", cluster: "000102030405060708090a0b0c0d0e0f", stores: ["counters", "search"])
 
     private func written() throws -> [UInt8] {
         try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
@@ -30,7 +31,7 @@ import Testing
                 #expect(found.node == identity.node && found.cluster == identity.cluster, "bit \(bit)")
                 #expect(found.stores == identity.stores, "bit \(bit)")
             } catch let error as LockstepError {
-                #expect(error.code == .invalidConfiguration)
+                #expect(error.code == .journalDamaged)
                 refused += 1
             }
         }
@@ -41,7 +42,7 @@ import Testing
     @Test func aFileWithoutAChecksumIsRead() throws {
         _ = try written()
         defer { try? FileManager.default.removeItem(atPath: folder.path) }  // The next test has its own.
-        let text = #"{"cluster": "00c1", "node": "other", "stores": ["counters"]}"#
+        let text = #"{"cluster": "000102030405060708090a0b0c0d0e0f", "node": "other", "stores": ["counters"]}"#
         try Data(text.utf8).write(to: URL(fileURLWithPath: folder.identityPath))
         #expect(try folder.identity().node == "other")
     }
