@@ -20,11 +20,16 @@ struct DemoCheck {
         }
         var digests: Set<String> = []
         for index in 0...cluster.replicas {
-            let reader = try SQLiteJournalReader(folder: cluster.node(index).path, storeName: Hosted.counters)
-            let findings = try reader.verifyAll()
-            guard findings.isEmpty else {
-                throw CommandFailure("the journal of \(ProcessCluster.name(index)) is damaged: \(findings)")
+            for store in try cluster.node(index).identity().stores {
+                let reader = try SQLiteJournalReader(folder: cluster.node(index).path, storeName: store)
+                let findings = try reader.verifyAll()
+                guard findings.isEmpty else {
+                    throw CommandFailure(
+                        "the journal of \(store) of \(ProcessCluster.name(index)) is damaged: \(findings)")
+                }
+                try reader.close()
             }
+            let reader = try SQLiteJournalReader(folder: cluster.node(index).path, storeName: Hosted.counters)
             let rebuilt = try RebuiltState(reader, Counters(), through: SequenceNumber(rawValue: report.sequence))
             digests.insert("\(rebuilt.state.digest)")
             if index == 0 { try compareAnswers(reader) }

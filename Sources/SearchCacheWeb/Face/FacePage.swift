@@ -111,6 +111,7 @@
             li h2 { margin: 0; font-size: 1.05rem; line-height: 1.35; font-weight: 600; }
             li .url { margin: .1rem 0 0; color: var(--soft); font-size: .8125rem; }
             li .snippet { margin: .3rem 0 0; }
+            mark { background: var(--asked-back); color: inherit; border-radius: .2rem; }
             nav { display: grid; grid-template-columns: 1fr auto 1fr; align-items: center; gap: .5rem; padding: 1rem 0;
               border-top: 1px solid var(--line); }
             nav a { display: inline-block; padding: .6rem 0; min-height: 2.75rem; }
@@ -139,6 +140,21 @@
               if (name) element.className = name;
               parent.append(element);
               return element;
+            };
+            // Words of the query are marked as the index finds them, whatever their case and accents. They become elements
+            // with texts, as all the rest.
+            const word = /[\\p{L}\\p{N}\\p{M}\\p{Co}]+/gu;
+            const fold = text => text.normalize("NFD").replace(/\\p{M}+/gu, "").toLowerCase();
+            const wordsOf = text => new Set((text.match(word) ?? []).map(fold));
+            const addMarked = (parent, text, wanted) => {
+              let end = 0;
+              for (const found of text.matchAll(word)) {
+                if (!wanted.has(fold(found[0]))) continue;
+                parent.append(text.slice(end, found.index));
+                add(parent, "mark", found[0]);
+                end = found.index + found[0].length;
+              }
+              parent.append(text.slice(end));
             };
             const webAddress = text => {
               try {
@@ -181,19 +197,19 @@
 
             const showHits = answer => {
               const list = document.createDocumentFragment();
+              const wanted = wordsOf(answer.query);
               for (const hit of answer.hits) {
                 const item = add(list, "li", "");
                 const head = add(item, "h2", "");
                 const url = webAddress(hit.url);
+                const link = url ? add(head, "a", "") : head;
                 if (url) {
-                  const link = add(head, "a", hit.title || hit.url);
                   link.href = url;
                   link.rel = "noopener noreferrer";
-                } else {
-                  head.textContent = hit.title || hit.url;
                 }
+                addMarked(link, hit.title || hit.url, wanted);
                 if (hit.url) add(item, "p", hit.url, "url");
-                if (hit.snippet) add(item, "p", hit.snippet, "snippet");
+                if (hit.snippet) addMarked(add(item, "p", "", "snippet"), hit.snippet, wanted);
               }
               at("hits").replaceChildren(list);
             };
