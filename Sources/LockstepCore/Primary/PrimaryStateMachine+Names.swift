@@ -1,10 +1,6 @@
 extension PrimaryStateMachine {
-<<<<<<< ours
-    /// Two processes are heard under one name, a replica's and another replica's or this node's own: raises the alarm, or takes it back.
-=======
     /// Two processes are heard under one name, a replica's and another replica's or this node's own: raises the alarm, or
-    /// takes it back.
->>>>>>> theirs
+    /// takes it back.
     ///
     /// A restart is no reason: the process before it is silent then. What that sent before its end may be read late, in a
     /// burst when a network heals; so only frames count that came 2 s after the other's first HELLO, and both must have
