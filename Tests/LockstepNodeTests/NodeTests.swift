@@ -210,10 +210,10 @@ struct NodeTests {
             return error?.code == .invalidConfiguration && error?.message.contains("203.0.113.7:24001") ?? false
         }
         configuration.waitsForAddress = true
-        let lines = LogLines()
-        let patient = try Node(configuration, logger: lines.logger)
+        let record = LogRecord()
+        let patient = try Node(configuration, logger: record.logger())
         try await withRunning(patient) {
-            try await until { lines.all.contains("waiting for the address to listen at") }
+            try await until { record.short.contains("info waiting for the address to listen at") }
         }
     }
 

@@ -61,7 +61,7 @@ struct SearchServing: ParsableArguments {
                     "there is no index \(searchIndex): make it with \"lockstep search index FOLDER --index \(searchIndex)\"",
                     status: .usage)
             }
-            return (FolderBackend(try FolderIndex(path: searchIndex, isReadOnly: true)), [])
+            return (try LateIndex(path: searchIndex, logger: logger), [])
         }
         guard searchGithub else { return (NoBackend(), []) }
         #if Web

@@ -1,0 +1,58 @@
+"""The test's own test: mistakes are planted in copies of the pages, and each must be found, by the situation it is in."""
+import os
+import shutil
+
+from . import hosts, play
+from .book import Book
+from .source import PAGES
+
+# What is on the page, what is planted, and how the finding begins.
+PLANTED = [
+    ("deploy/README.md", "lockstep counter list --node", "lockstep counter lst --node", "look at it: "),
+    ("deploy/README.md", "log says `waiting for the address to listen at`", "log says `awaiting its address`",
+     "an address that comes later: "),
+    ("deploy/README.md", "sudo systemctl restart lockstep-replica\n", "sudo systemctl restart lockstep-replicas\n",
+     "upgrade: "),
+    ("deploy/README.md", "A replica fetches what it lacks.", "A replica forgets what it lacks.", "back up and restore: "),
+    ("deploy/README.md", "64 wrong usage", "63 wrong usage", "a unit that has failed: "),
+    ("docs/HACKING.md", "lockstep journal verify --data data/primary\n", "lockstep journal verfy --data data/primary\n",
+     "look inside: "),
+    ("deploy/README.md", "`lockstep help`, and", "```\nlockstep counter add unheard-of\n```\n\n`lockstep help`, and",
+     "deploy/README.md:"),
+]
+
+
+def plant(folder, pages):
+    """Copies of the pages, each mistake once."""
+    for name in PAGES:
+        os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
+        shutil.copy(f"{pages}/{name}", f"{folder}/{name}")
+    for name, right, wrong, _ in PLANTED:
+        with open(f"{folder}/{name}", encoding="utf-8") as file:
+            text = file.read()
+        if right not in text:
+            raise hosts.CannotRun(f"{name} does not have what a mistake is planted in: {right}")
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(text.replace(right, wrong, 1))
+
+
+def run(home, pages):
+    folder = f"{hosts.FOLDER}/planted"
+    plant(folder, pages)
+    book = Book(folder)
+    play.begin(book, *play.boot(home))
+    # The situations of the rest are not played, so their commands are not missed.
+    for page in book.pages.values():
+        for section in page.sections:
+            if not section.title.startswith("9."):
+                book.skip(page.name, section.title, "a control plays the beginning only")
+    book.report()
+    missed = [(name, wrong) for name, _, wrong, finding in PLANTED
+              if not any(problem.startswith(finding) for problem in book.broken)]
+    for name, wrong in missed:
+        print(f"NOT FOUND {name}: {wrong.strip()}")
+    others = [problem for problem in book.broken if not any(problem.startswith(entry[3]) for entry in PLANTED)]
+    for problem in others:
+        print(f"BROKEN   {problem}")
+    print(f"{len(PLANTED) - len(missed)} of {len(PLANTED)} planted mistakes were found")
+    return 1 if missed or others else 0

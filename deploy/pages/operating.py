@@ -1,0 +1,217 @@
+"""Sections 1 to 7 of deploy/README.md: from nothing to a cluster of three hosts, looked at, upgraded, backed up."""
+import json
+import re
+
+from .hosts import wait_until
+from .source import Broken
+
+PAGE = "deploy/README.md"
+PRIMARY = "/var/lib/lockstep/primary"
+REPLICA = "/var/lib/lockstep/replica"
+NODE = "tcp://10.0.0.1:7400"
+
+
+def folder(host):
+    return REPLICA if host.root(f"test -e {REPLICA}/node.json").status == 0 else PRIMARY
+
+
+def stores(host, data=None):
+    """The stores of a host's node as `status --json` has them; none if it does not answer."""
+    asked = host.root(f"timeout 10 sudo -u lockstep lockstep status --data {data or folder(host)} --json")
+    found = []
+    for line in asked.output.splitlines():
+        try:
+            status = json.loads(line)
+        except ValueError:
+            continue
+        for entry in status if isinstance(status, list) else [status]:
+            found += entry.get("stores", [])
+    return found
+
+
+def phases(host):
+    return sorted({store["phase"] for store in stores(host)})
+
+
+def alarms(host):
+    return " | ".join(alarm for store in stores(host) for alarm in store["alarms"])
+
+
+def unit_log(host, unit, lines=40):
+    return host.root(f"journalctl -u {unit} -n {lines} --no-pager -o cat").output
+
+
+def await_phase(host, phase, seconds=30):
+    if not wait_until(lambda: phases(host) == [phase], seconds, 0.2):
+        raise Broken(f"the node of host {host.letter} is {phases(host)}, not {phase}: "
+                     + host.root("journalctl -n 8 --no-pager -o cat").output[-600:])
+
+
+def add(host, name="visits"):
+    """Counts one, from a host; its new value."""
+    done = host.run(f"lockstep counter add {name} --node {NODE} --insecure --timeout 20")
+    if done.status != 0:
+        raise Broken(f"counter add ended with {done.status}: {done.text}")
+    return int(done.output.split()[-1])
+
+
+def value(host, node=NODE, name="visits"):
+    done = host.run(f"lockstep counter get {name} --node {node} --insecure --timeout 20")
+    found = re.search(r"^(\d+)$", done.output.strip(), re.MULTILINE)
+    return int(found[1]) if done.status == 0 and found else None
+
+
+def install(book, host):
+    """Section 2, on a host."""
+    section = book.section(PAGE, "2. Build and install")
+    for beginning in ("sudo install -m 755", "lockstep --version", "sudo useradd", "sudo install -d -o",
+                      "sudo install -d -m 755"):
+        done = book.run(host, section, beginning)
+        if beginning == "lockstep --version":
+            book.check(section, "the program runs on each host", done.output.startswith("lockstep "), done.text)
+
+
+def primary(book, host):
+    """Section 3."""
+    section = book.section(PAGE, "3. The primary")
+    section.says("prints the cluster's ID")
+    done = book.run(host, section, "sudo -u lockstep lockstep init")
+    found = re.search(r"^cluster ([0-9a-f]{32})$", done.output, re.MULTILINE)
+    book.check(section, "init prints the cluster's ID", found, done.text)
+    book.rules["CLUSTER_ID"] = found[1]
+    shown = book.run(host, section, "sudo cat /var/lib/lockstep/primary/node.json")
+    book.check(section, "the ID stands in the folder, under `cluster`",
+               json.loads(shown.output)["cluster"] == found[1], shown.output)
+    first, last = section.files
+    host.must(f"printf '%s' '{first[1]}' >{first[0]}")
+    for beginning in ("sudo cp deploy/systemd", "sudo systemctl daemon-reload", "sudo systemctl enable"):
+        book.run(host, section, beginning)
+    done = book.run(host, section, "sudo -u lockstep lockstep status")
+    section.says("The phase should be `admitting`, of both stores: the counters, and the searches")
+    book.check(section, "the phase is admitting, of both stores",
+               len(re.findall(r"(counters|search)\s+admitting", done.output)) == 2, done.text)
+    book.check(section, "the unit's files are as systemd wants them",
+               not host.root("SYSTEMD_LOG_LEVEL=warning systemd-analyze verify "
+                             "/etc/systemd/system/lockstep-*.service").text)
+    host.must("mkdir -p /usr/share/doc/lspages && echo 'a licence of its own' >/usr/share/doc/lspages/a.txt")
+    host.must("find /usr/share/doc -mindepth 1 -maxdepth 1 ! -name lspages -exec rm -rf {} +")
+    book.run(host, section, "sudo -u lockstep lockstep search index")
+    name = last[1].split("=")[0]
+    host.must(f"sed -i '/^{name}=/d' {last[0]} && printf '%s' '{last[1]}' >>{last[0]}")
+    book.run(host, section, "sudo systemctl restart lockstep-primary")
+    book.run(host, section, "sudo -u lockstep lockstep status")
+    found = book.run(host, section, "lockstep search query licence")
+    book.check(section, "a search finds the text", "a.txt" in found.output, found.text)
+    wrong = host.run(f"sudo -u lockstep lockstep init --data {PRIMARY} --node node-z")
+    book.check(section, "init does not touch a folder that is there", wrong.status == book.status("refused or failed"))
+    missing = host.root("sudo -u lockstep lockstep serve --data /var/lib/lockstep/wrong --listen tcp://127.0.0.1:7500")
+    section.says("so a wrong path is an error and not an empty store")
+    book.check(section, "a wrong path is an error", missing.status not in (0, 124), missing.text)
+
+
+def replica(book, host):
+    """Section 4, on a host."""
+    section = book.section(PAGE, "4. Each replica")
+    own = {"node-b": f"node-{host.letter}", "10.0.0.2": host.address}
+    done = book.run(host, section, "sudo -u lockstep lockstep init", **own)
+    book.check(section, "the replica is of the same cluster", book.rules["CLUSTER_ID"] in done.output, done.text)
+    for path, content in section.files:
+        host.must(f"printf '%s' '{content.replace('10.0.0.2', host.address)}' >{path}")
+    for beginning in ("sudo cp deploy/systemd", "sudo systemctl daemon-reload", "sudo systemctl enable"):
+        book.run(host, section, beginning)
+    done = book.run(host, section, "sudo -u lockstep lockstep status")
+    section.says("The phase should become `live`")
+    book.check(section, "the phase is live, of both stores",
+               len(re.findall(r"(counters|search)\s+live", done.output)) == 2, done.text)
+
+
+def late_address(book, host):
+    """The end of section 4: a host gets its address after the node was started."""
+    section = book.section(PAGE, "4. Each replica")
+    section.says("An address that the host gets later, such as a tunnel's, is waited for")
+    host.must("systemctl stop lockstep-replica")
+    host.ip("address", "del", f"{host.address}/24", "dev", "eth0")
+    try:
+        host.must("systemctl start lockstep-replica")
+        text = section.says("waiting for the address to listen at")
+        book.check(section, "the log says that the address is waited for",
+                   wait_until(lambda: text in unit_log(host, "lockstep-replica"), 5), unit_log(host, "lockstep-replica"))
+        restarts = host.must("systemctl show -p NRestarts -p ActiveState lockstep-replica")
+        book.check(section, "the unit is active", "NRestarts=0" in restarts and "ActiveState=active" in restarts, restarts)
+    finally:
+        host.ip("address", "add", f"{host.address}/24", "dev", "eth0")
+    await_phase(host, "live", 15)
+
+
+def look(book, a, b):
+    """Section 5."""
+    section = book.section(PAGE, "5. Look at it")
+    done = book.run(a, section, "sudo systemctl status")
+    book.check(section, "the unit is active (running)", "active (running)" in done.output, done.text)
+    book.run(a, section, "sudo journalctl")
+    listed = {word for row in section.table() for word in row[0].split(", ")}
+    table = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
+    rows = [line for line in table.output.splitlines() if line.startswith("node-a")]
+    book.check(section, "one row a store", len(rows) == 2, table.text)
+    book.check(section, "its phases are in the table",
+               {*phases(a), *phases(b)} <= listed, f"{phases(a)} {phases(b)} not in {listed}")
+    watched = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary --watch", expect=124,
+                       seconds=3)
+    book.check(section, "--watch prints again each second", watched.output.count("NODE") >= 2, watched.text)
+    done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary --json")
+    for field in ("phase", "alarms", "lag", "mark", "digest", "freeBytes", "counters"):
+        section.says(field)
+        book.check(section, f"--json has {field}", f'"{field}"' in done.output, done.text)
+    before = value(a) or 0
+    done = book.run(a, section, "lockstep counter add")
+    book.check(section, "add prints the value", done.output.strip() == str(before + 1), done.text)
+    done = book.run(b, section, "lockstep counter get")
+    book.check(section, "get prints the value, on any host", done.output.strip() == str(before + 1), done.text)
+    done = book.run(a, section, "lockstep counter list")
+    book.check(section, "list prints the counters", "visits" in done.output, done.text)
+    gone = a.run("lockstep counter get visits --node tcp://10.0.0.9:7400 --insecure --timeout 2")
+    book.check(section, "a node that cannot be reached", gone.status == book.status("cannot be reached"), gone.text)
+    wrong = a.run("lockstep counter --no-such-option")
+    book.check(section, "wrong usage", wrong.status == book.status("wrong usage"), wrong.text)
+
+
+def upgrade(book, a, b, c):
+    """Section 6: stop, start, upgrade with a program that is as new."""
+    section = book.section(PAGE, "6. Stop, start, upgrade")
+    book.run(b, section, "sudo systemctl stop")
+    done = b.root("systemctl is-active lockstep-replica")
+    book.check(section, "stop stops the node", done.output.strip() == "inactive", done.text)
+    book.run(b, section, "sudo systemctl start")
+    await_phase(b, "live")
+    before = add(a)
+    for host in (a, b, c):
+        book.run(host, section, "sudo install -m 755")
+    for host in (b, c):
+        book.run(host, section, "sudo systemctl restart lockstep-replica")
+        done = book.run(host, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/replica")
+        book.check(section, "each until it is live", "live" in done.output, done.text)
+    book.run(a, section, "sudo systemctl restart lockstep-primary")
+    book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
+    book.check(section, "the count goes on", add(b) == before + 1)
+    a.must("systemctl kill --signal KILL lockstep-primary")
+    section.says("SIGKILL loses nothing that was acknowledged")
+    book.check(section, "SIGKILL loses nothing that was acknowledged", add(b) == before + 2)
+
+
+def backup(book, a, b):
+    """Section 7."""
+    section = book.section(PAGE, "7. Back up and restore")
+    book.run(b, section, "sudo install -d")
+    book.run(b, section, "sudo systemctl stop")
+    book.run(b, section, "sudo cp -a /var/lib/lockstep/replica")
+    book.run(b, section, "sudo systemctl start")
+    done = book.run(b, section, "sudo lockstep journal verify")
+    book.check(section, "the copy is verified", done.status == 0, done.text)
+    await_phase(b, "live")
+    count = add(a)
+    for beginning in ("sudo systemctl stop", "sudo mv", "sudo cp -a /backup", "sudo systemctl start"):
+        book.run(b, section, beginning)
+    done = book.run(b, section, "sudo -u lockstep lockstep status")
+    section.says("A replica fetches what it lacks.")
+    book.check(section, "a replica fetches what it lacks",
+               wait_until(lambda: value(b, "tcp://10.0.0.2:7400") == count, 10), done.text)

@@ -1,0 +1,154 @@
+"""The pages as the test reads them: sections, their commands in order, the files they show, and what they promise.
+
+A command is a line of a fenced block without a language. What stands three spaces or more behind it, or behind two
+spaces and `#`, is a remark. A block after a line that ends with a path in backquotes and a colon is that file. A comment
+`<!-- not run: REASON -->` in front of a block is for all of it, `<!-- not run (BEGINNING): REASON -->` for its commands
+that begin so.
+"""
+import os
+import re
+
+PAGES = {
+    "README.md": None,
+    "deploy/README.md": None,
+    "docs/SEARCH.md": None,
+    "docs/HACKING.md": ["Look inside"],
+}
+
+
+class Broken(Exception):
+    """A page says what is not so, or not what the test checks."""
+
+
+class Command:
+    """A line that a page tells its reader to type."""
+
+    def __init__(self, section, line, text, reason=None):
+        self.section, self.line, self.text = section, line, text
+        self.reason = reason  # why it is not run; None if it is
+        self.runs = []
+
+    @property
+    def place(self):
+        return f"{self.section.page}:{self.line}"
+
+
+class Section:
+    """A heading, and what is below it up to the next."""
+
+    def __init__(self, page, title):
+        self.page, self.title = page, title
+        self.lines, self.commands, self.files = [], [], []
+
+    @property
+    def prose(self):
+        return " ".join(" ".join(self.lines).split())
+
+    def command(self, beginning):
+        """The first command that begins so and was not run yet, or else the last that was."""
+        found = [command for command in self.commands if command.text.startswith(beginning) and not command.reason]
+        if not found:
+            raise Broken(f"{self.page}, {self.title}: there is no command that begins with: {beginning}")
+        return next((command for command in found if not command.runs), found[-1])
+
+    def says(self, text):
+        """What is promised here, which must be on the page word for word."""
+        if " ".join(text.split()) not in self.prose:
+            raise Broken(f"{self.page}, {self.title}: the page does not say: {text}")
+        return text
+
+    def template(self, beginning):
+        """A text of the program as the page shows it, in backquotes, as a pattern: capitals and N stand for values."""
+        found = [text for text in re.findall(r"`([^`]+)`", self.prose) if text.startswith(beginning)]
+        if not found:
+            raise Broken(f"{self.page}, {self.title}: the page does not show a text that begins with: {beginning}")
+        pattern = re.escape(found[0].replace("\\ ", " "))
+        for mark, value in (("E:S:HASH", r"[0-9]+:[0-9]+:[0-9a-f]+"), ("…", ".+"), (r"\bN\b", "[0-9]+"),
+                            (r"\bS\b", "[0-9]+"), (r"node\\-[ab]", "[a-z0-9-]+")):
+            pattern = re.sub(mark, lambda _, value=value: value, pattern)
+        return pattern
+
+    def table(self):
+        """The rows of the section's tables."""
+        rows = [line.strip().strip("|").split(" | ") for line in self.lines if line.startswith("|")]
+        return [[cell.strip() for cell in row] for row in rows if not set(row[0].strip()) <= set("-| ")]
+
+
+def split_remark(line):
+    """A line's command and what is said about it."""
+    parts = re.split(r" {3,}(?=\S)|  +(?=# )", line, maxsplit=1)
+    return parts[0].rstrip(), parts[1].strip() if len(parts) > 1 else ""
+
+
+class Page:
+    """One page of the project."""
+
+    def __init__(self, folder, name, titles=None):
+        self.name, self.sections = name, []
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            self.read(file.read().split("\n"))
+        if titles is not None:
+            self.sections = [section for section in self.sections if section.title in titles]
+
+    def read(self, lines):
+        section = Section(self.name, "")
+        self.sections.append(section)
+        marks, block, path, fence = [], None, None, ""
+        for number, line in enumerate(lines, 1):
+            text = line.strip()
+            if block is not None:
+                if text == "```":
+                    if not fence:
+                        self.close(section, block, marks, path)
+                    marks, block, path = [], None, None
+                else:
+                    block.append((number, line))
+            elif text.startswith("```"):
+                block, fence = [], text[3:]
+            elif line.startswith("#"):
+                section = Section(self.name, line.lstrip("# "))
+                self.sections.append(section)
+                marks, path = [], None
+            elif mark := re.fullmatch(r"<!-- not run(?: \((.+?)\))?: (.+) -->", text):
+                marks.append((mark[1] or "", mark[2]))
+            elif text:
+                section.lines.append(line)
+                named = re.search(r"`(/[^`]+)`:$", text)
+                path = named[1] if named else None
+
+    @staticmethod
+    def close(section, block, marks, path):
+        """Takes a block's commands, or the file that it shows."""
+        if path:
+            section.files.append((path, "\n".join(line.strip() for _, line in block) + "\n"))
+            return
+        indent = min((len(line) - len(line.lstrip()) for _, line in block if line.strip()), default=0)
+        unused = {beginning for beginning, _ in marks}
+        waiting = ""
+        for number, line in block:
+            line = line[indent:]
+            if not line.strip() or (line.startswith(" ") and not waiting):
+                continue  # A remark that goes on.
+            text, _ = split_remark(waiting + line.strip() if waiting else line)
+            if text.endswith("\\"):
+                waiting = text[:-1].rstrip() + " "
+                continue
+            waiting = ""
+            if text.startswith("#"):
+                continue
+            reason = next((reason for beginning, reason in marks if text.startswith(beginning)), None)
+            unused -= {beginning for beginning, _ in marks if text.startswith(beginning)}
+            section.commands.append(Command(section, number, text, reason))
+        if unused:
+            raise Broken(f"{section.page}, {section.title}: no command begins with what is marked: {sorted(unused)}")
+
+    def section(self, title):
+        found = [section for section in self.sections if section.title == title]
+        if not found:
+            raise Broken(f"{self.name} has no section \"{title}\"")
+        return found[0]
+
+
+def read_pages(folder):
+    """All pages of the test, by name."""
+    return {name: Page(folder, name, titles) for name, titles in PAGES.items()}

@@ -1,0 +1,266 @@
+"""Section 8 of deploy/README.md: each case is brought about, and its commands are to help as the page says."""
+import re
+import sys
+
+from .hosts import wait_until
+from .operating import (NODE, PAGE, PRIMARY, REPLICA, add, alarms, await_phase, phases, unit_log, value)
+from .source import Broken
+
+UNIT = "lockstep-primary"
+
+
+def seen(host, text, seconds=15):
+    """Whether an alarm of a host's node begins so, in time."""
+    return wait_until(lambda: re.search(rf"(^|\| ){text}", alarms(host)), seconds, 0.2)
+
+
+def failed_unit(book, a):
+    """A wrong option: the unit stays failed, and its log says why."""
+    section = book.section(PAGE, "8. When something is wrong")
+    section.says("a unit that is `failed` is started by you, when its reason is gone")
+    a.must("cp /etc/lockstep/primary.env /tmp/kept && sed -i 's/--insecure/--no-such/' /etc/lockstep/primary.env")
+    a.must(f"systemctl restart {UNIT}")
+    book.check(section, "wrong options leave the unit failed",
+               wait_until(lambda: a.root(f"systemctl is-active {UNIT}").output.strip() == "failed", 10))
+    ended = a.must(f"systemctl show -p ExecMainStatus -p NRestarts {UNIT}")
+    book.check(section, "wrong options are status 64, and are not tried again",
+               f"ExecMainStatus={book.status('wrong usage')}" in ended and "NRestarts=0" in ended, ended)
+    done = book.run(a, section, "sudo journalctl")
+    book.check(section, "a node's last lines say what to do", "no-such" in done.output, done.text)
+    a.must("cp /tmp/kept /etc/lockstep/primary.env")
+    book.run(a, section, "sudo systemctl reset-failed")
+    book.run(a, section, "sudo systemctl start")
+    await_phase(a, "admitting")
+
+
+def full_disk(book, a, b):
+    """DISK_FULL, of a primary and of a replica, that run and that are started."""
+    section = book.section(PAGE, "DISK_FULL")
+    try:
+        running_full(book, section, a, b)
+        started_full(book, section, a, b)
+    finally:
+        for host in (a, b):
+            host.root("rm -f /var/lib/lockstep/fill*")
+
+
+def running_full(book, section, a, b):
+    count = add(a)
+    fill(a, 40)
+    book.check(section, "less than 64 MiB raise the alarm", seen(a, "DISK_FULL"), alarms(a))
+    done = book.run(a, section, "df -h")
+    book.check(section, "df shows the disk", "/var/lib/lockstep" in done.output, done.text)
+    section.says("New actions get BUSY; reads go on; nothing that was acknowledged is in danger.")
+    refused = a.run(f"lockstep counter add visits --node {NODE} --insecure --timeout 2")
+    book.check(section, "new actions are not taken", refused.status != 0, refused.text)
+    book.check(section, "reads go on", value(b) == count)
+
+
+def started_full(book, section, a, b):
+    last = value(b)
+    for way in ("kill --signal KILL", "restart"):
+        fill(a, 0)
+        a.must(f"systemctl {way} {UNIT}")
+        # The phase before the kill is not the one that counts.
+        a.root("sleep 2")
+        book.check(section, f"a primary that is started on a full disk ({way}) waits, with the alarm",
+                   wait_until(lambda: phases(a) == ["opening"], 15, 0.2) and seen(a, "DISK_FULL"), unit_log(a, UNIT))
+    book.check(section, "other hosts read at the replicas", value(b, "tcp://10.0.0.3:7400") is not None)
+    ended = a.must(f"systemctl show -p NRestarts {UNIT}").strip()
+    book.check(section, "it does not end", ended in ("NRestarts=0", "NRestarts=1"), ended)
+    section.says("the node tries again by itself, and the alarm ends")
+    a.must("rm -f /var/lib/lockstep/fill*")
+    await_phase(a, "admitting", 15)
+    fill(b, 0)
+    b.must("systemctl kill --signal KILL lockstep-replica")
+    b.root("sleep 2")
+    await_phase(b, "live", 20)
+    book.check(section, "a replica on a full disk answers reads", value(a, "tcp://10.0.0.2:7400") is not None)
+    b.must("rm -f /var/lib/lockstep/fill*")
+    book.check(section, "the alarm ends", wait_until(lambda: "DISK_FULL" not in alarms(a) + alarms(b), 15), alarms(a))
+    book.check(section, "nothing that was acknowledged is lost", add(a) > last)
+
+
+def fill(host, left):
+    """Leaves so many MiB on a host's disk."""
+    free = int(host.must("df --output=avail -B1 /var/lib/lockstep | tail -1"))
+    if left:
+        host.must(f"fallocate -l {max(1, free - (left << 20))} /var/lib/lockstep/fill")
+        return
+    host.root("dd if=/dev/zero of=/var/lib/lockstep/fill-1 bs=64k; dd if=/dev/zero of=/var/lib/lockstep/fill-2 bs=1k")
+
+
+def old_copy(a, count=3):
+    """An old copy of the primary's folder is put back; the last value that was acknowledged."""
+    a.must(f"systemctl stop {UNIT} && rm -rf /backup/old && mkdir -p /backup && cp -a {PRIMARY} /backup/old && "
+           f"systemctl start {UNIT}")
+    last = [add(a) for _ in range(count)][-1]
+    if not wait_until(lambda: value(a, "tcp://10.0.0.2:7400") == last == value(a, "tcp://10.0.0.3:7400"), 10):
+        raise Broken("the replicas do not follow")
+    a.must(f"systemctl stop {UNIT} && rm -rf {PRIMARY} && cp -a /backup/old {PRIMARY} && systemctl start {UNIT}")
+    return last
+
+
+def behind(book, a):
+    """PRIMARY_BEHIND, and the recovery from a replica."""
+    section = book.section(PAGE, "PRIMARY_BEHIND")
+    last = old_copy(a)
+    book.check(section, "an old copy raises the alarm", seen(a, "PRIMARY_BEHIND"), phases(a))
+    book.shows(section, "PRIMARY_BEHIND", alarms(a), "status")
+    section.says("It admits nothing")
+    refused = a.run(f"lockstep counter add visits --node {NODE} --insecure --timeout 2")
+    book.check(section, "it admits nothing", refused.status != 0, refused.text)
+    for beginning in ("sudo systemctl stop", "sudo cp -a"):
+        book.run(a, section, beginning)
+    done = book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from")
+    section.says("It takes all stores of the folder, one after the other")
+    book.check(section, "recover takes all stores", "counters" in done.text and "search" in done.text, done.text)
+    book.run(a, section, "sudo systemctl start")
+    done = book.run(a, section, "sudo -u lockstep lockstep status")
+    book.check(section, "the primary admits", "admitting" in done.output, done.text)
+    book.check(section, "what was acknowledged is there again", add(a) == last + 1)
+
+
+def accepted_loss(book, a, b, c):
+    """PRIMARY_BEHIND, and the loss is accepted: the replicas are AHEAD, and are begun anew."""
+    section = book.section(PAGE, "PRIMARY_BEHIND")
+    last = old_copy(a)
+    book.check(section, "an old copy raises the alarm", seen(a, "PRIMARY_BEHIND"), phases(a))
+    # Each store says for itself what it lacks; one that nobody has told yet has nothing to give up.
+    named = wait_until(lambda: len(re.findall("PRIMARY_BEHIND", alarms(a))) == 2, 5) and alarms(a).split(" | ")
+    named = named or alarms(a).split(" | ")
+    for store, alarm in zip(("counters", "search"), [text for text in named if text.startswith("PRIMARY_BEHIND")]):
+        a.must(f"systemctl stop {UNIT}")
+        place = re.search(r"knows ([0-9]+:[0-9]+):", alarm)
+        if not place:
+            raise Broken(f"the alarm names no position: {alarm}")
+        wrong = place[1] + "9"
+        done = a.run(f"sudo -u lockstep lockstep recover --data {PRIMARY} --store {store} --accept-loss {wrong}")
+        section.says("The command takes the position that the alarm of the last start named, and no other")
+        book.check(section, "no other position is taken", done.status != 0, done.text)
+        book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --accept-loss",
+                 **{"EPOCH:SEQUENCE": f"{place[1]} --store {store}"})
+    a.must(f"systemctl start {UNIT}")
+    await_phase(a, "admitting")
+    book.check(section, "what was given up is gone", value(a) < last, value(a))
+    ahead = book.section(PAGE, "AHEAD")
+    for host, name in ((b, "node-b2"), (c, "node-c2")):
+        book.check(ahead, "replicas that have the entries say AHEAD", seen(host, "AHEAD"), phases(host))
+        book.shows(ahead, "AHEAD", alarms(host), "status")
+        for beginning in ("sudo systemctl stop", "sudo mv", "sudo -u lockstep lockstep init", "sudo systemctl start"):
+            book.run(host, ahead, beginning, **{"node-b2": name})
+        done = book.run(host, ahead, "sudo -u lockstep lockstep status")
+        book.check(ahead, "the new replica is live", "live" in done.output, done.text)
+    add(a)
+
+
+SPOIL = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+with database:
+    database.execute("UPDATE batches SET bytes = zeroblob(length(bytes)) "
+                     "WHERE first = (SELECT max(first) FROM batches)")
+database.close()
+"""
+
+
+def damage(host, folder, store="counters"):
+    """Spoils the last batch that a journal has of a store."""
+    host.must(f"{sys.executable} - {folder}/{store}.sqlite <<'END'{SPOIL}END\n")
+
+
+def damaged_replica(book, b):
+    section = book.section(PAGE, "The journal is damaged")
+    b.must("systemctl stop lockstep-replica")
+    damage(b, REPLICA)
+    b.must("systemctl start lockstep-replica")
+    book.check(section, "the node does not start, and is not tried again",
+               wait_until(lambda: b.root("systemctl is-active lockstep-replica").output.strip() == "failed", 10))
+    status = b.must("systemctl show -p ExecMainStatus lockstep-replica").strip()
+    book.check(section, "its status is that of damage", status.endswith(f"={book.status('is damaged')}"), status)
+    book.check(section, "the message names the sequence number",
+               re.search(r"sequence number \d+", unit_log(b, "lockstep-replica")), unit_log(b, "lockstep-replica"))
+    book.run(b, section, "sudo cp -a /var/lib/lockstep/replica")
+    section.says("`verify` ends with 65 if there is any")
+    done = book.run(b, section, "sudo -u lockstep lockstep journal verify", expect=book.status("is damaged"))
+    book.check(section, "verify lists the damage", re.search(r"batch at sequence number \d+", done.text), done.text)
+    for beginning in ("sudo mv /var/lib/lockstep/replica", "sudo -u lockstep lockstep init --data /var/lib/lockstep/repl"):
+        book.run(b, section, beginning)
+    b.must("systemctl reset-failed lockstep-replica")
+    book.run(b, section, "sudo systemctl start lockstep-replica")
+    done = book.run(b, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/replica")
+    book.check(section, "it fetches everything", "live" in done.output, done.text)
+
+
+def damaged_primary(book, a):
+    section = book.section(PAGE, "The journal is damaged")
+    last = add(a)
+    if not wait_until(lambda: value(a, "tcp://10.0.0.2:7400") == last, 10):
+        raise Broken("the replica does not follow")
+    a.must(f"systemctl stop {UNIT}")
+    damage(a, PRIMARY)
+    a.must(f"systemctl start {UNIT}")
+    book.check(section, "the primary does not start",
+               wait_until(lambda: a.root(f"systemctl is-active {UNIT}").output.strip() == "failed", 10))
+    book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from",
+             expect=(0, book.status("is damaged")))
+    for beginning in ("sudo -u lockstep lockstep init --data /var/lib/lockstep/primary-new",
+                      "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary-new",
+                      "sudo mv /var/lib/lockstep/primary /", "sudo mv /var/lib/lockstep/primary-new"):
+        book.run(a, section, beginning)
+    a.must(f"systemctl reset-failed {UNIT}")
+    book.run(a, section, "sudo systemctl start lockstep-primary")
+    done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
+    book.check(section, "the primary serves from the new folder", "admitting" in done.output, done.text)
+    book.check(section, "what the replica had is there", add(a) == last + 1)
+
+
+def in_use(book, a):
+    section = book.section(PAGE, "The journal is in use")
+    section.says("Another process has the folder; the message names it.")
+    done = a.root(f"sudo -u lockstep lockstep serve --data {PRIMARY} --listen tcp://127.0.0.1:7600", seconds=10)
+    process = a.must(f"systemctl show -p MainPID --value {UNIT}").strip()
+    book.check(section, "a second node is refused", done.status not in (0, 124), done.text)
+    book.check(section, "the message names the process, or the socket that it serves",
+               process in done.text or "admin" in done.text, done.text)
+
+
+def refused_clock(book, a):
+    """The journal's end is of another time than the host's clock."""
+    section = book.section(PAGE, "The clock is refused")
+    a.must(f"systemctl stop {UNIT}")
+    done = book.run(a, section, "sudo -u lockstep lockstep clock accept")
+    book.check(section, "the command takes a stopped node", done.status == 0, done.text)
+    a.must(f"systemctl start {UNIT}")
+    await_phase(a, "admitting")
+
+
+def lost_host(book, a, b, c):
+    """The primary's host dies; a replica is promoted, and listens at its address."""
+    section = book.section(PAGE, "The primary's host is lost")
+    last = add(b)
+    if not wait_until(lambda: value(c, "tcp://10.0.0.2:7400") == last == value(b, "tcp://10.0.0.3:7400"), 10):
+        raise Broken("the replicas do not follow")
+    a.die()
+    book.check(section, "replicas go on answering reads", value(b, "tcp://10.0.0.3:7400") == last)
+    book.run(b, section, "sudo systemctl disable")
+    section.says("`serve` refuses the other")
+    done = b.root(f"sudo -u lockstep lockstep serve --data {REPLICA} --listen tcp://127.0.0.1:7600", seconds=10)
+    book.check(section, "a replica's folder is not served as a primary's", done.status not in (0, 124), done.text)
+    done = book.run(b, section, "sudo -u lockstep lockstep promote")
+    section.says("`promote` prints where each store ends")
+    book.check(section, "promote prints where each store ends",
+               len(re.findall(r"^(counters|search)\s+\S*\d+", done.output, re.MULTILINE)) == 2, done.text)
+    book.run(b, section, "sudo mv")
+    section.says("Then write `/etc/lockstep/primary.env` and install the primary's unit as in section 3")
+    section.says("Let it listen at the lost primary's address")
+    third = book.section(PAGE, "3. The primary")
+    b.must(f"printf '%s' '{third.files[0][1]}' >{third.files[0][0]}")
+    b.ip("address", "add", "10.0.0.1/24", "dev", "eth0")
+    for beginning in ("sudo cp deploy/systemd", "sudo systemctl daemon-reload", "sudo systemctl enable"):
+        book.run(b, third, beginning)
+    await_phase(b, "admitting")
+    book.check(section, "the count goes on", add(b) == last + 1)
+    # Its host still has the lost host's hardware address, for which the network takes a while.
+    await_phase(c, "live", 40)
+    book.check(section, "the other replica follows", value(c, "tcp://10.0.0.3:7400") == last + 1)
