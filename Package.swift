@@ -148,7 +148,8 @@ let package = Package(
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
         .testTarget(
-            name: "LockstepNodeTests", dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ"], swiftSettings: base),
+            name: "LockstepNodeTests", dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ", logging],
+            swiftSettings: base),
         .testTarget(
             name: "LockstepSQLiteTests",
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),

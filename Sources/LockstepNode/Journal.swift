@@ -1,3 +1,4 @@
+package import Dispatch
 package import LockstepCore
 
 /// What a journal belongs to; it is written when the journal is created and never changes, but once when a replica's
@@ -31,6 +32,20 @@ package enum JournalFailure: Error, Hashable, Sendable {
     case diskFull
     /// The outcome is unknown: the node must stop.
     case failed(String)
+}
+
+extension DispatchQoS {
+    /// The class of the queues on which journals write, for which callers wait.
+    ///
+    /// On Linux a class above the default is a raised priority of the thread. A node has no right to that, and libdispatch
+    /// would write to the system's log, at each start, that it failed to set it.
+    package static var journal: DispatchQoS {
+        #if canImport(Darwin)
+            .userInitiated
+        #else
+            .default
+        #endif
+    }
 }
 
 /// The durable store of a store's batches and snapshots.

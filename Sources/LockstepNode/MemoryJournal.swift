@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// It answers on a queue of its own, as the durable one does, so that the node runs the same path with either.
 package final class MemoryJournal: Journal {
-    private let queue = DispatchQueue(label: "lockstep.journal.memory", qos: .userInitiated)
+    private let queue = DispatchQueue(label: "lockstep.journal.memory", qos: .journal)
     private let state: Mutex<State>
 
     private struct State: Sendable {

@@ -33,7 +33,8 @@ public actor Node: Service {
     ///
     /// - Parameters:
     ///   - configuration: What the node is.
-    ///   - logger: Gets what goes wrong at level `info`, decisions at `debug`; by default nothing is logged.
+    ///   - logger: Gets the node's life at level `info`, alarms and their ends at `notice` to `error`, decisions at
+    ///     `debug`; by default nothing is logged.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration` or `administration`, with what to change.
     public init(
         _ configuration: NodeConfiguration,
@@ -150,9 +151,10 @@ public actor Node: Service {
             throw LockstepError(
                 .journalForeign, "two journals of this node have the same channel: they were made by different nodes")
         }
-        logger.debug(
-            "node runs",
-            metadata: [LogKey.endpoint: "\(services.ingressEndpoint)", LogKey.boot: "\(services.boot)"])
+        // A node without network listens nowhere.
+        guard !services.ingressEndpoint.isEmpty else { return }
+        logger.info(
+            "listening", metadata: [LogKey.endpoint: "\(services.ingressEndpoint)", LogKey.boot: "\(services.boot)"])
     }
 
     private func end() {
@@ -292,7 +294,7 @@ public actor Node: Service {
         }
         let request = registry.stop
         guard request != .none else { return }
-        if !isStopping { logger.debug("node stops") }
+        if !isStopping { logger.info("stopping") }
         isStopping = true
         for host in hosts {
             host.beginStop(now: now, isGraceful: request == .graceful)

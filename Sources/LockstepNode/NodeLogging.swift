@@ -17,6 +17,8 @@ package enum LogKey {
     package static let snapshot = "lockstep.snapshot"
     package static let bytes = "lockstep.bytes"
     package static let count = "lockstep.count"
+    /// Lines like this one that were held back since the last.
+    package static let skipped = "lockstep.skipped"
     package static let directive = "lockstep.directive"
 }
 

@@ -3,7 +3,7 @@ internal import Metrics
 
 /// A store's metrics, made once; updating one is an atomic addition.
 ///
-/// Labels are the store's name and the kind of event.
+/// Labels are the store's name, and the kind of event or the alarm's name.
 ///
 /// The loop reports what machines count, and once a second what is a state and not an event.
 package struct NodeMetrics: Sendable {
@@ -18,6 +18,7 @@ package struct NodeMetrics: Sendable {
     private let lag: Gauge
     private let sessions: Gauge
     private let unanswered: Gauge
+    private let alarms: [AlarmKind: Gauge]
 
     /// Why a frame did not leave or was not read.
     package enum Drop: Hashable, Sendable {
@@ -42,7 +43,15 @@ package struct NodeMetrics: Sendable {
         lag = Gauge(label: "lockstep_replica_lag_entries", dimensions: store)
         sessions = Gauge(label: "lockstep_open_sessions", dimensions: store)
         unanswered = Gauge(label: "lockstep_unanswered_actions", dimensions: store)
+        var alarms: [AlarmKind: Gauge] = [:]
+        for alarm in AlarmKind.allCases {
+            alarms[alarm] = Gauge(label: "lockstep_raised_alarms", dimensions: store + [("alarm", alarm.rawValue)])
+        }
+        self.alarms = alarms
     }
+
+    /// 1 while an alarm is raised, 0 otherwise.
+    package func alarm(_ kind: AlarmKind, isRaised: Bool) { alarms[kind]?.record(isRaised ? 1 : 0) }
 
     package func count(_ event: ProtocolCounter) { events[event]?.increment() }
 

@@ -51,7 +51,7 @@ package final class NodeServices {
     package func halt(_ error: any Error) {
         guard failure == nil else { return }
         failure = error
-        logger.info("node halts", metadata: [LogKey.reason: "\(error)"])
+        logger.error("halted", metadata: [LogKey.reason: "\(error)"])
     }
 
     /// Runs an operation on a socket; a failure that is no answer of the protocol stops the node.

@@ -120,6 +120,12 @@ package final class PrimaryDriver {
             unanswered: host.unanswered)
     }
 
+    /// How far this primary serves, for the log.
+    package var service: StoreLife.Service {
+        guard machine.phase == .admitting else { return .none }
+        return .admitting(machine.epoch, machine.committed.position.sequence)
+    }
+
     package func beginStop() { machine.stop() }
     package var isDrained: Bool { machine.isDrained }
     package func close() { journal.close() }

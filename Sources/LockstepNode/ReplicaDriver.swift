@@ -155,6 +155,13 @@ package final class ReplicaDriver {
             unanswered: host.unanswered)
     }
 
+    /// How far this replica serves, for the log.
+    package var service: StoreLife.Service {
+        guard machine.phase == .live else { return .none }
+        let position = machine.log.position
+        return .live(position.epoch, position.sequence)
+    }
+
     package var isDrained: Bool { unwritten.isEmpty && !isWriting }
     package func close() { journal?.close() }
 
@@ -182,13 +189,13 @@ package final class ReplicaDriver {
         switch outcome {
         case .success:
             isAdopting = false
-            host.clearAlarm("disk")
+            host.clear(.diskFull)
             guard let held else { return }
             self.held = nil
             welcomed(held.welcome, endpoint: held.endpoint, now: MonotonicClock.now)
         case .failure(.diskFull):
             retryAdoption = MonotonicClock.now.advanced(byMilliseconds: 250)
-            if host.alarms["disk"] == nil { host.raise(.diskFull) }
+            host.raise(.diskFull)
         case .failure(.failed(let reason)):
             host.halt(.journalFailed(reason))
         }
@@ -262,9 +269,8 @@ package final class ReplicaDriver {
     private func phaseChanged(_ phase: ReplicaPhase) {
         // A divergence stays in sight for the life of the process, although the state was fed again: a reducer that is
         // not deterministic, or memory that fails, will do it again.
-        if phase == .live { host.clearAlarm("ahead") }
-        host.services.logger.debug(
-            "replica changed", metadata: [LogKey.store: "\(host.name)", LogKey.phase: "\(phase.name)"])
+        if phase == .live { host.clear(.ahead) }
+        host.logger.debug("replica changed", metadata: [LogKey.phase: "\(phase.name)"])
     }
 
     // MARK: - Snapshots
@@ -389,13 +395,13 @@ package final class ReplicaDriver {
                 unwrittenBytes -= done.byteCount
                 writtenThrough = done.end ?? writtenThrough
             }
-            host.clearAlarm("disk")
+            host.clear(.diskFull)
             writeNext()
             saveNext()
         case .failure(.diskFull):
             // The same write is tried again, unchanged; the state goes on.
             retryWrite = MonotonicClock.now.advanced(byMilliseconds: 250)
-            if host.alarms["disk"] == nil { host.raise(.diskFull) }
+            host.raise(.diskFull)
         case .failure(.failed(let reason)):
             host.halt(.journalFailed(reason))
         }

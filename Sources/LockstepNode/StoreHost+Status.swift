@@ -1,5 +1,4 @@
 package import LockstepCore
-internal import Logging
 
 extension StoreHost {
     /// The store's channel, as far as it is known.
@@ -19,7 +18,7 @@ extension StoreHost {
             phase: client.welcome == nil ? "connecting" : "connected", incarnation: nil, isVolatile: true, epoch: 0,
             sequence: 0, commit: 0, hash: "", time: 0, digest: nil, mark: nil, sessions: [], sessionCount: 0, peers: [],
             lag: 0, unanswered: unanswered, counters: counterValues, journal: nil,
-            alarms: alarms.sorted { $0.key < $1.key }.map(\.value))
+            alarms: alarms.texts)
         if primary == nil, replica == nil {
             let known = client.known.position
             status.epoch = known.epoch.rawValue
@@ -29,11 +28,6 @@ extension StoreHost {
         primary?.fill(&status)
         replica?.fill(&status)
         return status
-    }
-
-    package func snapshotFailed(_ error: any Error) {
-        services.logger.info(
-            "snapshot failed", metadata: [LogKey.store: "\(name)", LogKey.reason: "\(error)"])
     }
 
     /// Sends chunks to a joiner; what finds no room is asked for again.

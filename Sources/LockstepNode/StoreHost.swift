@@ -1,5 +1,5 @@
 package import LockstepCore
-internal import Logging
+package import Logging
 
 /// One store of a node on the node's thread: its machines, its callers, its connections.
 ///
@@ -25,10 +25,16 @@ package final class StoreHost {
     var asks = AskDesk()
     var ends = EndDesk()
     private var counters: [ProtocolCounter: UInt64] = [:]
-    /// What an operator must see, by its kind.
-    package private(set) var alarms: [String: String] = [:]
+    /// What an operator must know until it has passed.
+    package internal(set) var alarms: AlarmBoard
+    private var life: StoreLife
+    var snapshotLines = LineLimit()
+    /// The node's logger with the store's name.
+    package let logger: Logger
     private var stopping = StopStage.running
     private var isLinked = false
+    /// The node came to its first turn: all of its stores could be opened.
+    private var hasRun = false
     private var isEnded = false
     /// Questions that were cancelled before they came; the last of them.
     var cancelledEarly: [UInt64] = []
@@ -55,6 +61,11 @@ package final class StoreHost {
         self.mailbox = mailbox
         links = LinkSockets(index: index, context: services.context)
         metrics = NodeMetrics(store: port.name)
+        var logger = services.logger
+        logger[metadataKey: LogKey.store] = "\(port.name)"
+        self.logger = logger
+        alarms = AlarmBoard(logger: logger, metrics: metrics)
+        life = StoreLife(logger: logger)
         self.state = state
         self.client = ClientStateMachine(configuration: client)
     }
@@ -128,11 +139,28 @@ package final class StoreHost {
                 because: LockstepError(
                     .timeout,
                     "the action was not submitted in time, so it is without effect: "
-                        + (alarms["refused"] ?? alarms["noPrimary"] ?? "nothing answers at \(client.endpoint)")))
+                        + ((alarms[.refused] ?? alarms[.noPrimary])?.text ?? "nothing answers at \(client.endpoint)")))
         }
         readers.ticked(now, because: readRefusal)
         for id in asks.ticked(now) { client.cancelRead(id) }
         ends.ticked(now)
+        alarms.tick(now: now)
+        watch(now: now)
+    }
+
+    /// Writes what has changed in the store's life.
+    private func watch(now: Tick) {
+        hasRun = true
+        life.serves(primary?.service ?? replica?.service ?? .none, now: now)
+        guard primary == nil else { return }
+        let link: StoreLife.Link =
+            switch client.phase {
+            case .created, .greeting, .stopped: .greeting
+            case .waiting: .lost
+            case .welcomed:
+                client.welcome.map { .found($0.boot, endpoint: client.endpoint, commit: $0.commit) } ?? .greeting
+            }
+        life.links(link, own: client.known.position, now: now)
     }
 
     package var nextDeadline: Tick {
@@ -186,7 +214,9 @@ package final class StoreHost {
             case .connect(let endpoint): connect(to: endpoint, now: now)
             case .send(let frame): send(frame)
             case .welcomed(let welcome): welcomed(welcome, now: now)
-            case .opened: _ = submitStaged(now: now)
+            case .opened:
+                clear(.refused)
+                _ = submitStaged(now: now)
             case .answered(let answers): desk.answered(answers, in: bytes, session: client.session?.id ?? .none)
             case .lost(let session, _): desk.sessionLost(session)
             case .ended(let ended):
@@ -224,8 +254,8 @@ package final class StoreHost {
     }
 
     private func welcomed(_ welcome: Welcome, now: Tick) {
-        alarms["refused"] = nil
-        alarms["noPrimary"] = nil
+        clear(.refused)
+        clear(.noPrimary)
         if let cluster = services.cluster, cluster != welcome.cluster {
             // Another store of this node is of another cluster.
             let text = "\(welcome.node) belongs to cluster \(welcome.cluster)"
@@ -239,19 +269,12 @@ package final class StoreHost {
     /// Where the primary should be there is a replica, which knows of no other way to go.
     private func noPrimary(_ endpoint: String) {
         let cure = replica == nil ? "it knows no primary: name the primary" : "name the primary with --replica-of"
-        let text = "NO_PRIMARY: \(endpoint) is a replica; \(cure)"
-        guard alarms["noPrimary"] != text else { return }
-        alarms["noPrimary"] = text
-        services.logger.info("alarm", metadata: [LogKey.store: "\(name)", LogKey.alarm: "\(text)"])
+        raise(.noPrimary, "\(endpoint) is a replica; \(cure)")
     }
 
     private func refused(_ refused: Refused) {
         if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
-        let text = "\(client.endpoint) refuses: \(refused.text)"
-        guard alarms["refused"] != text else { return }
-        alarms["refused"] = text
-        services.logger.info(
-            "refused by the primary", metadata: [LogKey.store: "\(name)", LogKey.reason: "\(refused.text)"])
+        raise(.refused, "\(client.endpoint) refuses: \(refused.text)")
     }
 
     package func count(_ counter: ProtocolCounter) {
@@ -261,60 +284,6 @@ package final class StoreHost {
 
     /// The replica's position moved: HELLO tells it.
     package func setKnown(_ known: KnownPosition) { client.setKnown(known) }
-
-    // MARK: - Alarms
-
-    package func raise(_ alarm: Alarm) {
-        let text: String
-        let kind: String
-        switch alarm {
-        case .primaryBehind(let own, let reported, let node):
-            kind = "primaryBehind"
-            text = "PRIMARY_BEHIND: this log ends at \(own.position), \(node) knows \(reported.position)"
-        case .diskFull:
-            kind = "disk"
-            text = "DISK_FULL: new actions are refused until there is room"
-        case .diskHasRoom:
-            alarms["disk"] = nil
-            services.logger.info("disk has room again", metadata: [LogKey.store: "\(name)"])
-            return
-        case .diverged(let sequence, _, let own, let primary):
-            kind = "diverged"
-            text = "DIVERGED at \(sequence): own digest \(own), the primary's \(primary)"
-        case .ahead(let own, let primary):
-            kind = "ahead"
-            text = "AHEAD: this replica has \(own.position), its primary \(primary.position)"
-        }
-        alarms[kind] = text
-        services.logger.info("alarm", metadata: [LogKey.store: "\(name)", LogKey.alarm: "\(text)"])
-    }
-
-    /// Older entries are damaged: the node goes on, since it needs none of them, and an operator must know.
-    package func journalDamaged(_ findings: [String]) {
-        alarms["journal"] = "JOURNAL_DAMAGED in \(findings.count) places: \(findings[0])"
-        services.logger.info(
-            "older entries of the journal are damaged",
-            metadata: [LogKey.store: "\(name)", LogKey.reason: "\(findings[0])"])
-    }
-
-    package func clearAlarm(_ kind: String) { alarms[kind] = nil }
-
-    package func halt(_ reason: HaltReason) {
-        let error =
-            switch reason {
-            case .journalFailed(let text):
-                LockstepError(
-                    .journalFailed, "the journal of \(name) failed, what was in flight has an unknown outcome: \(text)")
-            case .logBroken(let problem):
-                LockstepError(.journalDamaged, "the log of \(name) cannot be applied: \(problem)")
-            case .divergedAgain(let sequence, let own, let primary):
-                LockstepError(
-                    .diverged,
-                    "the state of \(name) differed again at \(sequence): own digest \(own), the primary's \(primary); "
-                        + "is the reactor deterministic, and the same version on every node?")
-            }
-        services.halt(error)
-    }
 
     // MARK: - Callers
 
@@ -378,6 +347,9 @@ package final class StoreHost {
         links.close()
         primary?.close()
         replica?.close()
+        guard hasRun else { return }
+        let position = primary?.machine.committed.position ?? replica?.machine.log.position ?? client.known.position
+        logger.info("stopped", metadata: [LogKey.epoch: "\(position.epoch)", LogKey.sequence: "\(position.sequence)"])
     }
 
     package static let stopped = LockstepError(

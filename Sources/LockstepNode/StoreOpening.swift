@@ -198,10 +198,11 @@ package struct StoreOpening {
             recovered.window.append(batch)
             recovered.batchCount += 1
         }
-        services.logger.debug(
+        let position = recovered.log.position
+        services.logger.info(
             "recovered",
             metadata: [
-                LogKey.store: "\(name)", LogKey.sequence: "\(recovered.log.position.sequence)",
+                LogKey.store: "\(name)", LogKey.epoch: "\(position.epoch)", LogKey.sequence: "\(position.sequence)",
                 LogKey.count: "\(recovered.batchCount)",
             ])
         return recovered

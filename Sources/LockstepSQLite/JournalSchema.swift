@@ -117,6 +117,7 @@ enum JournalSchema {
     private static func plainConfiguration(label: String) -> Configuration {
         var configuration = Configuration()
         configuration.label = label
+        configuration.qos = .journal
         configuration.foreignKeysEnabled = false
         return configuration
     }

@@ -87,7 +87,7 @@ package final class SQLiteJournal: Journal {
                 "The journal \(path) belongs to cluster \(identity.cluster); this node is configured for \(cluster)."
             )
         }
-        queue = DispatchQueue(label: "lockstep.journal.\(request.storeName)", qos: .userInitiated)
+        queue = DispatchQueue(label: "lockstep.journal.\(request.storeName)", qos: .journal)
         state = Mutex(
             State(
                 identity: identity, lock: lock, generation: reader.meta.generation ?? 0,

@@ -32,10 +32,8 @@ enum IndexSchema {
     /// - Returns: False if there is no file, or an empty one.
     static func checkHeader(path: String) throws -> Bool {
         guard FileManager.default.fileExists(atPath: path) else { return false }
-        var configuration = Configuration()
-        configuration.label = "lockstep.index.check"
+        var configuration = plainConfiguration(label: "lockstep.index.check")
         configuration.readonly = true
-        configuration.busyMode = .timeout(10)
         do {
             let database = try DatabaseQueue(path: path, configuration: configuration)
             let (application, version, tables) = try database.read { db in
@@ -73,9 +71,7 @@ enum IndexSchema {
 
     /// Makes the tables in an empty file.
     static func create(path: String) throws {
-        var configuration = Configuration()
-        configuration.label = "lockstep.index.create"
-        configuration.busyMode = .timeout(10)
+        let configuration = plainConfiguration(label: "lockstep.index.create")
         let database = try DatabaseQueue(path: path, configuration: configuration)
         try database.writeWithoutTransaction { db in
             try db.inTransaction(.immediate) {
@@ -93,15 +89,24 @@ enum IndexSchema {
         try database.close()
     }
 
-    /// The settings of all connections.
+    /// What all connections have in common.
+    ///
+    /// GRDB's own class of service is above the default, and on Linux that asks for a priority that a node has no right to.
+    private static func plainConfiguration(label: String) -> Configuration {
+        var configuration = Configuration()
+        configuration.label = label
+        configuration.qos = .default
+        configuration.busyMode = .timeout(10)
+        return configuration
+    }
+
+    /// The settings of the connections that search and write.
     ///
     /// The index can be made again, so a commit does not wait for the disk; it is whole after a crash all the same.
     static func configuration(isReadOnly: Bool) -> Configuration {
-        var configuration = Configuration()
-        configuration.label = "lockstep.index"
+        var configuration = plainConfiguration(label: "lockstep.index")
         configuration.readonly = isReadOnly
         configuration.maximumReaderCount = 8
-        configuration.busyMode = .timeout(10)
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { db in
             try db.execute(

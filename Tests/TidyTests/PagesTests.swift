@@ -37,6 +37,20 @@ import Testing
         }
     }
 
+    /// An alarm has one name in the log, in `status` and on the page that says what to do; so has each line of the log.
+    @Test func thePageForOperatorsNamesEveryAlarmAndLine() throws {
+        let page = try Repository.file("deploy/README.md").text
+        let board = try Repository.file("Sources/LockstepNode/AlarmBoard.swift").text
+        let alarms = board.matches(of: /case [a-zA-Z]+ = "([A-Z_]+)"/).map { String($0.1) }
+        #expect(alarms.count >= 9)
+        #expect(alarms.filter { !page.contains($0) } == [])
+        let lines = Repository.swiftFiles(below: "Sources/LockstepNode").flatMap { file in
+            file.text.matches(of: /ogger\.(?:info|notice|warning|error)\(\s*"([^"]+)"/).map { String($0.1) }
+        }
+        #expect(lines.count >= 6)
+        #expect(lines.filter { !page.contains("`\($0)`") } == [])
+    }
+
     /// Links from one page of the catalog to another lead to one that exists.
     @Test func linksOfTheCatalogLeadToItsPages() {
         let pages = pages(below: Self.catalog)
