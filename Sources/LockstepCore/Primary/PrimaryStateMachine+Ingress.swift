@@ -281,7 +281,9 @@ extension PrimaryStateMachine {
         _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
         into directives: inout [PrimaryDirective]
     ) {
-        let refusal = readRefusal
+        // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
+        let isUnsure = phase == .awaiting && read.level == .linearizable
+        let refusal = isUnsure ? .opening : readRefusal
         guard refusal == nil, !buggify(.refusesRead) else {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
             return
