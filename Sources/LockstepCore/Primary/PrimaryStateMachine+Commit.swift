@@ -194,7 +194,9 @@ extension PrimaryStateMachine {
     /// Why the state may not be read now: a primary that is behind lacks what was acknowledged.
     package var readRefusal: ReadRefusal? {
         switch phase {
-        case .created, .opening: .opening
+        case .created: .opening
+        // What was recovered is shown in this process while its epoch opens, on a full disk for long.
+        case .opening: view.sequence > .zero ? nil : .opening
         case .awaiting, .admitting, .stopping: nil
         case .behind: .behind
         case .halted: .halted
