@@ -30,7 +30,9 @@ struct ServeCommand: AsyncParsableCommand {
     var insecure = false
     @Flag(help: "Do not run the accepted actions that the former primary left; see \"lockstep actions\".")
     var holdEffects = false
-    @Option(help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.")
+    @Option(
+        help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
+        transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
     @OptionGroup(title: "Searches") var search: SearchServing
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
@@ -49,9 +51,6 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.allowsPlaintext = insecure
         configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
-        guard (0...600).contains(audienceTimeout) else {
-            throw ValidationError("--audience-timeout is 0 to 600 seconds")
-        }
         configuration.audienceTimeout = .seconds(audienceTimeout)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level

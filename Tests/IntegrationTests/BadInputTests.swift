@@ -45,7 +45,7 @@ extension IntegrationTests {
 
         // A replica of another cluster says which cluster is whose, in one line, and ends (PROTOCOL R-9).
         let stranger = try Bench.lockstep("serve", "--data", other, "--replica-of", "tcp://127.0.0.1:\(port)")
-        #expect(stranger.status == 1)
+        #expect(stranger.status == 65)
         let line = stranger.errors.split(separator: "\n").last.map(String.init) ?? ""
         #expect(line.hasPrefix("lockstep: "), "\(stranger.errors)")
         let clusters = try [node, other].map { try NodeFolder($0).identity().cluster }
