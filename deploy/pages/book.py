@@ -52,11 +52,9 @@ class Book:
     def status(self, meaning):
         """The exit status that the page gives for something."""
         section = self.section("deploy/README.md", "5. Look at it")
-        listed = re.search(r"Exit statuses of the program: (.+?)\.(?: |$)", section.prose)
-        for entry in listed[1].split("; ") if listed else []:
-            number, _, text = entry.partition(" ")
-            if meaning in text:
-                return int(number)
+        for row in section.table():
+            if row[0].isdigit() and meaning in row[1]:
+                return int(row[0])
         raise Broken(f"deploy/README.md, 5. Look at it: no exit status is given for: {meaning}")
 
     # MARK: situations

@@ -6,19 +6,20 @@ from . import hosts, play
 from .book import Book
 from .source import PAGES
 
-# What is on the page, what is planted, and how the finding begins.
+# What is on the page, what is planted, how the finding begins, and what it must name.
 PLANTED = [
-    ("deploy/README.md", "lockstep counter list --node", "lockstep counter lst --node", "look at it: "),
+    ("deploy/README.md", "lockstep counter list --node", "lockstep counter lst --node", "look at it: ", "counter list"),
     ("deploy/README.md", "log says `waiting for the address to listen at`", "log says `awaiting its address`",
-     "an address that comes later: "),
+     "an address that comes later: ", "waiting for the address"),
     ("deploy/README.md", "sudo systemctl restart lockstep-replica\n", "sudo systemctl restart lockstep-replicas\n",
-     "upgrade: "),
-    ("deploy/README.md", "A replica fetches what it lacks.", "A replica forgets what it lacks.", "back up and restore: "),
-    ("deploy/README.md", "64 wrong usage", "63 wrong usage", "a unit that has failed: "),
+     "upgrade: ", "lockstep-replicas"),
+    ("deploy/README.md", "A replica fetches what it lacks.", "A replica forgets what it lacks.", "back up and restore: ",
+     "fetches what it lacks"),
+    ("deploy/README.md", "| 64 | wrong usage", "| 63 | wrong usage", "a unit that has failed: ", "ExecMainStatus=64"),
     ("docs/HACKING.md", "lockstep journal verify --data data/primary\n", "lockstep journal verfy --data data/primary\n",
-     "look inside: "),
+     "look inside: ", "journal verify"),
     ("deploy/README.md", "`lockstep help`, and", "```\nlockstep counter add unheard-of\n```\n\n`lockstep help`, and",
-     "deploy/README.md:"),
+     "deploy/README.md:", "unheard-of"),
 ]
 
 
@@ -27,7 +28,7 @@ def plant(folder, pages):
     for name in PAGES:
         os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
         shutil.copy(f"{pages}/{name}", f"{folder}/{name}")
-    for name, right, wrong, _ in PLANTED:
+    for name, right, wrong, *_ in PLANTED:
         with open(f"{folder}/{name}", encoding="utf-8") as file:
             text = file.read()
         if right not in text:
@@ -47,11 +48,14 @@ def run(home, pages):
             if not section.title.startswith("9."):
                 book.skip(page.name, section.title, "a control plays the beginning only")
     book.report()
-    missed = [(name, wrong) for name, _, wrong, finding in PLANTED
-              if not any(problem.startswith(finding) for problem in book.broken)]
+
+    def is_of(problem, entry):
+        return problem.startswith(entry[3]) and entry[4] in problem
+
+    missed = [entry[:3:2] for entry in PLANTED if not any(is_of(problem, entry) for problem in book.broken)]
     for name, wrong in missed:
         print(f"NOT FOUND {name}: {wrong.strip()}")
-    others = [problem for problem in book.broken if not any(problem.startswith(entry[3]) for entry in PLANTED)]
+    others = [problem for problem in book.broken if not any(is_of(problem, entry) for entry in PLANTED)]
     for problem in others:
         print(f"BROKEN   {problem}")
     print(f"{len(PLANTED) - len(missed)} of {len(PLANTED)} planted mistakes were found")

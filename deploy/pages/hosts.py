@@ -251,6 +251,7 @@ class Host:
         return done.output
 
     def die(self):
-        """The power goes, for ever."""
+        """The power goes, for ever: nobody answers at the host's address any more."""
+        switch("link", "delete", f"port-{self.letter}")
         os.kill(self.first, signal.SIGKILL)
         wait_until(lambda: not pids(self.namespace), 10)

@@ -159,7 +159,7 @@ def look(book, a, b):
                        seconds=3)
     book.check(section, "--watch prints again each second", watched.output.count("NODE") >= 2, watched.text)
     done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary --json")
-    for field in ("phase", "alarms", "lag", "mark", "digest", "freeBytes", "counters"):
+    for field in ("phase", "alarms", "lag", "mark", "digest", "lostReplicas", "silentSeconds", "freeBytes", "counters"):
         section.says(field)
         book.check(section, f"--json has {field}", f'"{field}"' in done.output, done.text)
     before = value(a) or 0
@@ -171,8 +171,29 @@ def look(book, a, b):
     book.check(section, "list prints the counters", "visits" in done.output, done.text)
     gone = a.run("lockstep counter get visits --node tcp://10.0.0.9:7400 --insecure --timeout 2")
     book.check(section, "a node that cannot be reached", gone.status == book.status("cannot be reached"), gone.text)
+    silent(book, section, a)
     wrong = a.run("lockstep counter --no-such-option")
     book.check(section, "wrong usage", wrong.status == book.status("wrong usage"), wrong.text)
+
+
+def silent(book, section, host):
+    """What `status` calls a node that does not answer."""
+    section.says("A node that does not answer is called what it is: `not running`, `does not answer`")
+    look_at = f"lockstep status --data {PRIMARY}"
+    done = host.run(look_at)
+    book.check(section, "another user has no permission",
+               "no permission" in done.text and done.status == book.status("no permission"), f"{done.status}: {done.text}")
+    done = host.root("sudo -u lockstep lockstep status --data /var/lib/lockstep/nowhere")
+    book.check(section, "a folder that is not there is wrong usage", done.status == book.status("a folder that is not there"),
+               f"{done.status}: {done.text}")
+    host.must("systemctl kill --signal STOP lockstep-primary")
+    try:
+        done = host.root(f"sudo -u lockstep {look_at}")
+    finally:
+        host.must("systemctl kill --signal CONT lockstep-primary")
+    book.check(section, "a node that stands still does not answer",
+               "does not answer" in done.text and done.status == book.status("does not answer"), f"{done.status}: {done.text}")
+    await_phase(host, "admitting")
 
 
 def upgrade(book, a, b, c):
@@ -181,6 +202,9 @@ def upgrade(book, a, b, c):
     book.run(b, section, "sudo systemctl stop")
     done = b.root("systemctl is-active lockstep-replica")
     book.check(section, "stop stops the node", done.output.strip() == "inactive", done.text)
+    done = b.root(f"sudo -u lockstep lockstep status --data {REPLICA}")
+    book.check(section, "it is not running", "not running" in done.text and done.status == book.status("does not run"),
+               f"{done.status}: {done.text}")
     book.run(b, section, "sudo systemctl start")
     await_phase(b, "live")
     before = add(a)

@@ -1,7 +1,7 @@
 """The situations of the pages, in an order in which each finds what it needs."""
 import shutil
 
-from . import hosts, operating, tour, trouble
+from . import callers, copies, hosts, operating, tour, trouble
 from .book import Book
 
 
@@ -39,13 +39,16 @@ def run(home, book: Book):
     """All of it; the exit status."""
     a, b, c = boot(home)
     if begin(book, a, b, c):
+        book.situation("an outcome that is unknown", callers.outcome, b)
+        book.situation("sessions that nobody needs", callers.sessions, a)
+        book.situation("two nodes of one name", copies.duplicate, a, b)
         book.situation("a full disk", trouble.full_disk, a, b)
         book.situation("an old copy of the primary", trouble.behind, a)
         book.situation("a loss that is accepted", trouble.accepted_loss, a, b, c)
         book.situation("a replica's journal is damaged", trouble.damaged_replica, b)
         book.situation("the primary's journal is damaged", trouble.damaged_primary, a)
         book.situation("a folder in use", trouble.in_use, a)
-        book.situation("a clock that is refused", trouble.refused_clock, a)
+        book.situation("a clock that is refused", copies.refused_clock, a)
         book.situation("a lost host", trouble.lost_host, a, b, c)
     book.report()
     for problem in book.broken:

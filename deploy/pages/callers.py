@@ -1,0 +1,55 @@
+"""Those who send actions: an outcome that a command did not learn, and sessions that nobody needs."""
+import re
+import sys
+
+from .hosts import wait_until
+from .operating import PAGE, PRIMARY, value
+from .source import Broken
+
+SILENCE = f"sudo {sys.executable} deploy/pages/silence.py"
+LOST = "lost-answer"
+
+
+def outcome(book, b):
+    """Section 5: a command ends with 75, and its outcome is asked for."""
+    section = book.section(PAGE, "5. Look at it")
+    b.start(f"{SILENCE} 7700 10.0.0.1 7400 {LOST}")
+    try:
+        section.says("A command that ends with 75 sent an action and did not learn what became of it")
+        if not wait_until(lambda: b.root("ss -ltn | grep -q :7700").status == 0, 10, 0.1):
+            raise Broken(f"the network that loses answers does not run: {b.root('cat /tmp/started.log').text}")
+        done = b.run(f"lockstep counter add {LOST} --node tcp://127.0.0.1:7700 --timeout 2")
+    finally:
+        b.root("pkill -f pages/silence.py")
+    unknown = book.status("outcome unknown")
+    book.check(section, "an outcome that is unknown has its status", done.status == unknown, f"{done.status}: {done.text}")
+    section.says("It prints the command that asks, with the session and the number of the action")
+    asks = re.search(r"lockstep outcome (\d+:\d+) (\d+) --node", done.error)
+    book.check(section, "the command that asks is printed", asks, done.text)
+    rules = {"SESSION": asks[1], "NUMBER": asks[2]}
+    section.says("It ends with 0 if the action took effect")
+    asked = book.run(b, section, "lockstep outcome", **rules)
+    book.check(section, "the action took effect", value(b, name=LOST) == 1, asked.text)
+    rules["NUMBER"] = str(int(asks[2]) + 1)
+    section.says("and with 75 while that is not known: `pending`")
+    asked = book.run(b, section, "lockstep outcome", expect=unknown, **rules)
+    book.check(section, "what is not in the log is pending", "pending" in asked.output, asked.text)
+    book.check(section, "a command that waits says so, once", done.error.count("waiting for") == 1, done.text)
+
+
+def sessions(book, a):
+    """SESSIONS_NEAR_LIMIT: its commands, with the session that the lost answer has left open."""
+    section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
+    done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
+    rows = [line.split() for line in done.output.splitlines()[1:]]
+    book.check(section, "list shows who has them", rows and rows[0][1] not in ("", "-"), done.text)
+    done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --unused")
+    book.check(section, "close ends those to which all applies", done.output.startswith("closed 0 "), done.text)
+    done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",
+                    NODE=rows[0][1])
+    book.check(section, "close ends those of a peer", done.output.startswith("closed 1 "), done.text)
+    listed = a.must(f"sudo -u lockstep lockstep sessions list --data {PRIMARY}")
+    book.check(section, "they are gone", rows[0][0] not in listed, listed)
+    section.says("or the one whose ID is given")
+    again = a.root(f"sudo -u lockstep lockstep sessions close --data {PRIMARY} {rows[0][0]}")
+    book.check(section, "one that is gone is not closed again", "closed 1" not in again.output, again.text)

@@ -1,0 +1,65 @@
+"""A folder of which there are two: a second node of one name, and a primary whose clock is wrong."""
+import glob
+
+from .hosts import wait_until
+from .operating import NODE, PAGE, PRIMARY, REPLICA, await_phase, stores
+from .source import Broken
+from .trouble import UNIT, seen
+
+SECOND = "/var/lib/lockstep/second"
+
+
+def copied(host, unit, folder):
+    """Copies the folder of a node that is stopped for it."""
+    host.must(f"systemctl stop {unit} && rm -rf {SECOND} && cp -a {folder} {SECOND} && systemctl start {unit}")
+
+
+def stop_second(host):
+    host.root(f"pkill -f 'serve --data {SECOND}'; sleep 0.5; pkill -KILL -f 'serve --data {SECOND}'; rm -rf {SECOND}")
+
+
+def duplicate(book, a, b):
+    """DUPLICATE_NODE: a folder was copied, and both run."""
+    section = book.section(PAGE, "DUPLICATE_NODE")
+    copied(b, "lockstep-replica", REPLICA)
+    await_phase(b, "live")
+    try:
+        b.start(f"sudo -u lockstep lockstep serve --data {SECOND} --replica-of {NODE} --listen tcp://10.0.0.2:7600 "
+                "--insecure")
+        book.check(section, "two nodes of one name raise the alarm at the primary", seen(a, "DUPLICATE_NODE", 20),
+                   b.root("cat /tmp/started.log").text)
+        book.shows(section, "DUPLICATE_NODE", " | ".join(alarm for store in stores(a) for alarm in store["alarms"]), "status")
+    finally:
+        stop_second(b)
+    section.says("The alarm ends some seconds after one of the two is gone.")
+    book.check(section, "the alarm ends",
+               wait_until(lambda: not any(store["alarms"] for store in stores(a)), 30, 0.2), stores(a))
+    await_phase(b, "live")
+
+
+def refused_clock(book, a):
+    """The clock is refused: a copy of the primary's folder is served with a clock that is eight days ahead."""
+    section = book.section(PAGE, "The clock is refused")
+    library = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+    if not library:
+        return book.skip(PAGE, section.title, "libfaketime is missing: install it (deploy/setup --pages)")
+    # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does not find the
+    # program's arguments. Through a shell the variable is there already.
+    ahead = (f"sudo -u lockstep env LD_PRELOAD={library[0]} FAKETIME=+8d FAKETIME_DONT_FAKE_MONOTONIC=1 "
+             "sh -c 'exec \"$@\"' sh ")
+    serve = f"{ahead}lockstep serve --data {SECOND} --listen tcp://127.0.0.1:7600 --audience-timeout 0"
+    copied(a, UNIT, PRIMARY)
+    try:
+        done = a.root(serve, seconds=10)
+        book.check(section, "the node does not start", done.status not in (0, 124), done.text)
+        book.shows(section, "this host's clock", done.text)
+        book.run(a, section, "sudo -u lockstep lockstep clock accept",
+                 **{"sudo -u lockstep ": ahead, PRIMARY: SECOND})
+        section.says("and start the node")
+        a.start(serve)
+        if not wait_until(lambda: {store["phase"] for store in stores(a, SECOND)} == {"admitting"}, 15, 0.2):
+            raise Broken(f"a clock that was accepted is refused: {a.root('cat /tmp/started.log').text}")
+    finally:
+        stop_second(a)
+    await_phase(a, "admitting")
+    return None
