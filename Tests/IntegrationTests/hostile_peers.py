@@ -8,8 +8,10 @@ PORT is the node's first port. Each kind prints what it did.
 import argparse
 import os
 import selectors
+import signal
 import socket
 import struct
+import sys
 import time
 
 SIGNATURE = b"\xff" + bytes(7) + b"\x01\x7f"
@@ -61,14 +63,37 @@ def crc32c(content):
     return value ^ 0xFFFFFFFF
 
 
-def frame(kind, body, channel=0xFFFF):
-    head = struct.pack("<HHBBHQQI", 0x534C, channel, 1, kind, 0, 0, 0, len(body))
+def frame(kind, body, channel=0xFFFF, cluster=0):
+    head = struct.pack("<HHBBHQQI", 0x534C, channel, 1, kind, 0, cluster, 0, len(body))
     return head + struct.pack("<I", crc32c(head + body)) + body
 
 
 def hello(role, node, boot, store=b"counters"):
     body = struct.pack("<QB", boot, role) + bytes([len(node)]) + node + bytes(16) + boot.to_bytes(16, "big")
     return frame(1, body + bytes([len(store)]) + store + bytes(48))
+
+
+def receive(peer):
+    """The node's next message; commands are passed over."""
+    while True:
+        flags = read(peer, 1)[0]
+        size = struct.unpack(">Q", read(peer, 8))[0] if flags & 2 else read(peer, 1)[0]
+        content = read(peer, size)
+        if not flags & 4:
+            return content
+
+
+def enter(port, node, boot):
+    """A client's connection that was welcomed, and what frames must name: channel, cluster, and the store's ID."""
+    peer = connect(port)
+    peer.sendall(message(hello(1, node, boot)))
+    welcome = receive(peer)
+    while welcome[5] != 2:
+        welcome = receive(peer)
+    body = welcome[32:]
+    at = 27 + body[26] + 32  # Behind nonce, cluster, role, volatile; behind the name; behind incarnation and boot.
+    peer.settimeout(None)
+    return peer, struct.unpack_from("<H", body, at)[0], int.from_bytes(body[8:16], "big"), body[at + 2:at + 18]
 
 
 class Report:
@@ -82,7 +107,7 @@ class Report:
 
 
 def pour(port, content, count, seconds, report, kind=b"DEALER"):
-    """Sends content, which is so many messages, without reading, on a new connection whenever the last one was ended."""
+    """Sends content, which is so many messages, without reading; on a new connection when the last one was ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -200,7 +225,62 @@ def replicas(options, report):
             time.sleep(0.1)
 
 
-KINDS = {kind.__name__: kind for kind in (subscriptions, tiny, frames, endless, hellos, idle, replicas)}
+def sessions(options, report):
+    """Sixteen clients that open 1,024 sessions each, for seven days, as fast as they are answered; then others."""
+    week = 7 * 86_400 * 1_000_000
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        first = report.sent + 1
+        peers = [enter(options.port, b"flood-%d" % n, first + n) for n in range(16)]
+        for nonce in range(0, 1_024, 32):
+            for number, (peer, channel, cluster, _) in enumerate(peers):
+                client = (first + number).to_bytes(16, "big")
+                bodies = [client + struct.pack("<QqII", nonce + n + 1, week, 16_384, 16_384) for n in range(32)]
+                peer.sendall(b"".join(message(frame(4, body, channel, cluster)) for body in bodies))
+                report.sent += 32
+            for peer, _, _, _ in peers:
+                answers = 0
+                while answers < 32:
+                    answers += receive(peer)[5] in (3, 5)
+        for peer, _, _, _ in peers:
+            peer.close()
+
+
+def joins(options, report):
+    """Twenty that ask for a snapshot ten times a second, and fetch nothing.
+
+    Half of them keep their name and connection, the others come every three seconds under another name.
+    """
+    channel, cluster, store = enter(options.port, b"looker", 1)[1:]
+    peers = [None] * 20
+    end = time.monotonic() + options.seconds
+    turn = 0
+    while time.monotonic() < end:
+        for number in range(20):
+            if peers[number] and number % 2 and (turn + 3 * number) % 30 == 0:
+                peers[number].close()
+                peers[number] = None
+            name = b"looper-%d-%d" % (number, (turn + 3 * number) // 30 if number % 2 else 0)
+            sync = struct.pack("<Q", turn + 1) + store + bytes([len(name)]) + name
+            sync += bytes(48) + struct.pack("<QB", 1, 1)
+            try:
+                if not peers[number]:
+                    peers[number] = connect(options.port + 2)
+                    peers[number].settimeout(None)
+                peers[number].sendall(message(frame(32, sync, channel, cluster)))
+                report.sent += 1
+                read_all(peers[number])
+            except OSError:
+                report.ended += 1
+                peers[number] = None
+        turn += 1
+        time.sleep(0.1)
+
+
+KINDS = {
+    kind.__name__: kind
+    for kind in (subscriptions, tiny, frames, endless, hellos, idle, replicas, sessions, joins)
+}
 
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 arguments.add_argument("kind", choices=sorted(KINDS))
@@ -208,5 +288,9 @@ arguments.add_argument("--port", type=int, required=True)
 arguments.add_argument("--seconds", type=float, default=6)
 options = arguments.parse_args()
 report = Report()
-KINDS[options.kind](options, report)
-print(report)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # A thread that starts processes may have blocked it.
+try:
+    KINDS[options.kind](options, report)
+finally:
+    print(report)
