@@ -11,13 +11,13 @@ extension JoinServer {
         else {
             return actions.append(.frame(log.stamp.frame(.resync), to: connection))
         }
-        reservations[index].expires = now.advanced(byMilliseconds: bounds.leaseMilliseconds)
-        reservations[index].isFetched = true
-        line.fetched(reservations[index].node, connection)
-        snapshots[held].usedAt = now
         let first = Int(request.index)
         let last = min(snapshots[held].info.chunkCount, first + Int(min(request.window, Limits.chunkWindow)))
         guard first < last else { return actions.append(.count(.framesRefused)) }
+        reservations[index].expires = now.advanced(byMilliseconds: bounds.leaseMilliseconds)
+        reservations[index].reached = max(reservations[index].reached, last)
+        line.fetched(reservations[index].node, connection)
+        snapshots[held].usedAt = now
         for chunk in first..<last where !reservations[index].queued.contains(chunk) {
             // Beyond its window nothing is queued: the joiner asks again for what does not come.
             guard reservations[index].queued.count < Int(Limits.chunkWindow) else { break }

@@ -25,6 +25,8 @@ package enum ServeAction: Hashable, Sendable {
 ///     reserved --CHUNK_REQ--> fetching --30 s without one, 3 s after the last chunk, REPAIR_REQ--> free
 ///        `-- 2.5 s without one; 1 s if others wait; another joiner comes, and this one did not fetch before --> free
 ///
+/// While others wait, a place is also taken from one that is slow: 10 s, and 2 s for each chunk that it asked for.
+///
 /// A place that is free, or becomes so, goes to those who wait in the order of their coming (``JoinLine``).
 ///
 /// CHUNK_REQ without a reservation is answered by RESYNC, which on this link means: SYNC again. The first REPAIR_REQ
@@ -45,8 +47,9 @@ package struct JoinServer: Hashable, Sendable {
         var expires: Tick
         /// When it was made, and kept when the same joiner asks again without having fetched.
         var madeAt: Tick
-        /// A CHUNK_REQ has come.
-        var isFetched = false
+        /// Behind the highest chunk that was asked for; 0: no CHUNK_REQ has come.
+        var reached = 0
+        var isFetched: Bool { reached > 0 }
         /// Chunks that wait for the throttle.
         var queued: [Int] = []
     }
@@ -82,6 +85,8 @@ package struct JoinServer: Hashable, Sendable {
     static let firstLeaseMilliseconds = ReplicaTiming.chunk + 500
     /// The same while others wait.
     private static let contestedMilliseconds: Int64 = 1_000
+    /// So long a joiner may take while others wait, and so much longer for each chunk that it has asked for.
+    private static let slowestMilliseconds: (start: Int64, chunk: Int64) = (10_000, 2_000)
     /// Behind its last chunk: a joiner asks again for one that it lacks before this is over.
     static let lastLeaseMilliseconds = ReplicaTiming.chunk + 1_000
     /// What may leave at once: the windows of all joiners.
@@ -325,6 +330,12 @@ extension JoinServer {
         return .snapshot(info)
     }
 
+    /// Whether a joiner asks for so little that it keeps its place from those who wait.
+    private static func isSlow(_ reservation: Reservation, now: Tick) -> Bool {
+        let allowed = slowestMilliseconds.start + slowestMilliseconds.chunk * Int64(reservation.reached)
+        return reservation.madeAt.advanced(byMilliseconds: allowed) <= now
+    }
+
     /// Whether a joiner may have a place now: one is free beyond those that are kept for who waits longer, or can be
     /// taken from one that does not fetch.
     private mutating func hasPlace(
@@ -334,7 +345,8 @@ extension JoinServer {
         let isIdler = line.isIdler(node, connection, now: now)
         let victims = reservations.indices.filter { index in
             let reservation = reservations[index]
-            guard !isIdler, !reservation.isFetched else { return false }
+            guard !isIdler else { return false }
+            guard !reservation.isFetched else { return Self.isSlow(reservation, now: now) }
             return reservation.madeAt.advanced(byMilliseconds: Self.contestedMilliseconds) <= now
                 || line.isIdler(reservation.node, reservation.connection, now: now)
         }

@@ -75,6 +75,24 @@ import Testing
         }
     }
 
+    /// Goal: who repeats one request for a chunk renews its reservation and still keeps nobody out for more than 12 s and
+    /// a turn (PROTOCOL R-32).
+    @Test func whoRepeatsOneRequestGivesWay() {
+        var scene = Scene()
+        for peer in 10..<14 as Range<UInt64> {
+            let wait = scene.sync("p\(peer)", peer)
+            #expect(wait == nil)
+        }
+        let began = scene.now
+        var waited: Int64 = .max
+        while waited == .max, scene.now - began < Tick.milliseconds(60_000) {
+            for peer in 10..<14 as Range<UInt64> { _ = scene.chunk(0, peer) }
+            if scene.sync("honest", 1) == nil { waited = (scene.now - began) / Tick.milliseconds(1) }
+            scene.now = scene.now.advanced(byMilliseconds: 500)
+        }
+        #expect((10_000...13_000).contains(waited), "\(waited) ms")
+    }
+
     /// Goal: where twenty peers came first, each has one turn of a second, four at a time: a joiner that comes after
     /// them has its place within 6 s (PROTOCOL R-32).
     @Test func whoComesLastHasItsTurn() {
