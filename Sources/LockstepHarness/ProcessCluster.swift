@@ -73,29 +73,39 @@ package final class ProcessCluster {
         }
     }
 
-    /// Waits until all nodes stand at one sequence number of a store with one digest, and returns them.
+    /// Waits until all nodes stand at one sequence number with one digest in each of their stores, and returns those of
+    /// one store.
     package func waitUntilEqual(
         _ store: String = "counters", seconds: Double = 30
     ) async throws -> (sequence: UInt64, digest: String) {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
-            var places: [(sequence: UInt64, digest: String)] = []
+            var nodes: [[Mark]] = []
             for index in 0...replicas {
                 let stores = try? await node(index).decodedStatus(digests: true).stores  // Asked again.
-                guard let store = stores?.first(where: { $0.name == store }) else { continue }
-                // A primary has none while entries are on their way to its journal.
-                guard let digest = store.digest else { continue }
-                places.append((store.sequence, digest))
+                guard let stores else { continue }
+                nodes.append(
+                    stores.map { Mark(store: $0.name, sequence: $0.sequence, digest: $0.digest) }
+                        .sorted { $0.store < $1.store })
             }
-            if places.count == replicas + 1, let first = places.first,
-                places.allSatisfy({ $0.sequence == first.sequence && $0.digest == first.digest })
+            // A primary has no digest while entries are on their way to its journal.
+            if nodes.count == replicas + 1, let first = nodes.first, nodes.allSatisfy({ $0 == first }),
+                first.allSatisfy({ $0.digest != nil }), let mark = first.first(where: { $0.store == store }),
+                let digest = mark.digest
             {
-                return first
+                return (mark.sequence, digest)
             }
             guard ContinuousClock.now < deadline else {
-                throw LockstepError(.unavailable, "the nodes are not equal after \(seconds) s: \(places)")
+                throw LockstepError(.unavailable, "the nodes are not equal after \(seconds) s: \(nodes)")
             }
             try await Task.sleep(for: .milliseconds(50))
         }
+    }
+
+    /// Where a store of a node stands.
+    private struct Mark: Equatable {
+        var store: String
+        var sequence: UInt64
+        var digest: String?
     }
 }

@@ -44,7 +44,9 @@ extension IntegrationTests {
         try expectLine("\(port)", arguments: ["serve", "--data", other, "--listen", "tcp://127.0.0.1:\(port)"])
 
         // A replica of another cluster says which cluster is whose, in one line, and ends (PROTOCOL R-9).
-        let stranger = try Bench.lockstep("serve", "--data", other, "--replica-of", "tcp://127.0.0.1:\(port)")
+        let stranger = try Bench.lockstep(
+            "serve", "--data", other, "--replica-of", "tcp://127.0.0.1:\(port)", "--listen",
+            "tcp://127.0.0.1:\(port + 10)")
         #expect(stranger.status == 65)
         let line = stranger.errors.split(separator: "\n").last.map(String.init) ?? ""
         #expect(line.hasPrefix("lockstep: "), "\(stranger.errors)")

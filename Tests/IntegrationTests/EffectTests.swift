@@ -7,6 +7,9 @@ import Testing
 
 extension IntegrationTests {
     /// Effects of a primary that is killed again and again (SEMANTICS K9, PROTOCOL ).
+    ///
+    /// The primary has one store with a journal, and no replica: the shipped program hosts no store whose effects take
+    /// time and can be counted, so a program of the tests does.
     @Suite(.serialized, .timeLimit(.minutes(10))) struct EffectTests {
         /// As often as the variable says; the project's figure is 200.
         private static let kills = ProcessInfo.processInfo.environment["LOCKSTEP_KILLS"].flatMap { Int($0) } ?? 40

@@ -210,7 +210,8 @@ extension IntegrationTests {
                 "init", "--data", copy, "--node", ProcessCluster.name(1), "--cluster", cluster.cluster)
             #expect(made.status == 0)
             let second = try ChildProcess(
-                "copy", Bench.program, ["serve", "--data", copy, "--replica-of", cluster.endpoint(0)],
+                "copy", Bench.program,
+                ["serve", "--data", copy, "--replica-of", cluster.endpoint(0), "--listen", cluster.endpoint(2)],
                 log: cluster.folder + "/copy.log")
             defer { second.end(SIGKILL) }
             func duplicates() async throws -> Int {

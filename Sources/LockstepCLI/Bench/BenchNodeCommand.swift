@@ -12,6 +12,9 @@ import UnixSignals
 import ZeroMQ
 
 /// `lockstep bench-node`: a node as a case of the benchmark needs it, and "lockstep serve" has none.
+///
+/// It hosts one store, so that what is measured is that store's; the other cases run `lockstep serve` with all stores of
+/// a folder.
 struct BenchNodeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench-node", abstract: "A node for \"lockstep bench\".", shouldDisplay: false)

@@ -14,7 +14,8 @@ struct ChaosCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Works with a cluster and writes down every operation before it is sent and when it is answered.",
             discussion: """
-                The nodes must host the store "workbench": lockstep init --store counters --store workbench.
+                The nodes must host the store "workbench" too:
+                lockstep init --store counters --store search --store workbench
 
                   lockstep chaos client --node tcp://10.0.0.1:7400 --workload registers --seconds 60 --history run.jsonl
                 """)
