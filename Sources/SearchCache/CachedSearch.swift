@@ -70,12 +70,13 @@ public final class CachedSearch: Sendable {
     ///   - page: From 1.
     ///   - timeout: How long to wait for the backend, all its attempts together.
     /// - Returns: The answer; where the backend failed, with the failure, and with what there was before.
-    /// - Throws: ``LockstepError``: `rejected` for a wrong query or page, `timeout`, and what `send` throws.
+    /// - Throws: ``LockstepError``: `rejected` for a wrong query or page, `timeout`, `unavailable` as soon as this node
+    ///   knows that its primary is away, and what `send` throws.
     public func search(_ text: String, page: Int = 1, timeout: Duration = .seconds(30)) async throws -> SearchAnswer {
         let (key, remembered) = try look(text, page)
         if let remembered { return remembered }
         let store = store
-        let answer = try await Self.within(timeout) { try await Self.ask(store, key, page) }
+        let answer = try await Self.within(timeout, of: store) { try await Self.ask(store, key, page) }
         note(key, isHit: false, isJoined: answer.source == .joined)
         return answer
     }
@@ -135,10 +136,15 @@ public final class CachedSearch: Sendable {
     }
 
     private static func within<Value: Sendable>(
-        _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+        _ limit: Duration, of store: Store<SearchCache>, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask { try await body() }
+            group.addTask {
+                try await Self.waitForLoss(of: store)
+                throw LockstepError(
+                    .unavailable, "the primary is away, so only what is in memory is found; try again when it is back")
+            }
             group.addTask {
                 try await Task.sleep(for: limit)
                 throw LockstepError(.timeout, "the backend did not answer within \(limit); it is still asked")
@@ -146,6 +152,27 @@ public final class CachedSearch: Sendable {
             defer { group.cancelAll() }
             guard let value = try await group.next() else { throw CancellationError() }
             return value
+        }
+    }
+
+    /// How long a node may be without its primary, as when it only joins anew, before a search that needs it ends.
+    private static let grace = Duration.milliseconds(250)
+
+    /// Returns when the node has no primary that takes actions, and has had none for the length of ``grace``.
+    private static func waitForLoss(of store: Store<SearchCache>) async throws {
+        while true {
+            for await readiness in store.readinessChanges where Self.isAway(readiness) { break }
+            try await Task.sleep(for: grace)
+            if isAway(store.readiness) { return }
+            // The end of the node is what the search itself meets.
+            if store.readiness == .stopped { try await Task.sleep(for: .seconds(3_600)) }
+        }
+    }
+
+    private static func isAway(_ readiness: StoreReadiness) -> Bool {
+        switch readiness {
+        case .connecting, .stale: true
+        case .catchingUp, .live, .stopped: false
         }
     }
 
@@ -190,7 +217,8 @@ extension ActionTarget where R == SearchCache {
     /// A page of a query, for a program without a replica; the same as ``CachedSearch/search(_:page:timeout:)``, over the
     /// network.
     ///
-    /// It looks at the node that it is connected to, and every 20 to 250 ms again while the backend is asked.
+    /// It looks at the node that it is connected to, and every 20 to 250 ms again while the backend is asked. A primary
+    /// that takes no action for 5 seconds is away: `unavailable`.
     public func search(_ text: String, page: Int = 1, timeout: Duration = .seconds(30)) async throws -> SearchAnswer {
         let start = ContinuousClock.now
         let key: String
@@ -209,7 +237,7 @@ extension ActionTarget where R == SearchCache {
             if look.isFresh { return SearchAnswer(key, page, look, source) }
             if !isAsked || look.isSettled {
                 if isAsked, look.failure != nil { return SearchAnswer(key, page, look, source) }
-                switch try await send(.search(key, page: page), timeout: left).reply {
+                switch try await request(key, page, within: left) {
                 case .nothing: return SearchAnswer(key, page, look, .nothing)
                 case .failed(let failure):
                     var look = look
@@ -217,7 +245,7 @@ extension ActionTarget where R == SearchCache {
                     return SearchAnswer(key, page, look, source)
                 case .asked: source = .backend
                 case .joined: source = .joined
-                case .present, .done: break
+                case .present, .done, nil: break
                 }
                 isAsked = true
             } else {
@@ -227,6 +255,23 @@ extension ActionTarget where R == SearchCache {
                 try await Task.sleep(for: delay)
                 delay = min(delay * 2, .milliseconds(250))
             }
+        }
+    }
+
+    /// Sends the action that asks; nil if it is on its way and not answered yet.
+    ///
+    /// A primary that is there takes an action at once, so who has a long time for the backend need not wait as long for
+    /// a primary that is away.
+    private func request(_ key: String, _ page: Int, within left: Duration) async throws -> SearchCache.Reply? {
+        let limit = Duration.seconds(5)
+        do {
+            return try await send(.search(key, page: page), timeout: min(left, limit)).reply
+        } catch let error as LockstepError where error.code == .timeout && left > limit {
+            throw LockstepError(
+                .unavailable, "the primary is away, so only what is in memory is found: \(error.message)",
+                underlying: error)
+        } catch let error as LockstepError where error.code == .outcomeUnknown && left > limit {
+            return nil
         }
     }
 }

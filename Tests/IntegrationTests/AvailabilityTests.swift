@@ -24,6 +24,7 @@ extension IntegrationTests {
             cluster.end(0, signal: SIGKILL)
             try await Self.waitUntilAlone(cluster)
             try Self.expectReads(cluster)
+            try Self.expectNoSearch(cluster)
             try Self.expectRecovery(of: copy, from: cluster, end: end.sequence)
             let fresh = try Self.freshFolder("fresh", of: cluster)
             try Self.expectRecovery(of: fresh, from: cluster, end: end.sequence)
@@ -75,6 +76,14 @@ extension IntegrationTests {
             guard let stores = try? await cluster.node(1).decodedStatus().stores else { return false }
             return stores.count == 2 && stores.allSatisfy { $0.phase == "connecting" }
         }
+    }
+
+    /// A search that nobody has in memory ends long before its time is over, with what is wrong and status 69.
+    private static func expectNoSearch(_ cluster: ProcessCluster) throws {
+        let start = ContinuousClock.now
+        let found = try Bench.lockstep("search", "query", "new", "--node", cluster.endpoint(1), "--timeout", "60")
+        #expect(found.status == 69 && found.errors.contains("the primary is away"), "\(found)")
+        #expect(start.duration(to: .now) < .seconds(20))
     }
 
     private static func expectReads(_ cluster: ProcessCluster) throws {

@@ -113,6 +113,53 @@ import Testing
         }
     }
 
+    /// A replica whose primary is away says so at once, rather than when the time is over, also to those who wait
+    /// already; what is in memory is still found.
+    @Test func aLostPrimaryIsToldAtOnce() async throws {
+        let backend = ScriptedBackend()
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        _ = try primary.store(try SearchCache(backend), named: "search")
+        let (stops, stop) = AsyncStream.makeStream(of: Void.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let (endpoints, endpoint) = AsyncStream.makeStream(of: String.self)
+            group.addTask {
+                try await primary.whileRunning {
+                    while true {
+                        // Until the node runs it has no status.
+                        if let address = (try? await primary.status())?.endpoint {
+                            endpoint.yield(address)
+                            break
+                        }
+                        await Task.yield()
+                    }
+                    for await _ in stops {}
+                }
+            }
+            var iterator = endpoints.makeAsyncIterator()
+            let replica = try Node(.replica(of: try #require(await iterator.next())))
+            let search = CachedSearch(try replica.store(try SearchCache(backend), named: "search"))
+            try await replica.whileRunning {
+                try await search.store.whenReady()
+                #expect(try await search.search("known").page != nil)
+                backend.hold()
+                let waiting = Task { try await search.search("waits", timeout: .seconds(50)) }
+                await backend.wasAsked(2)
+                stop.finish()
+                let early = await #expect(throws: LockstepError.self) { try await waiting.value }
+                #expect(early?.code == .unavailable)
+                let start = ContinuousClock.now
+                let late = await #expect(throws: LockstepError.self) {
+                    try await search.search("new", timeout: .seconds(50))
+                }
+                #expect(late?.code == .unavailable && late?.message.contains("primary is away") == true)
+                #expect(start.duration(to: .now) < .seconds(10))
+                #expect(try search.remembered("known")?.page != nil)
+                backend.release()
+            }
+            try await group.waitForAll()
+        }
+    }
+
     /// Bad input is refused before anything is sent; an empty query, and a page behind the last, ask nobody.
     @Test func badInputIsRefused() async throws {
         try await withCache { search, _, backend in
