@@ -57,9 +57,10 @@ struct JoinServerTests {
     }
 
     /// Four joins are served at a time; a fifth is BUSY until a place ends, which it does 2.5 s after its SYNC if its
-    /// joiner does not fetch, and 30 s after its last request if it does (PROTOCOL R-32).
+    /// joiner does not fetch, and 12 s after it was made if it asked for one chunk only (PROTOCOL R-32).
     @Test func aFifthJoinIsBusy() {
         var publisher = TestPublisher()
+        publisher.fatten(byMegabytes: 2)
         publisher.makeSnapshot(now: now)
         var server = publisher.joins
         for index in 1...4 as ClosedRange<UInt64> {
@@ -73,7 +74,7 @@ struct JoinServerTests {
         for index in [2, 3, 4, 6] as [UInt64] {
             var actions: [ServeAction] = []
             fetched.received(
-                .chunkRequest(ChunkRequest(snapshot: 1, index: 0, window: 0)), from: Connection(rawValue: index),
+                .chunkRequest(ChunkRequest(snapshot: 1, index: 0, window: 1)), from: Connection(rawValue: index),
                 now: now, log: joinLog(publisher), into: &actions)
         }
         func isBusy(_ server: inout JoinServer, at milliseconds: Int64) -> Bool? {
@@ -82,8 +83,8 @@ struct JoinServerTests {
         var contested = server
         #expect(isBusy(&contested, at: 999) == true)
         #expect(isBusy(&contested, at: 1_000) == false)
-        #expect(isBusy(&fetched, at: 29_999) == true)
-        #expect(isBusy(&fetched, at: 30_000) == false)
+        #expect(isBusy(&fetched, at: 11_999) == true)
+        #expect(isBusy(&fetched, at: 12_000) == false)
         var actions: [ServeAction] = []
         server.ticked(now: now.advanced(byMilliseconds: 2_499), into: &actions)
         #expect(server.nextDeadline == now.advanced(byMilliseconds: 2_500))
