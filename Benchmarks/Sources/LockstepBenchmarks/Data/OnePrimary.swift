@@ -76,7 +76,7 @@ final class OnePrimary {
             case .sendBulk(let frame, _): if keepsOutput { sentBulk.append(frame) }
             case .publish(let frame): if keepsOutput { published.append(frame) }
             case .committed, .sendChunks, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .beginRun,
-                .stopRun, .emission, .runEnd, .alarm, .halt, .count:
+                .stopRun, .emission, .runEnd, .audienceChanged, .alarm, .halt, .count:
                 break
             }
         }
