@@ -132,9 +132,10 @@ class Host:
                     code = os.waitstatus_to_exitcode(status)
                     self.ends.setdefault(name, []).append({"at": time.monotonic(), "status": code})
                     unit = self.units.get(name)
-                    stays = ["0"] + unit.get("RestartPreventExitStatus", "").split()
-                    if name in self.wanted and unit.get("Restart") == "on-failure" and str(code) not in stays:
-                        threading.Timer(seconds(unit.get("RestartSec", "100ms")), self.restart, [name]).start()
+                    if name in self.wanted and unit.get("Restart") == "on-failure":
+                        stays = ["0"] + unit.get("RestartPreventExitStatus", "").split()
+                        if str(code) not in stays:
+                            threading.Timer(seconds(unit.get("RestartSec", "100ms")), self.restart, [name]).start()
                 self.changed.notify_all()
 
     def restart(self, name):

@@ -10,18 +10,21 @@ struct FullBatches {
     /// In all batches.
     let entryCount: Int
 
-    /// Has a primary sequence the actions of one session until it has `count` batches that are full.
+    /// Has a primary sequence actions until it has `count` batches that are full.
+    ///
+    /// Nothing is answered before the end, so nothing is acknowledged: a session has 16 batches, which its window holds.
     init(_ count: Int, of primary: OnePrimary, _ names: Workload.Names = .short) throws {
         primary.keepsOutput = true
-        var session = try OneSession(with: primary)
+        var sessions = try (0...count / 16).map { try OneSession(with: primary, client: UInt128($0 + 1)) }
         var picks = Workload.Picks(names)
         start = primary.machine.log
         beginning = primary.takeBatches()
         var bytes = 0
         while bytes < (count + 1) * Limits.batchFullBytes {
-            session.acknowledgeAll()
             let actions = try picks.increments()
-            primary.receive(session.submit(actions, count: Workload.chunkActions), from: OneSession.connection)
+            let session = bytes / (16 * Limits.batchFullBytes) % sessions.count
+            primary.receive(
+                sessions[session].submit(actions, count: Workload.chunkActions), from: OneSession.connection)
             // An entry is larger than its action: it has a reply as well.
             bytes += actions.count
         }

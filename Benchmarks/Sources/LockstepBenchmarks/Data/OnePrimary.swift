@@ -119,14 +119,14 @@ struct OneSession {
     var ackedThrough: RequestNumber = 0
     private let stamp: FrameStamp
 
-    /// Says HELLO and OPEN.
-    init(with primary: OnePrimary) throws {
+    /// Says HELLO and OPEN, as the client of this key.
+    init(with primary: OnePrimary, client: UInt128 = 1) throws {
         stamp = primary.stamp
         let hello = Hello(
             nonce: 1, role: .client, node: "c1", incarnation: Incarnation(rawValue: 1), boot: BootID(rawValue: 1),
             store: Workload.storeName, known: .none)
         let open = Open(
-            client: ClientKey(rawValue: 1), nonce: 1, timeToLive: 7 * 86_400 * 1_000_000,
+            client: ClientKey(rawValue: client), nonce: 1, timeToLive: 7 * 86_400 * 1_000_000,
             windowNumbers: Limits.windowNumbers, windowBytes: Limits.windowBytes)
         let keepsOutput = primary.keepsOutput
         primary.keepsOutput = true
