@@ -62,7 +62,7 @@ package struct StoreOpening {
         configuration.holdsEffects = given.holdsEffects
         let machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
-            highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
+            wall: wall, now: now)
         let driver = PrimaryDriver(host: host, state: state, journal: journal, machine: machine)
         host.primary = driver
         host.feed.begin(recovered.window, end: recovered.log.position.sequence)

@@ -40,7 +40,6 @@ final class TestLog<R: Reactor> {
 
     /// Where the replica stands.
     var place: Place { Place(epoch: log.position.epoch, sequence: log.position.sequence) }
-    var highestEpoch: Epoch { log.position.epoch }
     var runs: RunTable { log.runs }
 
     /// A transaction of the journal.

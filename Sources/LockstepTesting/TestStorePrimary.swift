@@ -109,7 +109,7 @@ final class TestPrimary<R: Reactor> {
             boot: BootID(rawValue: UInt128(boot)), channel: Channel(rawValue: 0), storeName: Self.storeName,
             isVolatile: false, publishEndpoint: "", bulkEndpoint: "", seed: 1)
         machine = PrimaryStateMachine(
-            configuration: configuration, recovered: recovered, window: window, highestEpoch: log.highestEpoch,
+            configuration: configuration, recovered: recovered, window: window,
             wall: clock.wall, now: clock.now)
     }
 

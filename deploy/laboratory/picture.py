@@ -47,6 +47,11 @@ class Panel:
         return "\n".join(frame + self.parts)
 
 
+def quantile(values, part):
+    """The value below which a part of the sorted values lies; None of none."""
+    return sorted(values)[min(len(values) - 1, int((len(values) - 1) * part + 0.5))] if values else None
+
+
 def picture(report):
     """The picture as SVG."""
     operations, faults, length = report.operations, report.raw["faults"], report.seconds
@@ -58,7 +63,6 @@ def picture(report):
             slow.setdefault(int(ended / width), []).append(1000 * (ended - began))
     last = int(max([ended or 0 for _, ended, *_ in operations], default=0) / width)
     rates = [(step * width, rate.get(step, 0) / width) for step in range(last + 1)]
-    from .report import quantile
     middles = [(step * width, quantile(values, 0.5)) for step, values in sorted(slow.items())]
     highs = [(step * width, quantile(values, 0.99)) for step, values in sorted(slow.items())]
     lags = {}

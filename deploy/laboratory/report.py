@@ -2,6 +2,8 @@
 import json
 import os
 
+from .picture import picture, quantile
+
 CALM_SUCCESS = 0.8  # of the operations of calm times
 WRITES_AFTER_CUT, EQUAL_AFTER_CUT = 3.0, 5.0  # seconds
 CUTS = ("cut", "cut-halves", "cut-direction", "cut-port")
@@ -28,11 +30,6 @@ def read_operations(paths, start):
                     operation[1], operation[2] = at, line["outcome"] == "answered"
         operations += open_ones.values()
     return sorted(operations, key=lambda operation: operation[0])
-
-
-def quantile(values, part):
-    """The value below which a part of the sorted values lies; None of none."""
-    return sorted(values)[min(len(values) - 1, int((len(values) - 1) * part + 0.5))] if values else None
 
 
 def is_late(seconds, limit):
@@ -266,7 +263,6 @@ class Report:
 
     def write(self, folder):
         """Writes report.txt, report.json and, where there is something to see, report.svg."""
-        from .picture import picture
         with open(os.path.join(folder, "report.txt"), "w", encoding="utf-8") as file:
             file.write(self.text())
         with open(os.path.join(folder, "report.json"), "w", encoding="utf-8") as file:

@@ -172,10 +172,9 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     /// Makes the machine of a boot that recovered `recovered`, with the batches behind its snapshot in `window`.
     ///
-    /// `highestEpoch` is the highest epoch that the journal, or a promise in it, has seen; the new one is higher.
+    /// Its epoch is higher than every one that the journal has seen.
     package init(
-        configuration: PrimaryConfiguration, recovered: LogState, window: ResendWindow, highestEpoch: Epoch,
-        wall: LogTime, now: Tick
+        configuration: PrimaryConfiguration, recovered: LogState, window: ResendWindow, wall: LogTime, now: Tick
     ) {
         self.configuration = configuration
         log = recovered
@@ -185,7 +184,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         self.window = window
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
         // Above what was given up, too: an acceptance must not cover what is written from now on.
-        let highest = max(recovered.position.epoch, highestEpoch, configuration.lossAccepted?.position.epoch ?? .zero)
+        let highest = max(recovered.position.epoch, configuration.lossAccepted?.position.epoch ?? .zero)
         epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.epochReused), recovered.position.epoch > .zero {

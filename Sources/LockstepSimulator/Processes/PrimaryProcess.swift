@@ -53,7 +53,7 @@ final class PrimaryProcess: NodeProcess {
         simulation.oracle.recovered(recovered.log, by: self)
         var machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
-            highestEpoch: recovered.log.position.epoch, wall: wall, now: now)
+            wall: wall, now: now)
         machine.start(now: now, wall: wall, state: state, into: &directives)
         self.machine = machine
         executor = simulation.workload.makeExecutor(self, random: random.fork())

@@ -87,7 +87,7 @@ final class PrimaryHarness {
         configuration.audience = audience
         machine = PrimaryStateMachine(
             configuration: configuration,
-            recovered: log, window: window, highestEpoch: log.position.epoch, wall: wall, now: now)
+            recovered: log, window: window, wall: wall, now: now)
     }
 
     /// A primary whose `epochOpen` is durable.

@@ -28,7 +28,7 @@ final class OnePrimary {
             bulkEndpoint: "tcp://h:3", seed: 1)
         machine = PrimaryStateMachine(
             configuration: configuration, recovered: LogState(store: Workload.store), window: ResendWindow(),
-            highestEpoch: .zero, wall: Workload.beginning, now: now)
+            wall: Workload.beginning, now: now)
         machine.start(now: now, wall: wall, state: state, into: &directives)
         run()
     }
