@@ -84,6 +84,22 @@
         case lastItemLeftOut
         /// What was decoded ahead is forgotten when it is enough to be reduced (against R-50).
         case decodedAheadLost
+        /// A client whose RESUMED was lost asks again after 30 s (against section 8).
+        case resumeAskedLate
+        /// A replica whose SYNC_PLAN was lost asks again after 20 s (against section 8).
+        case planAwaitedLong
+        /// A REPAIR_REQ for what is not held any more is not answered.
+        case repairUnanswered
+        /// BUSY says that another try may follow at once, whatever the reason.
+        case busyWithoutPause
+        /// A quarantined replica answers session reads from the view that it has (against R-53).
+        case quarantineServesSessions
+        /// A replica compares its digest with every other mark only (against R-53).
+        case everyOtherMarkCompared
+        /// A primary that is behind answers linearizable reads (against R-41).
+        case behindPrimaryReads
+        /// A session of a history that was given up is told to have ended (against R-27).
+        case givenUpSessionsEnd
 
         /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
         case commitNotSynced

@@ -23,6 +23,8 @@ enum Event {
     case stopsAreDue
     /// Everything is healed since a while.
     case calm
+    /// The checkers look at what waits.
+    case look
 }
 
 /// Events in the order of their time; of equal times the one that was added first comes first.

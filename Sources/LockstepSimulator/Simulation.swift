@@ -29,6 +29,11 @@ package final class Simulation {
     private let generators: (network: SplitMix64, desk: SplitMix64, injector: SplitMix64)
     private(set) lazy var network = Network(simulation: self, random: generators.network)
     private(set) lazy var oracle = Oracle(simulation: self)
+    private(set) lazy var waits = Waits(simulation: self)
+    private(set) lazy var silence = Silence(simulation: self)
+    /// What the checkers of waits measure from.
+    lazy var health = Health(processes: processes.count)
+    lazy var frameRates = FrameRates(processes: processes.count)
     private(set) lazy var operatorDesk = OperatorDesk(simulation: self, random: generators.desk)
     private(set) lazy var injector = FaultInjector(simulation: self, random: generators.injector)
     private var issued = 0
@@ -145,6 +150,8 @@ package final class Simulation {
     package func run() -> Violation? {
         for process in processes { add(.start(process, boot: 0), after: random.between(0, 500) * Span.millisecond) }
         injector.begin()
+        // A script may stop, cut and change whatever it likes.
+        if options.script == nil { add(.look, after: Waits.period) }
         step(until: options.faultTime) { false }
         guard violation == nil else { return violation }
         heal()
@@ -188,7 +195,20 @@ package final class Simulation {
         case .operatorLooks: operatorDesk.look()
         case .stopsAreDue: stopDue()
         case .calm: oracle.isCalm()
+        case .look: look()
         }
+    }
+
+    private func look() {
+        waits.look()
+        silence.look()
+        // What the bounds are calibrated with: 1,000 operations in 90 s.
+        let load = Double(options.operations) * 120 * Double(Span.second) / (1_000 * Double(options.faultTime))
+        let isUnusual = options.plan.isOn(.buggify)
+        if let storm = frameRates.look(now: now, load: load, isUnusual: isUnusual) {
+            fail(.storm, "\(processes[storm.process].name) sent \(storm.count) frames \(storm.kind) within a second")
+        }
+        add(.look, after: Waits.period)
     }
 
     private func start(_ process: SimulatedProcess, _ boot: Int) {
@@ -274,6 +294,7 @@ extension Simulation {
         injector.end()
         plan = FaultPlan()
         trace(-1, .healed, 0, 0)
+        health.healed(at: now)
         network.unblockAll()
         for process in processes {
             process.resume()

@@ -30,6 +30,9 @@ extension ClientStateMachine {
                 session: session.id, openNonce: session.openNonce, connectionNonce: nonce,
                 ackedThrough: pending.answered)
             send(.resume(resume), into: &directives)
+            #if LOCKSTEP_PLANTED_DEFECTS
+                if PlantedDefect.isActive(.resumeAskedLate) { sessionAt = now.advanced(byMilliseconds: 30_000) }
+            #endif
         case (.bound, let session?) where closeEnds != .never:
             sessionAt = now.advanced(byMilliseconds: ClientTiming.closeRepeat)
             send(.close(session.id), into: &directives)

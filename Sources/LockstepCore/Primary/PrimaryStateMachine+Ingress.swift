@@ -225,6 +225,9 @@ extension PrimaryStateMachine {
     /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
     private func isInLog(_ session: SessionID) -> Bool {
         guard session.sequence > .zero, session.sequence <= log.position.sequence else { return false }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.givenUpSessionsEnd) { return true }
+        #endif
         var before = SequenceNumber.zero
         for end in log.epochEnds {
             if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }
@@ -283,7 +286,7 @@ extension PrimaryStateMachine {
     ) {
         // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
         let isUnsure = phase == .awaiting && read.level == .linearizable
-        let refusal = isUnsure ? .opening : readRefusal
+        let refusal = isUnsure ? .opening : self.refusal(of: read)
         guard refusal == nil, !buggify(.refusesRead) else {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
             return
@@ -309,6 +312,13 @@ extension PrimaryStateMachine {
         } else if !reads.add(read, frame: frame, minimum: minimum, from: connection, now: now) {
             directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
         }
+    }
+
+    private func refusal(of read: Read) -> ReadRefusal? {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.behindPrimaryReads), read.level == .linearizable, phase == .behind { return nil }
+        #endif
+        return readRefusal
     }
 
     private mutating func queryReceived(

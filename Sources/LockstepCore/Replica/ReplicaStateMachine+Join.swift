@@ -107,6 +107,11 @@ extension ReplicaStateMachine {
     ) {
         let nonce = generator.next()
         stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(100)))
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.planAwaitedLong) {
+                stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: 20_000))
+            }
+        #endif
         repair = .none
         mustDrain = false
         let sync = Sync(

@@ -113,6 +113,9 @@ extension ReplicaStateMachine {
             return
         }
         let minimum = minimum(of: read)
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if answersInQuarantine(read, frame, minimum, from: connection, state: state, into: &directives) { return }
+        #endif
         guard isServing, !buggify(.refusesRead),
             reads.add(read, frame: frame, minimum: minimum, from: connection, now: now)
         else {

@@ -42,6 +42,10 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case falseAlarm
         /// A machine met something that it holds for impossible.
         case invariant
+        /// Somebody waits too long for what it is owed, or a request has no answer.
+        case waiting
+        /// A process sends far more frames than its work needs.
+        case storm
         /// A healed cluster did not come to rest in time.
         case convergence
     }

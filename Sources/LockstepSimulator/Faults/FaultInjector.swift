@@ -168,6 +168,7 @@ final class FaultInjector {
     private func disturbClock(_ fault: FaultClass) {
         let process = random.pick(simulation.processes)
         simulation.fired(fault, UInt64(process.id))
+        simulation.health.disturbed(process.id, until: simulation.now)
         if fault == .clockRate {
             let span = simulation.plan[.clockRate]
             let low = 1_000 - Int64(500 * span)

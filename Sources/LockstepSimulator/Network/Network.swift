@@ -83,6 +83,7 @@ final class Network {
     func reconnect(_ link: Link) {
         guard link.isOpen, link.connection != nil else { return }
         breakConnection(link)
+        disturbed(link)
         simulation.add(.connectionAttempt(link), after: 50 * Span.millisecond)
     }
 
@@ -110,6 +111,7 @@ final class Network {
 
     /// The owner sends; without a connection nothing is kept.
     func send(_ bytes: [UInt8], on link: Link) {
+        simulation.frameRates.sent(bytes, by: link.owner.id)
         guard link.isOpen, let connection = link.connection else { return }
         let serial = link.toTarget.nextSerial
         link.toTarget.nextSerial += 1
@@ -119,6 +121,7 @@ final class Network {
     /// A node answers on one of its own sockets; a peer that is gone gets nothing.
     func reply(_ bytes: [UInt8], to connection: Connection) {
         guard let link = byConnection[connection] else { return }
+        simulation.frameRates.sent(bytes, by: link.target.process)
         let serial = link.toOwner.nextSerial
         link.toOwner.nextSerial += 1
         launch(Flight(link: link, isToTarget: false, connection: connection, serial: serial, bytes: bytes))
@@ -131,6 +134,7 @@ final class Network {
         where link.isOpen && link.target.process == process.id && link.target.port == .broadcast {
             guard let connection = link.connection else { continue }
             count += 1
+            simulation.frameRates.sent(bytes, by: process.id)
             let serial = link.toOwner.nextSerial
             link.toOwner.nextSerial += 1
             if drops(link) { continue }
@@ -139,12 +143,17 @@ final class Network {
         return count
     }
 
+    private func disturbed(_ link: Link) {
+        simulation.health.disturbed(link.owner.id, link.target.process, at: simulation.now)
+    }
+
     /// A full pipe of a publisher drops runs of frames without a word.
     private func drops(_ link: Link) -> Bool {
         if link.toOwner.held.count > 1_024, link.toOwner.dropRun == 0 { link.toOwner.dropRun = 512 }
         if link.toOwner.dropRun == 0, random.chance(0.02 * plan[.publisherDrops]) {
             link.toOwner.dropRun = Int(random.between(1, 64))
             simulation.fired(.publisherDrops, UInt64(link.id))
+            disturbed(link)
         }
         guard link.toOwner.dropRun > 0 else { return false }
         link.toOwner.dropRun -= 1
@@ -155,22 +164,26 @@ final class Network {
         if simulation.scriptedLoss > 0, random.chance(simulation.scriptedLoss) { return }
         if plan.isOn(.loss), random.chance(0.3 * plan[.loss] * plan[.loss]) {
             simulation.fired(.loss, flight.serial)
+            disturbed(flight.link)
             return
         }
         var flight = flight
         if plan.isOn(.corruption), random.chance(0.05 * plan[.corruption] * plan[.corruption]) {
             simulation.fired(.corruption, flight.serial)
+            disturbed(flight.link)
             flight = corrupted(flight)
         }
         arrive(flight, after: latency())
         if plan.isOn(.duplication), random.chance(0.5 * plan[.duplication] * plan[.duplication]) {
             simulation.fired(.duplication, flight.serial)
+            disturbed(flight.link)
             simulation.add(.arrival(flight), after: latency() * 2)
         }
         if flight.isToTarget, flight.link.target.port == .ingress, plan.isOn(.lateRetry),
             random.chance(0.05 * plan[.lateRetry])
         {
             simulation.fired(.lateRetry, flight.serial)
+            disturbed(flight.link)
             simulation.add(.arrival(flight), after: random.between(Span.millisecond, 20 * Span.second))
         }
     }
@@ -188,7 +201,10 @@ final class Network {
     private func arrive(_ flight: Flight, after delay: Int64) {
         var time = simulation.now + delay
         let overtakes = plan.isOn(.reorder) && random.chance(0.3 * plan[.reorder] * plan[.reorder])
-        if overtakes { simulation.fired(.reorder, flight.serial) }
+        if overtakes {
+            simulation.fired(.reorder, flight.serial)
+            disturbed(flight.link)
+        }
         if flight.isToTarget {
             if !overtakes { time = max(time, flight.link.toTarget.lastArrival + 1) }
             flight.link.toTarget.lastArrival = max(flight.link.toTarget.lastArrival, time)
@@ -244,11 +260,15 @@ final class Network {
 
     func isBlocked(_ from: Int, _ to: Int) -> Bool { !blocked.isEmpty && blocked[Pair(from: from, to: to)] != nil }
 
-    func block(_ from: Int, _ to: Int) { blocked[Pair(from: from, to: to)] = simulation.now }
+    func block(_ from: Int, _ to: Int) {
+        blocked[Pair(from: from, to: to)] = simulation.now
+        simulation.health.cut(from, to)
+    }
 
     /// Opens a direction: what was held comes now; after more than 5 s TCP has given the connection up.
     func unblock(_ from: Int, _ to: Int) {
         guard let since = blocked.removeValue(forKey: Pair(from: from, to: to)) else { return }
+        if !isBlocked(to, from) { simulation.health.joined(from, to, at: simulation.now) }
         let isBroken = simulation.now - since > 5 * Span.second
         for link in links where link.isOpen {
             let target = link.target.process

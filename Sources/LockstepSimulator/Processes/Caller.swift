@@ -28,7 +28,7 @@ final class Caller {
     var seen = SequenceNumber.zero
     /// Its accepted actions that have not ended, with their records.
     var awaited: [RunID: Int] = [:]
-    private var askedAgain: [Query: Int] = [:]
+    private(set) var askedAgain: [Query: Int] = [:]
     private(set) var isClosed = false
 
     init(id: Int, process: SimulatedProcess, host: any CallerHost, configuration: ClientConfiguration) {
@@ -42,6 +42,14 @@ final class Caller {
     /// Everything asked has been answered, or never will be.
     var isIdle: Bool {
         staged.isEmpty && outstanding.isEmpty && reads.isEmpty && askedAgain.isEmpty && awaited.isEmpty
+    }
+
+    /// The oldest number without an answer, or 0 if only actions without a number wait; nil if none does.
+    var nextUnanswered: UInt64? { outstanding.first?.number ?? (staged.isEmpty ? nil : 0) }
+    /// Reads that a node is to answer, with their records.
+    var waitingReads: [(id: UInt64, record: Int)] { reads.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
+    var waitingQueries: [Query] {
+        askedAgain.keys.sorted { ($0.session, $0.number) < ($1.session, $1.number) }
     }
 
     func start() {

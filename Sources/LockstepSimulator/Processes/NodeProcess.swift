@@ -49,6 +49,9 @@ class NodeProcess: SimulatedProcess, CallerHost {
     /// Whether the state may be read.
     var isReadable: Bool { true }
 
+    /// Whether it answers what it is asked, if only to say that it cannot.
+    var owesAnswers: Bool { true }
+
     // MARK: - Life
 
     func makeState() { state = SimulatedState(simulation.workload.makeState()) }
@@ -59,6 +62,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
     }
 
     override func end() {
+        simulation.silence.ended(self)
         caller?.end()
         caller = nil
         for reader in readers { simulation.history.forget(reader.record) }
@@ -103,6 +107,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
         if plan.isOn(.journalLatency), random.chance(0.3) {
             simulation.fired(.journalLatency, ticket)
             delay += Int64(random.fraction() * random.fraction() * plan[.journalLatency] * Double(Span.second))
+            simulation.health.disturbed(id, until: simulation.now + delay)
         }
         var outcome = WriteOutcome.done
         if isDiskFull {
@@ -116,7 +121,10 @@ class NodeProcess: SimulatedProcess, CallerHost {
 
     private(set) var diskFullUntil: Int64 = 0
     var isDiskFull: Bool { simulation.now < diskFullUntil }
-    func fillDisk(for duration: Int64) { diskFullUntil = simulation.now + duration }
+    func fillDisk(for duration: Int64) {
+        diskFullUntil = simulation.now + duration
+        simulation.health.disturbed(id, until: diskFullUntil)
+    }
     func makeRoom() { diskFullUntil = 0 }
 
     /// The journal answers: what was written is durable now, and not before.
@@ -210,6 +218,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
     /// Sends a frame of one of the node's own sockets, behind the checkers' look at it.
     func send(_ frame: [UInt8], to connection: Connection) {
         simulation.oracle.wasSent(frame, by: self)
+        simulation.silence.sent(frame, to: connection, by: self)
         simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
         simulation.network.reply(frame, to: connection)
     }
@@ -251,6 +260,8 @@ class NodeProcess: SimulatedProcess, CallerHost {
     }
 
     var isWaitingToRead: Bool { !readers.isEmpty }
+    /// Calls whose readers wait here.
+    var waitingRecords: [Int] { readers.map(\.record) }
 
     // MARK: - CallerHost, for the kinds
 

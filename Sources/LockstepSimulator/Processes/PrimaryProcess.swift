@@ -21,6 +21,13 @@ final class PrimaryProcess: NodeProcess {
 
     override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
 
+    override var owesAnswers: Bool {
+        switch machine?.phase {
+        case .awaiting, .admitting, .behind, .stopping: true
+        case nil, .created, .opening, .halted: false
+        }
+    }
+
     override func listens(on port: Port) -> Bool { machine != nil }
 
     // MARK: - Life
@@ -84,11 +91,13 @@ final class PrimaryProcess: NodeProcess {
         switch arrival {
         case .server(.ingress, let connection, let frame):
             simulation.trace(id, .received, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
+            simulation.silence.arrived(frame, from: connection, at: self)
             withBytes(of: frame) {
                 machine?.received(
                     $0, from: connection, now: now, wall: wall, state: state, into: &directives)
             }
         case .server(.bulk, let connection, let frame):
+            simulation.silence.arrived(frame, from: connection, at: self)
             withBytes(of: frame) { machine?.bulkReceived($0, from: connection, now: now, into: &directives) }
         case .server(.broadcast, _, _), .link: break
         case .mail(let mail): handle(mail)

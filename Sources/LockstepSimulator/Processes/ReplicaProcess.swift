@@ -102,10 +102,12 @@ final class ReplicaProcess: NodeProcess {
                 withBytes(of: frame) { machine?.bulkReceived($0, now: now, state: state, into: &directives) }
             }
         case .server(.ingress, let connection, let frame):
+            simulation.silence.arrived(frame, from: connection, at: self)
             withBytes(of: frame) {
                 machine?.ingressReceived($0, from: connection, now: now, state: state, into: &directives)
             }
         case .server(.bulk, let connection, let frame):
+            simulation.silence.arrived(frame, from: connection, at: self)
             withBytes(of: frame) {
                 machine?.joinReceived($0, from: connection, now: now, state: state, into: &directives)
             }

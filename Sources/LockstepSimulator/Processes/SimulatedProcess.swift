@@ -80,6 +80,7 @@ class SimulatedProcess {
     func start() {
         guard !isUp else { return }
         boot += 1
+        simulation.health.disturbed(id, until: simulation.now)
         clock.restart(at: simulation.now)
         inbox.removeAll()
         turnAt = .max
@@ -97,6 +98,7 @@ class SimulatedProcess {
         guard isUp else { return }
         simulation.trace(id, .stopped, UInt64(boot), 0)
         isUp = false
+        simulation.health.disturbed(id, until: simulation.now)
         end()
         inbox.removeAll()
         turnAt = .max
@@ -105,6 +107,7 @@ class SimulatedProcess {
 
     func pause(for duration: Int64) {
         pausedUntil = max(pausedUntil, simulation.now + duration)
+        simulation.health.disturbed(id, until: pausedUntil)
         simulation.trace(id, .paused, UInt64(pausedUntil), 0)
     }
 

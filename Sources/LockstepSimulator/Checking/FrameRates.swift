@@ -1,0 +1,100 @@
+import LockstepCore
+
+/// How many frames of each kind a process sends in a second of virtual time: none may send a storm of them.
+struct FrameRates {
+    /// BUSY is counted by its reason, since each has a pause of its own.
+    private static let kinds = 72
+    private static let busyReasons = 66
+    private var counts: [Int]
+    private var windowEnds: Int64 = 0
+    private let processes: Int
+
+    init(processes: Int) {
+        self.processes = processes
+        counts = Array(repeating: 0, count: processes * Self.kinds)
+    }
+
+    /// A process sends a frame.
+    mutating func sent(_ frame: [UInt8], by process: Int) {
+        guard frame.count > FrameHeader.byteCount else { return }
+        var kind = Int(frame[5])
+        if kind == Int(MessageKind.busy.rawValue), let reason = frame.last { kind = Self.busyReasons + Int(reason) }
+        if kind < Self.kinds { counts[process * Self.kinds + kind] += 1 }
+    }
+
+    /// Ends the window if a second is over; returns what went beyond its bound: the process, the kind and the count.
+    ///
+    /// `load` is how many more calls are made in a second than the bounds were measured with.
+    mutating func look(now: Int64, load: Double, isUnusual: Bool) -> (process: Int, kind: String, count: Int)? {
+        guard now >= windowEnds else { return nil }
+        windowEnds = now + Span.second
+        var found: (process: Int, kind: String, count: Int)?
+        for process in 0..<processes {
+            for kind in 0..<Self.kinds where counts[process * Self.kinds + kind] > 0 {
+                let count = counts[process * Self.kinds + kind]
+                counts[process * Self.kinds + kind] = 0
+                if found == nil, Double(count) > Double(Self.bound(kind, isUnusual: isUnusual)) * max(1, load) {
+                    found = (process, Self.name(kind), count)
+                }
+            }
+        }
+        return found
+    }
+
+    /// About twice the most of 600 seeds, without unusual ways and with them.
+    ///
+    /// With them a node forgets who a peer is, again and again; the peer then says at once all that it waits for. What
+    /// that multiplies has no bound there.
+    private static func bound(_ kind: Int, isUnusual: Bool) -> Int {
+        if let reason = busyReason(kind) {
+            return switch reason {
+            case .overloaded: 80
+            case .diskFull: 60
+            // Every 20 ms for each client while the primary awaits its replicas.
+            case .notAdmitting: 850
+            case .windowFull: 400
+            case .tooManyRuns: 20
+            }
+        }
+        let (usual, unusual): (Int, Int) =
+            switch MessageKind(rawValue: UInt8(kind)) {
+            case .hello: (30, .max)
+            case .welcome: (160, .max)
+            case .refused: (60, 200)
+            case .open: (30, 150)
+            case .opened: (80, 150)
+            case .resume: (10, .max)
+            case .resumed: (30, .max)
+            case .sessionMoved: (5, 10)
+            case .submit: (250, .max)
+            case .result: (110, 190)
+            case .outOfOrder: (20, .max)
+            case .sessionExpired, .sessionUnknown: (100, 100)
+            case .keepAlive, .close, .closed: (15, 25)
+            case .read: (210, .max)
+            case .readResult: (400, .max)
+            case .query, .queryResult: (400, 1_500)
+            case .resync: (100, .max)
+            case .runRequest: (20, .max)
+            case .runEnded, .runGone: (100, 150)
+            case .sync: (30, 40)
+            case .syncPlan: (70, 70)
+            case .chunkRequest, .chunk: (10, 20)
+            case .repairRequest, .repair: (70, 200)
+            case .batch: (500, 520)
+            case .beacon: (110, 120)
+            // What a rogue makes up.
+            case .busy, .adminRequest, .adminResponse, nil: (.max, .max)
+            }
+        return isUnusual ? unusual : usual
+    }
+
+    private static func busyReason(_ kind: Int) -> BusyReason? {
+        kind >= busyReasons ? BusyReason(rawValue: UInt8(kind - busyReasons)) : nil
+    }
+
+    private static func name(_ kind: Int) -> String {
+        if let reason = busyReason(kind) { return "busy(\(reason))" }
+        return MessageKind(rawValue: UInt8(kind)).map { "\($0)" } ?? "unknown"
+    }
+}

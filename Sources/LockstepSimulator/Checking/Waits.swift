@@ -1,0 +1,166 @@
+import LockstepCore
+
+/// Deadlines for everything that a caller, a replica or a primary waits for, while what it depends on is healthy.
+///
+/// It looks four times a second of virtual time. A wait counts from when it was first seen, and not before the last
+/// strike that touched the two processes or the way between them; in the second phase nothing strikes any more.
+final class Waits {
+    private unowned let simulation: Simulation
+    /// The waits of the last look, with the time at which each was first seen.
+    private var seen: [Wait: Int64] = [:]
+    private var current: [(wait: Wait, from: Int64)] = []
+
+    /// What is waited for.
+    enum Kind: String, CaseIterable {
+        case session = "a session"
+        case resumption = "its session on a new connection"
+        case lostSession = "word that its session is lost"
+        case answer = "the answer to its next action"
+        case localRead = "the answer to a local read"
+        case sessionRead = "the answer to a session read"
+        case linearizableRead = "the answer to a linearizable read"
+        case query = "word of what became of a number"
+        case end = "the end of an accepted action, which has committed"
+        case liveness = "being live"
+        case repair = "what the primary has beyond its place"
+        case admission = "admitting"
+    }
+
+    private struct Wait: Hashable {
+        var kind: Kind
+        var process: Int
+        var boot: Int
+        /// What tells two waits of a kind apart.
+        var first: UInt64 = 0
+        var second: UInt64 = 0
+    }
+
+    static let period = 250 * Span.millisecond
+
+    init(simulation: Simulation) { self.simulation = simulation }
+
+    /// The longest that a healthy wait may last, in seconds, without unusual ways and with them.
+    ///
+    /// About twice the longest of 600 seeds; clocks may run at half the rate, and unusual ways make a client begin anew
+    /// again and again. Two are the protocol's: a primary awaits its replicas for 5 s, and an unknown session is
+    /// believed after 10 s.
+    static func bound(_ kind: Kind, isUnusual: Bool) -> Int64 {
+        let (usual, unusual): (Int64, Int64) =
+            switch kind {
+            case .session: (4, 13)
+            case .resumption: (4, 14)
+            case .lostSession: (25, 25)
+            case .answer: (4, 13)
+            case .localRead: (4, 35)
+            case .sessionRead: (5, 35)
+            case .linearizableRead: (4, 12)
+            case .query: (3, 5)
+            case .end: (4, 11)
+            case .liveness: (6, 9)
+            case .repair: (4, 5)
+            case .admission: (12, 14)
+            }
+        return (isUnusual ? unusual : usual) * Span.second
+    }
+
+    // MARK: - Looking
+
+    func look() {
+        current.removeAll(keepingCapacity: true)
+        noteNodes()
+        let isUnusual = simulation.options.plan.isOn(.buggify)
+        for caller in simulation.callers where caller.process.isUp && !caller.isClosed { note(caller) }
+        var next: [Wait: Int64] = [:]
+        let now = simulation.now
+        for (wait, from) in current {
+            let began = seen[wait] ?? now
+            next[wait] = began
+            let since = max(began, from)
+            if now - since > Self.bound(wait.kind, isUnusual: isUnusual) { tooLong(wait, since) }
+        }
+        seen = next
+    }
+
+    private func tooLong(_ wait: Wait, _ since: Int64) {
+        let process = simulation.processes[wait.process]
+        let seconds = Double((simulation.now - since) / Span.millisecond) / 1_000
+        simulation.fail(
+            .waiting,
+            "\(process.name) waits for \(wait.kind.rawValue), healthy for \(seconds) s; \(simulation.openEnds)")
+    }
+
+    private func add(
+        _ kind: Kind, _ process: SimulatedProcess, _ first: UInt64 = 0, _ second: UInt64 = 0, from: Int64
+    ) {
+        current.append((Wait(kind: kind, process: process.id, boot: process.boot, first: first, second: second), from))
+    }
+
+    // MARK: - Nodes
+
+    private func noteNodes() {
+        let (primary, now) = (simulation.primary, simulation.now)
+        if let machine = primary.machine, machine.phase == .admitting {
+            // It does all that it has to.
+        } else {
+            simulation.health.isUnready(primary.id, at: now)
+            // One that is behind waits for its operator.
+            if let machine = primary.machine, machine.phase != .behind {
+                let from = simulation.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
+                add(.admission, primary, from: from)
+            }
+        }
+        for replica in simulation.replicas {
+            guard let machine = replica.machine, machine.phase == .live else {
+                simulation.health.isUnready(replica.id, at: now)
+                if let machine = replica.machine, machine.phase != .ahead, machine.phase != .halted {
+                    add(.liveness, replica, from: simulation.health.sinceReady(replica.id, primary.id))
+                }
+                continue
+            }
+            if let head = primary.machine?.committed.position.sequence, machine.log.position.sequence < head {
+                add(
+                    .repair, replica, machine.log.position.sequence.rawValue,
+                    from: simulation.health.sinceReady(replica.id, primary.id))
+            }
+        }
+    }
+
+    // MARK: - Callers
+
+    private func note(_ caller: Caller) {
+        let (process, machine) = (caller.process, caller.machine)
+        let home = process is PrimaryProcess ? process.id : Endpoint(machine.endpoint)?.process ?? 0
+        let primary = simulation.primary.id
+        let toPrimary = max(
+            simulation.health.sinceReady(process.id, primary), simulation.health.sinceReady(process.id, home))
+        if let session = machine.session {
+            let isThere = simulation.oracle.sessions[session.id]?.isOver == false
+            if !machine.isBound {
+                add(isThere ? .resumption : .lostSession, process, session.id.sequence.rawValue, from: toPrimary)
+            }
+            if isThere, let next = caller.nextUnanswered { add(.answer, process, next, from: toPrimary) }
+        } else if caller.nextUnanswered != nil {
+            add(.session, process, from: toPrimary)
+        }
+        let throughHome = max(toPrimary, simulation.health.sinceReady(home, primary))
+        for (id, record) in caller.waitingReads { add(kind(record), process, 0, id, from: throughHome) }
+        if let node = process as? NodeProcess {
+            for record in node.waitingRecords { add(kind(record), process, 1, UInt64(record), from: throughHome) }
+        }
+        for query in caller.waitingQueries {
+            add(.query, process, query.session.sequence.rawValue, query.number, from: toPrimary)
+        }
+        for id in caller.awaited.keys.sorted() where simulation.oracle.runs.runs[id]?.end != nil {
+            add(.end, process, id.session.sequence.rawValue, id.number, from: toPrimary)
+        }
+    }
+
+    private func kind(_ record: Int) -> Kind {
+        guard case .read(_, let level) = simulation.history[record].call else { return .localRead }
+        return switch level {
+        case .local: .localRead
+        case .session: .sessionRead
+        case .linearizable: .linearizableRead
+        }
+    }
+}
