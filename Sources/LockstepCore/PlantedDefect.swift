@@ -100,6 +100,22 @@
         case behindPrimaryReads
         /// A session of a history that was given up is told to have ended (against R-27).
         case givenUpSessionsEnd
+        /// A KEEPALIVE is no sign of life (against R-27).
+        case keepAliveIgnored
+        /// After a restart sessions have half of their time (against R-27).
+        case halfTimeAfterRestart
+        /// A KEEPALIVE of any connection is a sign of life (against R-29).
+        case strangerKeepsAlive
+        /// A SUBMIT of any connection is taken (against R-29).
+        case strangerSubmits
+        /// A CLOSE of any connection ends the session (against R-29).
+        case strangerCloses
+        /// Beacons name no mark (against R-53).
+        case beaconWithoutMark
+        /// RESUMED names the session's last number as the next (against R-29).
+        case resumedOneShort
+        /// QUERY does not know a session's last number.
+        case queryForgetsLast
 
         /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
         case commitNotSynced

@@ -183,10 +183,14 @@ extension PrimaryStateMachine {
     }
 
     private var beacon: Beacon {
-        Beacon(
+        var beacon = Beacon(
             boot: configuration.boot, incarnation: configuration.incarnation, commit: committed.position,
-            time: committedTime, markSequence: committedMark?.sequence ?? .zero,
-            markDigest: committedMark?.digest ?? .none)
+            time: committedTime, markSequence: .zero, markDigest: .none)
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.beaconWithoutMark) { return beacon }
+        #endif
+        if let mark = committedMark { (beacon.markSequence, beacon.markDigest) = (mark.sequence, mark.digest) }
+        return beacon
     }
 
     /// Time in which this process did not run is nobody's silence: what was sent meanwhile is still to be read.

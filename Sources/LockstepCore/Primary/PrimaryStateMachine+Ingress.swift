@@ -186,8 +186,11 @@ extension PrimaryStateMachine {
             directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
         }
         bind(resume.session, to: connection, now: now)
-        let resumed = Resumed(
+        var resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.resumedOneShort) { resumed.expected = max(1, standing.last) }
+        #endif
         directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.resumeWithoutReplies) { return }
@@ -244,11 +247,19 @@ extension PrimaryStateMachine {
             if keepAlive.session != .none { answerForMissing(keepAlive.session, to: connection, into: &directives) }
             return
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.strangerKeepsAlive) { bindings[keepAlive.session]?.lastHeard = now }
+        #endif
         guard bindings[keepAlive.session]?.connection == connection else {
             directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        bindings[keepAlive.session]?.lastHeard = now
+        #if LOCKSTEP_PLANTED_DEFECTS
+            let isSign = !PlantedDefect.isActive(.keepAliveIgnored)
+        #else
+            let isSign = true
+        #endif
+        if isSign { bindings[keepAlive.session]?.lastHeard = now }
         guard
             acknowledges(keepAlive.ackedThrough, keepAlive.session, standing, from: connection, into: &directives)
         else { return }
@@ -264,6 +275,9 @@ extension PrimaryStateMachine {
             answer(.closed(id), to: connection, into: &directives)
             return
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.strangerCloses) { bindings[id]?.connection = connection }
+        #endif
         guard bindings[id]?.connection == connection else {
             directives.append(.send(stamp.frame(.resync), to: connection))
             return
@@ -321,6 +335,13 @@ extension PrimaryStateMachine {
         return readRefusal
     }
 
+    private func isKnown(_ number: RequestNumber, _ last: RequestNumber) -> Bool {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.queryForgetsLast) { return number < last }
+        #endif
+        return number <= last
+    }
+
     private mutating func queryReceived(
         _ query: Query, from connection: Connection, into directives: inout [PrimaryDirective]
     ) {
@@ -329,7 +350,7 @@ extension PrimaryStateMachine {
             if query.number <= standing.ackedThrough {
                 status = .acknowledged
             } else if let last = log.sessions.lastNumber(of: query.session, through: committed.position.sequence),
-                query.number <= last
+                isKnown(query.number, last)
             {
                 sendReplies(of: query.session, query.number...query.number, to: connection, into: &directives)
                 return

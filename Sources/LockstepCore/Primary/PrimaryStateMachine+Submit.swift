@@ -26,6 +26,9 @@ extension PrimaryStateMachine {
             answerForMissing(submit.session, to: connection, into: &directives)
             return
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.strangerSubmits) { bindings[submit.session]?.connection = connection }
+        #endif
         guard bindings[submit.session]?.connection == connection else {
             directives.append(.send(stamp.frame(.resync), to: connection))
             return

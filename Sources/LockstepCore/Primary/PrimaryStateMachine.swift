@@ -200,7 +200,14 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         view = ViewPlace(
             epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time)
         captured = view
-        for session in recovered.sessions.sorted { bindings[session.id] = Binding(lastHeard: now) }
+        for session in recovered.sessions.sorted {
+            bindings[session.id] = Binding(lastHeard: now)
+            #if LOCKSTEP_PLANTED_DEFECTS
+                if PlantedDefect.isActive(.halfTimeAfterRestart) {
+                    bindings[session.id]?.lastHeard = Tick(rawValue: now.rawValue - session.timeToLive * 500)
+                }
+            #endif
+        }
     }
 
     /// Opens the epoch: its first entry goes to the journal, and nothing is said until that is durable.

@@ -22,7 +22,9 @@ extension Oracle {
                 fail(.committedOnly, "\(process.name) broadcasts what has not committed")
                 return
             }
-        case .beacon(let beacon): check(beacon.commit, "broadcasts", process)
+        case .beacon(let beacon):
+            check(beacon.commit, "broadcasts", process)
+            checkMark(of: beacon, process)
         case .welcome(let welcome): check(welcome.commit, "welcomes with", process)
         case .syncPlan(let plan):
             check(plan.commit, "plans with", process)
@@ -56,10 +58,12 @@ extension Oracle {
             if sessions[opened.session] == nil, !hasForked {
                 fail(.committedOnly, "\(process.name) opens \(opened.session), which is not in the log")
             }
+        case .resumed(let resumed): check(resumed, process)
+        case .queryResult(let result): check(result, process)
         case .runEnded(let ended): check(ended, bytes, process)
         case .runGone(let id): checkGone(id, process)
-        case .hello, .refused, .open, .resume, .resumed, .sessionMoved, .submit, .busy, .outOfOrder, .sessionUnknown,
-            .keepAlive, .close, .read, .query, .queryResult, .resync, .runRequest, .sync, .chunkRequest, .chunk,
+        case .hello, .refused, .open, .resume, .sessionMoved, .submit, .busy, .outOfOrder, .sessionUnknown,
+            .keepAlive, .close, .read, .query, .resync, .runRequest, .sync, .chunkRequest, .chunk,
             .repairRequest,
             .adminRequest, .adminResponse:
             break

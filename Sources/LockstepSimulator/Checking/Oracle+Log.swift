@@ -12,8 +12,10 @@ extension Oracle {
                 case .actions(let run): note(run, bytes, batch, sequence)
                 case .sessionOpen(let open):
                     let id = SessionID(epoch: batch.head.epoch, sequence: sequence)
-                    sessions[id] = Standing(window: SessionWindow(open))
-                case .sessionClose(let session): sessions[session]?.isOver = true
+                    sessions[id] = Standing(open)
+                case .sessionClose(let session):
+                    checkClose(of: session)
+                    sessions[session]?.isOver = true
                 case .sessionExpire(let expired): for session in expired { sessions[session]?.isOver = true }
                 case .accepted(let session, let number, let ackedThrough, _):
                     acknowledged(through: ackedThrough, of: session, in: batch)
@@ -43,6 +45,9 @@ extension Oracle {
                 epoch: batch.head.epoch, sequence: sequence.advanced(by: place), status: item.status,
                 bytes: Array(batch.bytes[item.reply]), batch: batch.hash)
             kept(item.reply.count + 1, of: run.session, at: sequence.advanced(by: place))
+            if item.status == .void, let standing = sessions[run.session] {
+                checkVoid(run.session, standing, run.first + UInt64(place))
+            }
         }
     }
 
@@ -60,6 +65,7 @@ extension Oracle {
             fail(.exactlyOnce, "\(session) has \(first) behind \(standing.last) at \(sequence)")
         }
         sessions[session]?.last = first + UInt64(count) - 1
+        checkOwner(of: session, standing, through: first + UInt64(count) - 1)
         return true
     }
 

@@ -31,6 +31,8 @@ final class Oracle {
     var runs: RunChecker
     /// Accepted actions whose end their sender learned, in any history; and what it learned.
     var told: Set<RunID> = []
+    /// What right clients did.
+    var ownership = Ownership()
     /// Sessions of clients that are wrong on purpose.
     var rogueSessions: Set<SessionID> = []
     var learnedEnds: [(id: RunID, batch: BatchHash, process: String)] = []
@@ -80,6 +82,15 @@ final class Oracle {
         var last: RequestNumber = 0
         var isOver = false
         var window: SessionWindow
+        let client: ClientKey
+        /// Microseconds.
+        let timeToLive: Int64
+
+        init(_ open: Open) {
+            window = SessionWindow(open)
+            client = open.client
+            timeToLive = open.timeToLive
+        }
     }
 
     private struct Learned {

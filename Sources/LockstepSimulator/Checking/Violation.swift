@@ -18,8 +18,10 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case digest
         /// A joined node's tables are not those of the log.
         case joinIntegrity
-        /// A session ended without an entry that says so.
+        /// A session ended without an entry that says so, within its time to live, or not at all.
         case expiry
+        /// Something of a client's session is in the log that the client did not do.
+        case ownership
         /// A queue, a ring or a list is above its bound.
         case boundedMemory
         /// A position went back.

@@ -17,6 +17,7 @@ final class Caller {
     unowned let host: any CallerHost
     unowned let process: SimulatedProcess
     var machine: ClientStateMachine
+    private let client: ClientKey
     private var directives: [ClientDirective] = []
     /// Recorded calls whose actions have no number yet.
     private var staged: Deque<Int> = []
@@ -37,6 +38,8 @@ final class Caller {
         self.host = host
         simulation = process.simulation
         machine = ClientStateMachine(configuration: configuration)
+        client = configuration.client
+        simulation.oracle.ownership.began(client)
     }
 
     /// Everything asked has been answered, or never will be.
@@ -131,10 +134,13 @@ final class Caller {
             guard
                 let number = machine.submit(writer.bytes, count: count, now: process.now, into: &directives)
             else { return }
+            let last = number + UInt64(count) - 1
+            let session = machine.session?.id ?? .none
+            simulation.oracle.ownership.submitted(client, session, through: last)
             for place in 0..<count {
                 let record = staged.removeFirst()
                 outstanding.append((number + UInt64(place), record))
-                simulation.history[record].session = machine.session?.id ?? .none
+                simulation.history[record].session = session
                 simulation.history[record].number = number + UInt64(place)
                 if case .action(let bytes) = simulation.history[record].call {
                     planCancellation(of: bytes, number + UInt64(place))
@@ -143,7 +149,8 @@ final class Caller {
             simulation.trace(process.id, .submitted, UInt64(first), number)
             if simulation.plan.isOn(.giveUp), process.random.chance(0.1 * simulation.plan[.giveUp]) {
                 simulation.fired(.giveUp, number)
-                machine.giveUp(number...number + UInt64(count) - 1)
+                machine.giveUp(number...last)
+                simulation.oracle.ownership.gaveUp(client, session, number...last)
             }
         }
     }
@@ -152,6 +159,7 @@ final class Caller {
     func close() {
         guard !isClosed else { return }
         isClosed = true
+        simulation.oracle.ownership.closed(client)
         machine.close(now: process.now, into: &directives)
         run()
     }

@@ -13,6 +13,8 @@ final class PrimaryProcess: NodeProcess {
     var lossAccepted: KnownPosition?
     /// The replicas that it has, for the next start.
     private var audience: [String] = []
+    private var watch = SessionWatch(recovered: [], now: .zero)
+    private var hasExpired = false
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
         guard let machine else { return (.zero, .zero) }
@@ -63,6 +65,7 @@ final class PrimaryProcess: NodeProcess {
             wall: wall, now: now)
         machine.start(now: now, wall: wall, state: state, into: &directives)
         self.machine = machine
+        watch = SessionWatch(recovered: recovered.log.sessions.ids(after: .none), now: now)
         executor = simulation.workload.makeExecutor(self, random: random.fork())
         makeCaller(
             ClientConfiguration(
@@ -92,10 +95,7 @@ final class PrimaryProcess: NodeProcess {
         case .server(.ingress, let connection, let frame):
             simulation.trace(id, .received, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
             simulation.silence.arrived(frame, from: connection, at: self)
-            withBytes(of: frame) {
-                machine?.received(
-                    $0, from: connection, now: now, wall: wall, state: state, into: &directives)
-            }
+            receive(frame, from: connection)
         case .server(.bulk, let connection, let frame):
             simulation.silence.arrived(frame, from: connection, at: self)
             withBytes(of: frame) { machine?.bulkReceived($0, from: connection, now: now, into: &directives) }
@@ -168,6 +168,7 @@ final class PrimaryProcess: NodeProcess {
         }
         if simulation.workload.hasScriptedEffects { abandonOne() }
         run()
+        checkSilence()
     }
 
     /// At times an operator ends what runs.
@@ -184,9 +185,7 @@ final class PrimaryProcess: NodeProcess {
     private func pump() {
         while isUp {
             if let frame = toMachine.popFirst() {
-                withBytes(of: frame) {
-                    machine?.received($0, from: .local, now: now, wall: wall, state: state, into: &directives)
-                }
+                receive(frame, from: .local)
                 run()
             } else if let frame = toCaller.popFirst() {
                 caller?.received(frame)
@@ -220,14 +219,18 @@ final class PrimaryProcess: NodeProcess {
             directives.removeAll(keepingCapacity: true)
             for directive in batch where isUp { run(directive) }
         }
+        if hasExpired { checkExpiry() }
     }
 
     private func run(_ directive: PrimaryDirective) {
         switch directive {
         case .send(let frame, .local):
             simulation.oracle.wasSent(frame, by: self)
+            noteOpened(frame, .local)
             toCaller.append(frame)
-        case .send(let frame, let connection), .sendBulk(let frame, let connection): send(frame, to: connection)
+        case .send(let frame, let connection), .sendBulk(let frame, let connection):
+            send(frame, to: connection)
+            noteOpened(frame, connection)
         case .sendChunks(let number, let indices, let connection):
             guard let machine else { return }
             let stamp = FrameStamp(
@@ -255,7 +258,9 @@ final class PrimaryProcess: NodeProcess {
         case .audienceChanged(let names): audience = names
         case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
-        case .count(let counter): simulation.coverage.count(counter)
+        case .count(let counter):
+            simulation.coverage.count(counter)
+            hasExpired = hasExpired || counter == .sessionsExpired
         }
     }
 
@@ -271,4 +276,67 @@ final class PrimaryProcess: NodeProcess {
     override func connect(to endpoint: String, for caller: Caller) {}
     override func send(_ frame: [UInt8], for caller: Caller) { toMachine.append(frame) }
     override func welcomed(_ welcome: Welcome, for caller: Caller) {}
+}
+
+// MARK: - Sessions
+
+extension PrimaryProcess {
+    /// Gives the machine a frame of the ingress, and the watch what it may have heard.
+    private func receive(_ frame: [UInt8], from connection: Connection) {
+        let isEpochOpen = machine?.committed.position.epoch == machine?.epoch
+        let first = directives.count
+        withBytes(of: frame) {
+            machine?.received($0, from: connection, now: now, wall: wall, state: state, into: &directives)
+        }
+        guard isEpochOpen, frame.count > 5, let kind = MessageKind(rawValue: frame[5]), kind.isOfSession else { return }
+        let message = withBytes(of: frame) {
+            try? Message.decode($0, rule: .member(simulation.cluster.hash)).message
+        }
+        guard let message else { return }
+        let answers = directives[first...].compactMap { directive -> MessageKind? in
+            guard case .send(let answer, connection) = directive else { return nil }
+            return MessageKind(rawValue: answer[5])
+        }
+        watch.heard(message, from: connection, answers: answers, now: now)
+        if case .close(let session) = message, machine?.log.sessions.standing(of: session) == nil {
+            watch.closed(session)
+        }
+    }
+
+    private func noteOpened(_ frame: [UInt8], _ connection: Connection) {
+        guard MessageKind(rawValue: frame[5]) == .opened else { return }
+        withBytes(of: frame) {
+            guard case .opened(let opened)? = try? Message.decode($0, rule: .any).message else { return }
+            watch.opened(opened, to: connection)
+        }
+    }
+
+    private func checkExpiry() {
+        hasExpired = false
+        guard let machine else { return }
+        // Where many are open, those that were never used end before their time.
+        let isCrowded = machine.log.sessions.count * 2 >= machine.sessionLimit
+        let finding = watch.expired(now: now, isOpen: { machine.log.sessions.standing(of: $0) != nil }) {
+            guard let standing = simulation.oracle.sessions[$0], !(isCrowded && standing.last == 0) else { return nil }
+            return standing.timeToLive
+        }
+        simulation.oracle.judge(finding, "ends", by: self)
+    }
+
+    private func checkSilence() {
+        guard let status = machine?.status else { return }
+        let isWorking = status.phase == .admitting && !status.isDiskFull && !isDiskFull
+        let finding = watch.looked(now: now, isWorking: isWorking) { simulation.oracle.sessions[$0]?.timeToLive }
+        simulation.oracle.judge(finding, "keeps", by: self)
+    }
+}
+
+extension MessageKind {
+    /// Whether it may be a sign of life of a session, or ends one.
+    fileprivate var isOfSession: Bool {
+        switch self {
+        case .open, .resume, .submit, .keepAlive, .runRequest, .close: true
+        default: false
+        }
+    }
 }

@@ -1,7 +1,7 @@
 import LockstepCore
 
-/// A client that is wrong: numbers out of order, other bodies under used numbers, acknowledgements of nothing, sessions
-/// of others, noise.
+/// A client that is wrong: numbers out of order, other bodies under used numbers, acknowledgements of nothing, noise; and
+/// whatever a client may send, in the sessions of others.
 ///
 /// It must harm nobody. What it gets answered counts like any other answer: a number has one, whatever was sent for it.
 final class RogueProcess: SimulatedProcess {
@@ -13,6 +13,8 @@ final class RogueProcess: SimulatedProcess {
     private var answeredThrough: RequestNumber = 0
     private var nextAct = Tick.zero
     private let client: ClientKey
+    /// A session of another, for a while.
+    private var victim = SessionID.none
 
     override init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
         var random = random
@@ -91,6 +93,7 @@ final class RogueProcess: SimulatedProcess {
             return
         }
         simulation.fired(.rogueClient, 0)
+        chooseVictim()
         let choice = random.next(below: 13)
         switch choice {
         case 0: connect()
@@ -104,32 +107,44 @@ final class RogueProcess: SimulatedProcess {
                 windowNumbers: UInt32(random.between(0, 64)), windowBytes: UInt32(random.between(0, 1 << 18)))
             send(.open(open), channel: welcome.channel)
         case 3:
-            let other = simulation.callers.compactMap { $0.machine.session?.id }
-            let target = other.isEmpty ? session : random.pick(other)
             let resume = Resume(
-                session: random.chance(0.5) ? session : target,
+                session: random.chance(0.5) ? session : victim,
                 openNonce: random.chance(0.5) ? openNonce : random.next(),
                 connectionNonce: nonce, ackedThrough: random.chance(0.5) ? answeredThrough : random.next(below: 1_000))
             send(.resume(resume), channel: welcome.channel)
         case 4:
+            let isOwn = random.chance(0.5)
             let keepAlive = KeepAlive(
-                session: session, ackedThrough: random.chance(0.7) ? answeredThrough : random.next(),
+                session: isOwn ? session : victim,
+                ackedThrough: !isOwn ? 0 : random.chance(0.7) ? answeredThrough : random.next(),
                 applied: SequenceNumber(rawValue: random.next()))
             send(.keepAlive(keepAlive), channel: welcome.channel)
         case 5:
-            send(
-                .query(Query(session: session, number: random.next(below: answeredThrough + 3))),
-                channel: welcome.channel)
+            let query =
+                random.chance(0.5)
+                ? Query(session: session, number: random.next(below: answeredThrough + 3))
+                : Query(session: victim, number: random.next(below: numberOfVictim + 3))
+            send(.query(query), channel: welcome.channel)
         case 6 where random.chance(0.2): send(.close(session), channel: welcome.channel)
+        case 6: send(.close(victim), channel: welcome.channel)
         case 7: askForRuns(channel: welcome.channel)
         default: submit(channel: welcome.channel)
         }
     }
 
+    /// Goes after the session of another, also when that has left: nobody may keep it alive then.
+    private func chooseVictim() {
+        guard victim == .none || random.chance(0.01) else { return }
+        let others = simulation.callers.compactMap { $0.machine.session?.id }
+        victim = others.isEmpty ? .none : random.pick(others)
+    }
+
+    /// The last number of the victim's session in the log.
+    private var numberOfVictim: RequestNumber { simulation.oracle.sessions[victim]?.last ?? 0 }
+
     /// Awaits, cancels and acknowledges runs, its own and those of others.
     private func askForRuns(channel: Channel) {
-        let others = simulation.callers.compactMap { $0.machine.session?.id }
-        let target = others.isEmpty || random.chance(0.5) ? session : random.pick(others)
+        let target = random.chance(0.5) ? session : victim
         let wishes = (0..<random.between(0, 4)).map { _ in
             RunMessage.Wish(
                 number: random.next(below: answeredThrough + 40),
@@ -145,11 +160,13 @@ final class RogueProcess: SimulatedProcess {
     }
 
     private func submit(channel: Channel) {
+        let isOwn = victim == .none || random.chance(0.7)
+        let known = isOwn ? answeredThrough : numberOfVictim
         let first: RequestNumber
         switch random.next(below: 4) {
-        case 0: first = 1 + random.next(below: answeredThrough + 1)
-        case 1: first = answeredThrough + 1 + random.next(below: 10)
-        default: first = answeredThrough + 1
+        case 0: first = 1 + random.next(below: known + 1)
+        case 1: first = known + 1 + random.next(below: 10)
+        default: first = known + 1
         }
         var writer = ByteWriter()
         let count = Int(random.between(1, 3))
@@ -164,8 +181,8 @@ final class RogueProcess: SimulatedProcess {
             }
         }
         let submit = Submit(
-            session: session, first: first,
-            ackedThrough: random.chance(0.8) ? min(answeredThrough, first - 1) : random.next(below: first + 3),
+            session: isOwn ? session : victim, first: first,
+            ackedThrough: !isOwn ? 0 : random.chance(0.8) ? min(known, first - 1) : random.next(below: first + 3),
             count: count, isVoid: isVoid, actions: 0..<writer.bytes.count)
         let stamp = FrameStamp(channel: channel, clusterHash: simulation.cluster.hash, epoch: .zero)
         let frame = withBytes(of: writer.bytes) { stamp.frame(.submit(submit), source: $0) }
