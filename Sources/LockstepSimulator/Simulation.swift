@@ -202,6 +202,7 @@ package final class Simulation {
     private func look() {
         waits.look()
         silence.look()
+        for replica in replicas where replica.isReadable { oracle.checkServes("may be read", replica) }
         // What the bounds are calibrated with: 1,000 operations in 90 s.
         let load = Double(options.operations) * 120 * Double(Span.second) / (1_000 * Double(options.faultTime))
         let isUnusual = options.plan.isOn(.buggify)
@@ -317,10 +318,10 @@ extension Simulation {
             fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
         }
         if machine.log != oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
-        guard violation == nil, !oracle.hasForked else { return }
+        guard violation == nil else { return }
         history.resolve { oracle.replies[Oracle.ReplyKey(session: $0, number: $1)] }
         guard let final = oracle.remembered else { return }
-        if let found = workload.findings(in: history.records, final: final).first { violation = found }
+        if let found = workload.findings(in: oracle.kept(history.records), final: final).first { violation = found }
     }
 
     private func noteCoverage() {

@@ -13,7 +13,8 @@ struct CallHistory {
         set { records[index] = newValue }
     }
 
-    private var order: Int64 = 0
+    /// The number of the last beginning or end.
+    private(set) var order: Int64 = 0
 
     mutating func begin(_ call: Call, caller: Int) -> Int {
         order += 1

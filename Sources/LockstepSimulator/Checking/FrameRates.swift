@@ -1,7 +1,7 @@
 import LockstepCore
 
 /// How many frames of each kind a process sends in a second of virtual time: none may send a storm of them.
-struct FrameRates {
+package struct FrameRates {
     /// BUSY is counted by its reason, since each has a pause of its own.
     private static let kinds = 72
     private static let busyReasons = 66
@@ -9,13 +9,13 @@ struct FrameRates {
     private var windowEnds: Int64 = 0
     private let processes: Int
 
-    init(processes: Int) {
+    package init(processes: Int) {
         self.processes = processes
         counts = Array(repeating: 0, count: processes * Self.kinds)
     }
 
     /// A process sends a frame.
-    mutating func sent(_ frame: [UInt8], by process: Int) {
+    package mutating func sent(_ frame: [UInt8], by process: Int) {
         guard frame.count > FrameHeader.byteCount else { return }
         var kind = Int(frame[5])
         if kind == Int(MessageKind.busy.rawValue), let reason = frame.last { kind = Self.busyReasons + Int(reason) }
@@ -25,7 +25,7 @@ struct FrameRates {
     /// Ends the window if a second is over; returns what went beyond its bound: the process, the kind and the count.
     ///
     /// `load` is how many more calls are made in a second than the bounds were measured with.
-    mutating func look(now: Int64, load: Double, isUnusual: Bool) -> (process: Int, kind: String, count: Int)? {
+    package mutating func look(now: Int64, load: Double, isUnusual: Bool) -> (process: Int, kind: String, count: Int)? {
         guard now >= windowEnds else { return nil }
         windowEnds = now + Span.second
         var found: (process: Int, kind: String, count: Int)?

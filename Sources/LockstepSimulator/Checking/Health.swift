@@ -3,7 +3,7 @@ import LockstepCore
 /// Since when nothing has disturbed a process, or the way between two: what a deadline is measured from.
 ///
 /// Times are virtual nanoseconds. What lasts, as a pause, counts until its end.
-struct Health {
+package struct Health {
     private let count: Int
     private var processes: [Int64]
     /// Both directions of each pair, at `lower * count + higher`.
@@ -11,7 +11,7 @@ struct Health {
     /// When a node was last seen in a state in which it need not do what it usually does.
     private var unready: [Int64]
 
-    init(processes count: Int) {
+    package init(processes count: Int) {
         self.count = count
         processes = Array(repeating: 0, count: count)
         pairs = Array(repeating: 0, count: count * count)
@@ -19,38 +19,40 @@ struct Health {
     }
 
     /// A process was stopped, started, paused, or its disk or clock was disturbed, until `time`.
-    mutating func disturbed(_ process: Int, until time: Int64) { processes[process] = max(processes[process], time) }
+    package mutating func disturbed(_ process: Int, until time: Int64) {
+        processes[process] = max(processes[process], time)
+    }
 
     /// A frame between the two was lost, late, doubled or damaged, or a connection broke.
-    mutating func disturbed(_ one: Int, _ other: Int, at time: Int64) {
+    package mutating func disturbed(_ one: Int, _ other: Int, at time: Int64) {
         let index = index(one, other)
         pairs[index] = max(pairs[index], time)
     }
 
     /// The way between the two is cut, until ``joined(_:_:at:)``.
-    mutating func cut(_ one: Int, _ other: Int) { pairs[index(one, other)] = .max }
+    package mutating func cut(_ one: Int, _ other: Int) { pairs[index(one, other)] = .max }
 
     /// Both directions between the two are open again.
-    mutating func joined(_ one: Int, _ other: Int, at time: Int64) { pairs[index(one, other)] = time }
+    package mutating func joined(_ one: Int, _ other: Int, at time: Int64) { pairs[index(one, other)] = time }
 
     /// A node is in a state in which it need not do what it usually does.
-    mutating func isUnready(_ process: Int, at time: Int64) { unready[process] = time }
+    package mutating func isUnready(_ process: Int, at time: Int64) { unready[process] = time }
 
     /// All faults have ended.
-    mutating func healed(at time: Int64) {
+    package mutating func healed(at time: Int64) {
         for process in processes.indices { processes[process] = time }
     }
 
     /// Since when the process has been healthy.
-    func since(_ process: Int) -> Int64 { processes[process] }
+    package func since(_ process: Int) -> Int64 { processes[process] }
 
     /// Since when both processes and the way between them have been healthy.
-    func since(_ one: Int, _ other: Int) -> Int64 {
+    package func since(_ one: Int, _ other: Int) -> Int64 {
         max(max(processes[one], processes[other]), one == other ? 0 : pairs[index(one, other)])
     }
 
     /// The same, and since when the second, a node, has been ready.
-    func sinceReady(_ one: Int, _ node: Int) -> Int64 { max(since(one, node), unready[node]) }
+    package func sinceReady(_ one: Int, _ node: Int) -> Int64 { max(since(one, node), unready[node]) }
 
     private func index(_ one: Int, _ other: Int) -> Int { min(one, other) * count + max(one, other) }
 }

@@ -22,12 +22,14 @@ extension Oracle {
                 fail(.committedOnly, "\(process.name) broadcasts what has not committed")
                 return
             }
+            checkIsKept(head, "broadcasts", process)
         case .beacon(let beacon):
             check(beacon.commit, "broadcasts", process)
             checkMark(of: beacon, process)
         case .welcome(let welcome): check(welcome.commit, "welcomes with", process)
         case .syncPlan(let plan):
             check(plan.commit, "plans with", process)
+            checkPlan(plan.decision, process)
             if case .snapshot(let info) = plan.decision {
                 check(info.position, "offers a snapshot at", process)
                 if let known = batches[info.position.hash], known.digest != info.digest, !process.state.isTainted {
@@ -41,21 +43,19 @@ extension Oracle {
                     fail(.committedOnly, "\(process.name) repairs with what has not committed")
                     return
                 }
+                checkIsKept(head, "repairs with", process)
             }
+            if repair.status == .batches { checkServes("repairs", process) }
         case .readResult(let result):
-            if result.sequence > committed.sequence, !hasForked {
-                fail(.committedOnly, "\(process.name) answers a read at \(result.sequence), not committed")
-            }
+            check(result, frame, process)
         case .sessionExpired(let session):
-            if sessions[session]?.isOver == false, !hasForked {
-                fail(.expiry, "\(process.name) says that \(session) has ended; the log does not")
-            }
+            checkEnded(session, process)
         case .closed(let session):
-            if sessions[session]?.isOver == false, !hasForked {
+            if sessions[session]?.isOver == false, isOfPresent(process) {
                 fail(.expiry, "\(process.name) says that \(session) is closed; the log does not")
             }
         case .opened(let opened):
-            if sessions[opened.session] == nil, !hasForked {
+            if sessions[opened.session] == nil, isOfPresent(process) {
                 fail(.committedOnly, "\(process.name) opens \(opened.session), which is not in the log")
             }
         case .resumed(let resumed): check(resumed, process)

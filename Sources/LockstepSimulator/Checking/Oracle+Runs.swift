@@ -21,7 +21,8 @@ extension Oracle {
     /// A node says that it keeps no such run.
     func checkGone(_ id: RunID, _ process: NodeProcess) {
         // One that asks for what it has not submitted yet may be told so behind its acceptance, as no right sender is.
-        guard !hasForked, !rogueSessions.contains(id.session), let run = runs.runs[id],
+        givenUp.gone.insert(id)
+        guard isOfPresent(process), !rogueSessions.contains(id.session), let run = runs.runs[id],
             sessions[id.session]?.isOver == false
         else { return }
         if run.end == nil || !told.contains(id) {
@@ -32,12 +33,11 @@ extension Oracle {
     /// A sender learns how its action ended.
     func learned(_ ended: RunEnded, _ status: ActionStatus, _ bytes: [UInt8], by process: SimulatedProcess) {
         told.insert(ended.id)
+        if givenUp.has(ended, status, bytes) { return }
         guard let end = runs.runs[ended.id]?.end else {
-            if hasForked { return }
             return fail(.durability, "\(process.name) learned the end of \(ended.id), which is not in the log")
         }
         if !end.isTold(by: ended, status, bytes) {
-            if hasForked { return }
             fail(.replyStability, "\(process.name) learned another end of \(ended.id) than the log has")
         }
         learnedEnds.append((ended.id, end.batch, process.name))
@@ -45,7 +45,9 @@ extension Oracle {
 
     /// A sender is told that it will not learn an end, while its session goes on.
     func lostEnd(_ id: RunID, by process: SimulatedProcess) {
-        guard !hasForked, sessions[id.session]?.isOver == false else { return }
+        guard sessions[id.session]?.isOver == false else { return }
+        // The primary of a history that was given up may have said so.
+        if hasForked, givenUp.gone.contains(id) { return }
         fail(.runEnd, "\(process.name) does not learn the end of \(id), and its session is open")
     }
 
@@ -58,10 +60,10 @@ extension Oracle {
             }
         }
         if let id = runs.unfinished.sorted().first { return fail(.runEnd, "\(id) has no end") }
-        guard !hasForked, runs.readsScripts else { return }
+        guard runs.readsScripts else { return }
         for record in simulation.history.records {
             guard case .action(let bytes) = record.call, case .start(let script)? = EffectAction(bytes),
-                case .answered(.rejected, _) = record.outcome
+                case .answered(.rejected, _) = record.outcome, isPresent(record)
             else { continue }
             simulation.coverage.note(.refusedByPolicy)
             if !runs.isRejectionRight(script.plan, at: record.sequence) {
@@ -72,7 +74,7 @@ extension Oracle {
 }
 
 extension RunNote.End {
-    fileprivate func isTold(by ended: RunEnded, _ status: ActionStatus, _ bytes: [UInt8]) -> Bool {
+    func isTold(by ended: RunEnded, _ status: ActionStatus, _ bytes: [UInt8]) -> Bool {
         epoch == ended.epoch && sequence == ended.sequence && self.status == status && self.bytes == bytes
     }
 }

@@ -35,6 +35,9 @@ final class Oracle {
     var ownership = Ownership()
     /// Sessions of clients that are wrong on purpose.
     var rogueSessions: Set<SessionID> = []
+    /// Replicas whose state is wrong, and what they may still do.
+    var divergence = Divergence()
+    var givenUp = GivenUp()
     var learnedEnds: [(id: RunID, batch: BatchHash, process: String)] = []
 
     /// A committed batch, and what holds at its end.
@@ -180,6 +183,8 @@ final class Oracle {
     }
 
     private func goBack(to path: [SealedBatch]) {
+        givenUp.keep(replies, runs.runs, discarded)
+        givenUp.order = simulation.history.order
         reference = LogState(store: reference.store)
         state = SimulatedState(simulation.workload.makeState(), isItemByItem: true)
         replies = [:]
@@ -238,7 +243,10 @@ final class Oracle {
     // MARK: - Replicas
 
     /// A replica has nothing any more, or begins with nothing.
-    func forgot(_ process: NodeProcess) { places[process.id] = nil }
+    func forgot(_ process: NodeProcess) {
+        divergence.began(process)
+        places[process.id] = nil
+    }
 
     func applied(_ new: [SealedBatch], by process: ReplicaProcess) {
         for batch in new {
@@ -251,6 +259,7 @@ final class Oracle {
             }
             places[process.id] = batch.hash
         }
+        divergence.applied(new.last.flatMap { batches[$0.hash] }, by: process)
         compareDigest(process)
     }
 
@@ -269,6 +278,7 @@ final class Oracle {
 
     /// A node stands at another place than before; it may only have gone on.
     private func moved(_ process: NodeProcess, to position: Position, from place: BatchHash?) {
+        divergence.began(process)
         if let place, let before = batches[place]?.batch, before.head.last > position.sequence,
             !simulation.coverage.wasDiverged(process.id)
         {
@@ -294,14 +304,13 @@ final class Oracle {
         _ status: ActionStatus, _ bytes: [UInt8], by process: SimulatedProcess
     ) {
         let key = ReplyKey(session: session, number: number)
+        // It may be an answer of a history that was given up meanwhile.
+        if givenUp.has(key, epoch, sequence, status, bytes) { return }
         guard let reply = replies[key] else {
-            // It may be an answer of a history that was given up meanwhile.
-            if hasForked { return }
             fail(.durability, "\(process.name) got an answer to \(session) \(number), which is not in the log")
             return
         }
         if reply.status != status || reply.bytes != bytes || reply.sequence != sequence || reply.epoch != epoch {
-            if hasForked { return }
             fail(.replyStability, "\(process.name) got another answer to \(session) \(number) than the log has")
         }
         learned.append(Learned(key: key, batch: reply.batch, process: process.name))
@@ -310,17 +319,21 @@ final class Oracle {
     func wasRead(
         _ answer: [UInt8], to query: [UInt8], epoch: Epoch, _ sequence: SequenceNumber, by process: SimulatedProcess
     ) {
-        guard sequence > .zero, !hasForked, let known = known(at: sequence) else { return }
-        guard simulation.workload.isRight(answer, to: query, at: known.remembered) else {
+        guard sequence > .zero else { return }
+        // One, unless a history was given up: then it may be that one's.
+        let known = ends[sequence, default: []].compactMap { batches[$0] }
+        guard !known.isEmpty else { return }
+        guard known.contains(where: { simulation.workload.isRight(answer, to: query, at: $0.remembered) }) else {
             fail(.committedOnly, "\(process.name) read at \(sequence) what the log does not give there")
             return
         }
     }
 
-    /// The batch that ends with a sequence number, in the present history.
-    private func known(at sequence: SequenceNumber) -> Known? {
-        guard sequence <= committed.sequence else { return nil }
-        return ends[sequence]?.first.flatMap { batches[$0] }
+    /// Whether a batch of the present history ends there, in that epoch.
+    func isPresent(_ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
+        ends[sequence, default: []].contains { hash in
+            !discarded.contains(hash) && batches[hash]?.batch.head.epoch == epoch
+        }
     }
 
     /// At the end: everything that anybody learned is in the log, unless an operator gave it up.

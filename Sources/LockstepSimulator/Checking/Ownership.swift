@@ -61,6 +61,7 @@ extension Oracle {
 
     /// RESUMED names the number that comes next: behind what has committed, and not beyond what was submitted.
     func check(_ resumed: Resumed, _ process: NodeProcess) {
+        guard isOfPresent(process) else { return }
         guard let standing = sessions[resumed.session] else {
             return fail(.committedOnly, "\(process.name) resumes \(resumed.session), which is not in the log")
         }
@@ -75,6 +76,7 @@ extension Oracle {
 
     /// QUERY_RESULT says of a number what the log says of it.
     func check(_ result: QueryResult, _ process: NodeProcess) {
+        guard isOfPresent(process) else { return }
         let isAnswered = replies[ReplyKey(session: result.session, number: result.number)] != nil
         let standing = sessions[result.session]
         let isRight =

@@ -280,6 +280,8 @@ final class Caller {
             simulation.history.forget(record)
             return
         }
+        // A replica may answer wrongly until the next mark shows that it does (PROTOCOL R-53).
+        if simulation.oracle.divergence.isDoubtful(frame) { return simulation.history.forget(record) }
         guard case .read(let query, _) = simulation.history[record].call else { return }
         let isIndex = result.answer.isEmpty && host is ReplicaProcess
         if isIndex, host.answerLocally(record, query, minimum: result.sequence) { return }
@@ -292,14 +294,12 @@ final class Caller {
         if sequence < minimum {
             simulation.fail(.monotonic, "\(process.name) asked for \(minimum) and read at \(sequence)")
         }
-        guard case .read(let query, let level) = simulation.history[record].call else { return }
-        if level != .linearizable, process is ClientProcess, simulation.coverage.fired[.divergentReducer] != nil {
-            // A replica may answer wrongly until the next mark shows that it does (PROTOCOL R-53).
-            simulation.history.forget(record)
-            return
-        }
+        guard case .read(let query, _) = simulation.history[record].call else { return }
         simulation.oracle.wasRead(answer, to: query, epoch: epoch, sequence, by: process)
-        simulation.history.answer(record, .read(answer), epoch: epoch, sequence: sequence)
         seen = max(seen, sequence)
+        if simulation.oracle.isAcrossFork(simulation.history[record], epoch, sequence) {
+            return simulation.history.forget(record)
+        }
+        simulation.history.answer(record, .read(answer), epoch: epoch, sequence: sequence)
     }
 }

@@ -251,6 +251,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
                 simulation.history.forget(reader.record)
                 continue
             }
+            simulation.oracle.checkServes("lets a reader of its own see its state", self)
             if state.isTainted {
                 simulation.history.forget(reader.record)
             } else {

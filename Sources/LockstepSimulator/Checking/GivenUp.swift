@@ -1,0 +1,122 @@
+import LockstepCore
+
+/// What histories said that an operator gave up: who learned it then was told the truth.
+struct GivenUp {
+    private var replies: [Oracle.ReplyKey: [Oracle.Reply]] = [:]
+    private var ends: [RunID: [RunNote.End]] = [:]
+    /// The last number of the calls' order when a history was given up.
+    var order: Int64 = 0
+    /// Runs of which a node said that it keeps none, in any history.
+    var gone: Set<RunID> = []
+
+    /// Keeps what belongs to batches that are given up.
+    mutating func keep(
+        _ replies: [Oracle.ReplyKey: Oracle.Reply], _ runs: [RunID: RunNote], _ discarded: Set<BatchHash>
+    ) {
+        for (key, reply) in replies where discarded.contains(reply.batch) {
+            self.replies[key, default: []].append(reply)
+        }
+        for (id, run) in runs {
+            if let end = run.end, discarded.contains(end.batch) { ends[id, default: []].append(end) }
+        }
+    }
+
+    /// Whether such a history answered so.
+    func has(
+        _ key: Oracle.ReplyKey, _ epoch: Epoch, _ sequence: SequenceNumber, _ status: ActionStatus, _ bytes: [UInt8]
+    ) -> Bool {
+        replies[key, default: []].contains {
+            $0.epoch == epoch && $0.sequence == sequence && $0.status == status && $0.bytes == bytes
+        }
+    }
+
+    /// Whether a run ended so in such a history.
+    func has(_ ended: RunEnded, _ status: ActionStatus, _ bytes: [UInt8]) -> Bool {
+        ends[ended.id, default: []].contains { $0.isTold(by: ended, status, bytes) }
+    }
+}
+
+// Checks that know to which history something belongs, and so stay on behind a fork.
+extension Oracle {
+    /// Whether a primary's log is the present history: then all that it says is judged by that one's tables.
+    func isOfPresent(_ process: NodeProcess) -> Bool {
+        guard let machine = (process as? PrimaryProcess)?.machine else { return false }
+        return machine.committed.position.hash == committed.hash
+    }
+
+    /// A primary gives out what it has; a replica that stands aside may hold what was given up.
+    func checkIsKept(_ head: BatchHead, _ does: String, _ process: NodeProcess) {
+        guard hasForked, isOfPresent(process), !isPresent(head.epoch, head.last) else { return }
+        fail(.agreement, "\(process.name) \(does) the batch at \(head.first), which was given up")
+    }
+
+    func check(_ result: ReadResult, _ frame: [UInt8], _ process: NodeProcess) {
+        guard result.status == .answered else { return }
+        if let machine = (process as? PrimaryProcess)?.machine, behind?.epoch == machine.epoch {
+            fail(.linearizability, "\(process.name) was told that it is behind, and answers a read (R-41)")
+        }
+        if result.sequence > .zero, heads(at: result.sequence).isEmpty {
+            fail(.committedOnly, "\(process.name) answers a read at \(result.sequence), not committed")
+        }
+        if isOfPresent(process), result.sequence > committed.sequence {
+            fail(.committedOnly, "\(process.name) answers a read at \(result.sequence), behind its commit")
+        }
+        checkServes("answers a read", process)
+        if process.state.isTainted { divergence.note(frame) }
+    }
+
+    /// SESSION_EXPIRED is said of what this log ended, SESSION_UNKNOWN of what it does not have.
+    func checkEnded(_ session: SessionID, _ process: NodeProcess) {
+        guard isOfPresent(process), sessions[session]?.isOver != true else { return }
+        // An older copy may have given its epoch the number of one that it forgot; then the place is another entry's.
+        guard sessions[session] != nil || !isInLog(session) else { return }
+        fail(.expiry, "\(process.name) says that \(session) has ended; the log does not")
+    }
+
+    private func isInLog(_ session: SessionID) -> Bool {
+        var before = SequenceNumber.zero
+        for end in reference.epochEnds {
+            if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }
+            before = end.sequence
+        }
+        return session.epoch == reference.position.epoch && session.sequence <= reference.position.sequence
+    }
+
+    /// Whether what a call learned of its action is the present history's.
+    func isPresent(_ record: CallRecord) -> Bool {
+        guard let reply = replies[ReplyKey(session: record.session, number: record.number)] else { return false }
+        return reply.epoch == record.epoch && reply.sequence == record.sequence
+    }
+
+    /// Whether a read began before a history was given up, or shows one that is: no place then says how fresh it is.
+    ///
+    /// The place of a primary that lost its end may be asked for before, and a replica that stands aside answer behind it.
+    func isAcrossFork(_ record: CallRecord, _ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
+        hasForked && (record.invoked <= givenUp.order || sequence > .zero && !isPresent(epoch, sequence))
+    }
+
+    /// The calls as the history that was kept has them, which no single state need explain otherwise: without answers
+    /// and reads of those that were given up. Their actions did not happen.
+    func kept(_ records: [CallRecord]) -> [CallRecord] {
+        guard hasForked else { return records }
+        return records.compactMap { record in
+            switch record.outcome {
+            case .pending, .unknown: return record
+            case .read:
+                guard isPresent(record.epoch, record.sequence) else { return nil }
+                // Its caller may have stopped to ask for what was given up and came back; its minimum was compared.
+                var read = record
+                if case .read(let query, .session) = record.call { read.call = .read(query, .local) }
+                return read
+            case .answered:
+                guard record.session != .none, !isPresent(record) else { return record }
+                guard let reply = replies[ReplyKey(session: record.session, number: record.number)] else { return nil }
+                // It came again, and nobody was told.
+                var again = record
+                again.outcome = .answered(reply.status, reply.bytes)
+                (again.epoch, again.sequence, again.returned) = (reply.epoch, reply.sequence, nil)
+                return again
+            }
+        }
+    }
+}
