@@ -105,20 +105,6 @@
     }
 
     extension ReplicaStateMachine {
-        /// Answers a session read although the state is known to be wrong.
-        func answersInQuarantine(
-            _ read: Read, _ frame: RawSpan, _ minimum: SequenceNumber, from connection: Connection,
-            state: any ReplicatedState, into directives: inout [ReplicaDirective]
-        ) -> Bool {
-            guard PlantedDefect.isActive(.quarantineServesSessions), phase == .quarantined, read.level == .session,
-                minimum <= view.sequence
-            else { return false }
-            let answer = stamp.readResult(
-                id: read.id, isIndexOnly: read.isIndexOnly, query: read.query, in: frame, state: state, view: view)
-            directives.append(.send(answer, to: connection))
-            return true
-        }
-
         /// Applies the first run of a duplicate to the state alone.
         func applyAgain(_ part: StreamBuffer.Part, to state: any ReplicatedState) {
             guard let bytes = part.bytes else { return }

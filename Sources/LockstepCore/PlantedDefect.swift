@@ -92,8 +92,8 @@
         case repairUnanswered
         /// BUSY says that another try may follow at once, whatever the reason.
         case busyWithoutPause
-        /// A quarantined replica answers session reads from the view that it has (against R-53).
-        case quarantineServesSessions
+        /// A quarantined replica goes on serving (against R-53).
+        case quarantineServes
         /// A replica compares its digest with every other mark only (against R-53).
         case everyOtherMarkCompared
         /// A primary that is behind answers linearizable reads (against R-41).

@@ -2,7 +2,10 @@
 extension ReplicaStateMachine {
     /// Why the state may not be shown: it is known to be wrong, or is not the cluster's.
     package var readRefusal: ReadRefusal? {
-        switch phase {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.quarantineServes), phase == .quarantined { return nil }
+        #endif
+        return switch phase {
         case .connecting, .joining, .catchingUp, .live, .ahead: holdsCluster ? nil : .neverLive
         case .quarantined: .quarantined
         case .halted: .halted
@@ -113,9 +116,6 @@ extension ReplicaStateMachine {
             return
         }
         let minimum = minimum(of: read)
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if answersInQuarantine(read, frame, minimum, from: connection, state: state, into: &directives) { return }
-        #endif
         guard isServing, !buggify(.refusesRead),
             reads.add(read, frame: frame, minimum: minimum, from: connection, now: now)
         else {

@@ -95,8 +95,9 @@ extension Oracle {
         hasForked && (record.invoked <= givenUp.order || sequence > .zero && !isPresent(epoch, sequence))
     }
 
-    /// The calls as the history that was kept has them, which no single state need explain otherwise: without answers
-    /// and reads of those that were given up. Their actions did not happen.
+    /// The calls as the history that was kept has them.
+    ///
+    /// It lacks the answers and reads of those that were given up, whose actions did not happen.
     func kept(_ records: [CallRecord]) -> [CallRecord] {
         guard hasForked else { return records }
         return records.compactMap { record in

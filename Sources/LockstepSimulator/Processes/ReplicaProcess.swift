@@ -256,6 +256,7 @@ final class ReplicaProcess: NodeProcess {
     private func phaseChanged(_ phase: ReplicaPhase) {
         simulation.trace(id, .phase, phase.number, machine?.log.position.sequence.rawValue ?? 0)
         simulation.coverage.note(phase)
+        if machine?.phase == .quarantined, isReadable { simulation.oracle.checkServes("may be read", self) }
     }
 
     // MARK: - The journal
