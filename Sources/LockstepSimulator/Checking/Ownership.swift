@@ -4,7 +4,7 @@ import LockstepCore
 ///
 ///
 /// A session's ID may come again in a history that an operator chose, so the client's key belongs to it.
-struct Ownership {
+package struct Ownership {
     private var owners: [ClientKey: Deeds] = [:]
 
     private struct Deeds {
@@ -14,30 +14,32 @@ struct Ownership {
         var hasClosed = false
     }
 
-    /// From here on this client's sessions are judged.
-    mutating func began(_ client: ClientKey) { owners[client] = owners[client] ?? Deeds() }
+    package init() {}
 
-    mutating func submitted(_ client: ClientKey, _ session: SessionID, through number: RequestNumber) {
+    /// From here on this client's sessions are judged.
+    package mutating func began(_ client: ClientKey) { owners[client] = owners[client] ?? Deeds() }
+
+    package mutating func submitted(_ client: ClientKey, _ session: SessionID, through number: RequestNumber) {
         owners[client]?.submitted[session] = number
     }
 
-    mutating func gaveUp(_ client: ClientKey, _ session: SessionID, _ numbers: ClosedRange<RequestNumber>) {
+    package mutating func gaveUp(_ client: ClientKey, _ session: SessionID, _ numbers: ClosedRange<RequestNumber>) {
         owners[client]?.givenUp[session, default: []].append(numbers)
     }
 
-    mutating func closed(_ client: ClientKey) { owners[client]?.hasClosed = true }
+    package mutating func closed(_ client: ClientKey) { owners[client]?.hasClosed = true }
 
     /// The last number that a right client submitted; nil if this is not one's.
-    func lastSubmitted(_ client: ClientKey, _ session: SessionID) -> RequestNumber? {
+    package func lastSubmitted(_ client: ClientKey, _ session: SessionID) -> RequestNumber? {
         owners[client].map { $0.submitted[session] ?? 0 }
     }
 
-    func mayBeVoid(_ client: ClientKey, _ session: SessionID, _ number: RequestNumber) -> Bool {
+    package func mayBeVoid(_ client: ClientKey, _ session: SessionID, _ number: RequestNumber) -> Bool {
         guard let deeds = owners[client] else { return true }
         return deeds.givenUp[session]?.contains { $0.contains(number) } == true
     }
 
-    func mayClose(_ client: ClientKey) -> Bool { owners[client]?.hasClosed ?? true }
+    package func mayClose(_ client: ClientKey) -> Bool { owners[client]?.hasClosed ?? true }
 }
 
 extension Oracle {

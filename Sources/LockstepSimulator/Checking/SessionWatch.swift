@@ -4,7 +4,7 @@ import LockstepCore
 /// life, from the frames that come and go.
 ///
 /// Times are of the primary's clock. A boot gives every session its full time again.
-struct SessionWatch {
+package struct SessionWatch {
     private var sessions: [SessionID: Standing] = [:]
     /// When OPENs came that were taken.
     private var opens: [Opening: Tick] = [:]
@@ -25,11 +25,11 @@ struct SessionWatch {
     }
 
     /// A session that ended too early, or not at all.
-    struct Finding: Hashable {
-        var session: SessionID
+    package struct Finding: Hashable {
+        package var session: SessionID
         /// Nanoseconds, both.
-        var silence: Int64
-        var timeToLive: Int64
+        package var silence: Int64
+        package var timeToLive: Int64
     }
 
     /// A sweep comes once a second, and an unusual way leaves out three of four in a row at times.
@@ -37,7 +37,7 @@ struct SessionWatch {
     /// What one look adds to a silence at most: time in which the process stood still is nobody's silence.
     private static let longestLook = 1_500 * Span.millisecond
 
-    init(recovered: [SessionID], now: Tick) {
+    package init(recovered: [SessionID], now: Tick) {
         lookedAt = now
         for id in recovered { sessions[id] = Standing(connection: nil, boundAt: now, heardAt: now) }
     }
@@ -46,7 +46,7 @@ struct SessionWatch {
 
     /// A frame was handled while the epoch was open; `answers` are the frames that it was answered with at once, on its
     /// own connection.
-    mutating func heard(_ message: Message, from connection: Connection, answers: [MessageKind], now: Tick) {
+    package mutating func heard(_ message: Message, from connection: Connection, answers: [MessageKind], now: Tick) {
         // The connection does not hold the session, or is not known.
         guard !answers.contains(.resync), !answers.contains(.refused) else { return }
         switch message {
@@ -61,7 +61,7 @@ struct SessionWatch {
     }
 
     /// OPENED leaves: its OPEN counted when it came.
-    mutating func opened(_ opened: Opened, to connection: Connection) {
+    package mutating func opened(_ opened: Opened, to connection: Connection) {
         guard let at = opens[Opening(connection: connection, nonce: opened.nonce)] else { return }
         if let standing = sessions[opened.session], standing.boundAt > at { return }
         bind(opened.session, to: connection, at: at)
@@ -81,12 +81,12 @@ struct SessionWatch {
     // MARK: - Ends
 
     /// The owner closed the session.
-    mutating func closed(_ session: SessionID) { sessions[session] = nil }
+    package mutating func closed(_ session: SessionID) { sessions[session] = nil }
 
     /// Sessions that are gone have expired just now; the first of those that had a sign of life within their time.
     ///
     /// `timeToLive` says, in microseconds, what the log granted; nil for a session that may end before that.
-    mutating func expired(
+    package mutating func expired(
         now: Tick, isOpen: (SessionID) -> Bool, timeToLive: (SessionID) -> Int64?
     ) -> Finding? {
         var found: Finding?
@@ -101,7 +101,7 @@ struct SessionWatch {
     }
 
     /// Once a second: the first session that is silent for much longer than its time, although the primary works.
-    mutating func looked(now: Tick, isWorking: Bool, timeToLive: (SessionID) -> Int64?) -> Finding? {
+    package mutating func looked(now: Tick, isWorking: Bool, timeToLive: (SessionID) -> Int64?) -> Finding? {
         let passed = min(now - lookedAt, Self.longestLook)
         lookedAt = now
         guard isWorking else { return nil }

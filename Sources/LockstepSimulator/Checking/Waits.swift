@@ -47,7 +47,8 @@ final class Waits {
     static func bound(_ kind: Kind, isUnusual: Bool) -> Int64 {
         let (usual, unusual): (Int64, Int64) =
             switch kind {
-            case .session, .resumption, .answer, .linearizableRead, .end: (6, 30)
+            case .resumption: (4, 30)
+            case .session, .answer, .linearizableRead, .end: (6, 30)
             case .lostSession: (25, 40)
             case .localRead, .sessionRead: (8, 45)
             case .query: (5, 8)

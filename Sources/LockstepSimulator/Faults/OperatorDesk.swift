@@ -33,8 +33,9 @@ final class OperatorDesk {
             lookSoon()
         case .diskFull, .diskHasRoom, .sessionsNearLimit, .sessionsHaveRoom: break
         case .duplicateNodes(let names):
-            // Every replica has a name of its own here, and is one process at a time.
-            guard names.isEmpty else {
+            // Every replica has a name of its own here, and is one process at a time; but old frames of one that was
+            // restarted may come again for 20 s, and then it seems to go on.
+            guard names.allSatisfy(mayHaveOldFrames) else {
                 simulation.fail(.falseAlarm, "DUPLICATE_NODE: \(names)")
                 return
             }
@@ -87,6 +88,11 @@ final class OperatorDesk {
     func refused(_ refused: Refused, caller: Caller) {
         guard refused.reason == .primaryBehind, !simulation.mayHaveForked else { return }
         simulation.fail(.falseAlarm, "\(caller.process.name) was refused: \(refused.text)")
+    }
+
+    private func mayHaveOldFrames(of name: String) -> Bool {
+        simulation.coverage.fired[.lateRetry] != nil
+            && simulation.processes.contains { $0.name == name && $0.boot > 1 }
     }
 
     private func lookSoon() {
