@@ -1,4 +1,4 @@
-import LockstepCore
+package import LockstepCore
 
 /// What right clients did with their sessions, as they did it; the log may have nothing else of them (PROTOCOL R-20,
 ///

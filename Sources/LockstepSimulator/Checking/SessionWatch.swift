@@ -1,4 +1,4 @@
-import LockstepCore
+package import LockstepCore
 
 /// What a primary hears of each session, and so when it may end it (PROTOCOL ): a second opinion on signs of
 /// life, from the frames that come and go.
