@@ -116,6 +116,12 @@
         case resumedOneShort
         /// QUERY does not know a session's last number.
         case queryForgetsLast
+        /// A replica answers no joins while its primary is away (against R-32).
+        case joinsNeedPrimary
+        /// A replica takes no snapshot for a joiner while its primary is away (against R-32).
+        case snapshotNeedsPrimary
+        /// A replica plans without its last batch (against R-32).
+        case planWithoutLastBatch
 
         /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
         case commitNotSynced

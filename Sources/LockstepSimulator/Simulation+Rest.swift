@@ -9,7 +9,7 @@ extension Simulation {
         let head = machine.committed.position
         return callers.allSatisfy(\.isIdle)
             && replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
-            && processes.allSatisfy { $0.isUp || $0 is RogueProcess } && areRunsOver(machine)
+            && processes.allSatisfy { $0.isUp || $0 is RogueProcess || $0 is RecoveryProcess } && areRunsOver(machine)
     }
 
     /// Whether no effect runs, senders that live have acknowledged their ends, and the state waits for nothing.

@@ -77,6 +77,8 @@ package final class Simulation {
                     id: processes.count, name: "client-\(number)", simulation: self, random: random.fork(), home: home,
                     isReader: isReader))
         }
+        processes.append(
+            RecoveryProcess(id: processes.count, name: "operator", simulation: self, random: random.fork()))
         if plan.isOn(.rogueClient) {
             processes.append(RogueProcess(id: processes.count, name: "rogue", simulation: self, random: random.fork()))
         }
@@ -85,6 +87,14 @@ package final class Simulation {
     var primary: PrimaryProcess {
         guard let primary = processes[0] as? PrimaryProcess else { preconditionFailure("the first is the primary") }
         return primary
+    }
+
+    /// The operator's program, which runs when it is needed.
+    var recovery: RecoveryProcess {
+        guard let recovery = processes.lazy.compactMap({ $0 as? RecoveryProcess }).first else {
+            preconditionFailure("there is an operator")
+        }
+        return recovery
     }
 
     var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }
@@ -148,7 +158,9 @@ package final class Simulation {
 
     /// Runs both phases and all checks; what was broken first is the result.
     package func run() -> Violation? {
-        for process in processes { add(.start(process, boot: 0), after: random.between(0, 500) * Span.millisecond) }
+        for process in processes where !(process is RecoveryProcess) {
+            add(.start(process, boot: 0), after: random.between(0, 500) * Span.millisecond)
+        }
         injector.begin()
         // A script may stop, cut and change whatever it likes.
         if options.script == nil { add(.look, after: Waits.period) }
@@ -301,7 +313,8 @@ extension Simulation {
             process.resume()
             (process as? NodeProcess)?.makeRoom()
             if process is RogueProcess { process.stop() }
-            if !process.isUp, !(process is RogueProcess) {
+            let isRecovered = process === primary && operatorDesk.isRecovering
+            if !process.isUp, !(process is RogueProcess || process is RecoveryProcess || isRecovered) {
                 add(.start(process, boot: process.boot), after: random.between(0, 500) * Span.millisecond)
             }
         }

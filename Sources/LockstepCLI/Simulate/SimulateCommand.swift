@@ -133,6 +133,7 @@ struct SimulateCommand: ParsableCommand {
             Output.line("faults in fewer than 1 % of seeds: \(Self.list(totals.rareFaults))")
             Output.line("unusual ways never taken: \(Self.list(totals.missedSites))")
             Output.line("of effects never seen: \(Self.list(totals.missedEffects))")
+            Output.line("of replicas and operators never seen: \(Self.list(totals.missedDeeds))")
         }
         let isPassed = totals.failures.isEmpty && crashes == 0
         Output.line(isPassed ? "passed" : "\(totals.failures.count) failed, \(crashes) crashed")

@@ -189,15 +189,33 @@ extension ReplicaStateMachine {
             putOff(message, from: connection, into: &directives)
             return
         }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.joinsNeedPrimary), phase != .live { return }
+        #endif
         let log = JoinLog(
-            stamp: stamp, store: log.store, committed: log.known, epochEnds: log.epochEnds, window: window)
+            stamp: stamp, store: log.store, committed: planned, epochEnds: log.epochEnds, window: window)
         var actions: [ServeAction] = []
         joins.received(
             message, from: connection, now: now, log: log, bounds: buggify.bounds(for: message), into: &actions)
         serve(actions, into: &directives)
         guard actions.contains(.wantsSnapshot) else { return }
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.snapshotNeedsPrimary), phase != .live { return }
+        #endif
         // A mark need not come: the primary may be gone, which is why somebody recovers from here.
         captureSnapshot(state: state, into: &directives)
+    }
+
+    /// All that is applied has committed, so joiners get all of it.
+    private var planned: KnownPosition {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            if PlantedDefect.isActive(.planWithoutLastBatch), phase != .live, let last = window.last {
+                let place = SequenceNumber(rawValue: last.head.first.rawValue - 1)
+                let position = Position(epoch: log.position.epoch, sequence: place, hash: last.head.previous)
+                return KnownPosition(position: position, boot: log.known.boot)
+            }
+        #endif
+        return log.known
     }
 
     /// What is wrong, or not the cluster's, is given to nobody; who asks for it is told so, and asks again later.

@@ -9,6 +9,7 @@ package struct Coverage: Sendable {
     package internal(set) var phases: Set<UInt64> = []
     package internal(set) var operatorActs = 0
     package internal(set) var effects: [EffectEvent: Int] = [:]
+    package internal(set) var deeds: [NodeDeed: Int] = [:]
     private var diverged: Set<Int> = []
 
     package init() {}
@@ -17,6 +18,7 @@ package struct Coverage: Sendable {
     mutating func count(_ counter: ProtocolCounter) { counters[counter, default: 0] += 1 }
     mutating func noteFired(_ sites: UInt64) { buggifySites |= sites }
     mutating func note(_ event: EffectEvent) { effects[event, default: 0] += 1 }
+    mutating func note(_ deed: NodeDeed) { deeds[deed, default: 0] += 1 }
     mutating func note(_ phase: ReplicaPhase) { phases.insert(phase.number) }
     mutating func noteDiverged(_ process: Int) { diverged.insert(process) }
     func wasDiverged(_ process: Int) -> Bool { diverged.contains(process) }
@@ -29,5 +31,20 @@ package struct Coverage: Sendable {
         phases.formUnion(other.phases)
         operatorActs += other.operatorActs
         effects.merge(other.effects) { $0 + $1 }
+        deeds.merge(other.deeds) { $0 + $1 }
     }
+}
+
+/// What replicas and operators do without a primary, which a run of many seeds must have seen.
+package enum NodeDeed: String, CaseIterable, Sendable, Hashable, Codable {
+    /// A replica answered somebody who joins, or recovers, from it.
+    case joinServed
+    /// A replica sent parts of a snapshot.
+    case chunksServed
+    /// An operator asked a replica for a primary's journal, and got it.
+    case recoveryBegun
+    case recoveryDone
+    /// A replica answered a client's local or session read over the network, while no primary ran.
+    case localReadAlone
+    case sessionReadAlone
 }

@@ -11,6 +11,8 @@ final class OperatorDesk {
     /// Replicas that say that they are ahead.
     private var ahead: Set<Int> = []
     private var isLookScheduled = false
+    /// The primary is stopped, and its journal is being made anew.
+    private(set) var isRecovering = false
 
     init(simulation: Simulation, random: SplitMix64) {
         self.simulation = simulation
@@ -106,6 +108,7 @@ final class OperatorDesk {
     func look() {
         isLookScheduled = false
         let primary = simulation.primary
+        guard !isRecovering else { return lookSoon() }
         if let reported {
             guard primary.isUp else {
                 lookSoon()
@@ -148,7 +151,7 @@ final class OperatorDesk {
 
     /// The replica that has the most.
     private var best: ReplicaProcess? {
-        simulation.replicas.filter { $0.isUp && $0.machine != nil && !$0.state.isTainted }.max { left, right in
+        simulation.replicas.filter { $0.isUp && $0.mayBeRecoveredFrom }.max { left, right in
             let (a, b) = (left.machine?.log.position, right.machine?.log.position)
             return (a?.epoch ?? .zero, a?.sequence ?? .zero) < (b?.epoch ?? .zero, b?.sequence ?? .zero)
         }
@@ -156,23 +159,40 @@ final class OperatorDesk {
 
     /// `lockstep recover --from`: the primary's journal is made anew from the replica that has the most.
     private func restorePrimary() {
+        isRecovering = true
+        recoverFromSomebody()
+    }
+
+    /// Asks the replica that has the most now; without any, looks again, or begins the store anew when all is healed.
+    func recoverFromSomebody() {
         let primary = simulation.primary
-        guard let best, let log = best.machine?.log, log.position.sequence > .zero,
-            let bytes = try? best.state.image().encoded()
-        else {
-            // Nobody has anything: it may be that somebody starts yet; at the end the store begins anew.
-            if simulation.isHealed {
-                primary.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
-                simulation.oracle.chose(.start(of: simulation.oracle.reference.store))
-                simulation.isForkExpected = true
-            }
-            simulation.restart(primary, after: Span.second)
-            return
+        if let best {
+            simulation.coverage.note(.recoveryBegun)
+            return simulation.recovery.recover(from: best)
         }
-        let digest = best.state.digest + log.digest
-        let content = SnapshotContent(log: log, digest: digest, state: bytes).encoded()
-        primary.disk.replace(with: content, at: log.position.sequence)
-        simulation.oracle.chose(log.position)
+        simulation.recovery.stop()
+        isRecovering = false
+        // Nobody has anything: it may be that somebody starts yet; at the end the store begins anew.
+        if simulation.isHealed {
+            primary.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
+            simulation.oracle.chose(.start(of: simulation.oracle.reference.store))
+            simulation.isForkExpected = true
+        }
+        simulation.restart(primary, after: Span.second)
+    }
+
+    /// The recovery has all that the replica had.
+    func recovered(_ result: RecoveryProcess.Result) {
+        let primary = simulation.primary
+        isRecovering = false
+        // The journal of a primary that runs is locked: the operator stops it, and begins again.
+        if primary.isUp {
+            primary.stop()
+            return restorePrimary()
+        }
+        simulation.coverage.note(.recoveryDone)
+        primary.disk.become(result.disk)
+        simulation.oracle.chose(result.position)
         simulation.isForkExpected = true
         simulation.restart(primary, after: Span.second)
     }

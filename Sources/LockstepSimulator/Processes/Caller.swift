@@ -282,7 +282,10 @@ final class Caller {
         }
         // A replica may answer wrongly until the next mark shows that it does (PROTOCOL R-53).
         if simulation.oracle.divergence.isDoubtful(frame) { return simulation.history.forget(record) }
-        guard case .read(let query, _) = simulation.history[record].call else { return }
+        guard case .read(let query, let level) = simulation.history[record].call else { return }
+        if host is ClientProcess, !simulation.primary.isUp {
+            simulation.coverage.note(level == .local ? .localReadAlone : .sessionReadAlone)
+        }
         let isIndex = result.answer.isEmpty && host is ReplicaProcess
         if isIndex, host.answerLocally(record, query, minimum: result.sequence) { return }
         readDone(record, Array(frame[result.answer]), epoch: result.epoch, sequence: result.sequence)

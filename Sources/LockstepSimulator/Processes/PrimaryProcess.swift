@@ -306,7 +306,10 @@ extension PrimaryProcess {
     private func noteOpened(_ frame: [UInt8], _ connection: Connection) {
         guard MessageKind(rawValue: frame[5]) == .opened else { return }
         withBytes(of: frame) {
-            guard case .opened(let opened)? = try? Message.decode($0, rule: .any).message else { return }
+            // It may have been closed since, while the answer waited for the commit.
+            guard case .opened(let opened)? = try? Message.decode($0, rule: .any).message,
+                machine?.log.sessions.standing(of: opened.session) != nil
+            else { return }
             watch.opened(opened, to: connection)
         }
     }

@@ -212,10 +212,13 @@ final class ReplicaProcess: NodeProcess {
         case .installed(let log, let digest, let encoded): installed(log, digest, encoded)
         case .discarded: simulation.oracle.forgot(self)
         case .phaseChanged(let phase): phaseChanged(phase)
-        case .send(let frame, let connection), .sendBulkReply(let frame, let connection):
+        case .send(let frame, let connection): send(frame, to: connection)
+        case .sendBulkReply(let frame, let connection):
+            simulation.coverage.note(.joinServed)
             send(frame, to: connection)
         case .sendChunks(let number, let indices, let connection):
             guard let machine else { return }
+            simulation.coverage.note(.chunksServed)
             let stamp = FrameStamp(
                 channel: Channel(rawValue: 0), clusterHash: simulation.cluster.hash,
                 epoch: machine.log.position.epoch)

@@ -55,6 +55,13 @@ final class SimulatedDisk {
         mark()
     }
 
+    /// Takes another's content: what was here is kept aside, and nobody reads it.
+    func become(_ other: SimulatedDisk) {
+        rows = other.rows
+        snapshot = other.snapshot
+        sideMark = other.sideMark
+    }
+
     var batchBytes: Int { rows.reduce(0) { $0 + $1.bytes.count } }
     var snapshotBytes: Int { snapshot?.bytes.count ?? 0 }
 

@@ -19,6 +19,8 @@ package struct SeedReport: Codable, Sendable, Hashable {
     package var operatorActs: Int
     /// How often each thing happened to effects.
     package var effects: [String: Int]
+    /// How often replicas and operators did each thing.
+    package var deeds: [String: Int]
     /// The last thousand lines, of a run that failed.
     package var trace: [String]
 
@@ -36,6 +38,7 @@ package struct SeedReport: Codable, Sendable, Hashable {
         buggifySites = result.coverage.buggifySites
         operatorActs = result.coverage.operatorActs
         effects = Dictionary(uniqueKeysWithValues: result.coverage.effects.map { ($0.key.rawValue, $0.value) })
+        deeds = Dictionary(uniqueKeysWithValues: result.coverage.deeds.map { ($0.key.rawValue, $0.value) })
         trace = result.traceText
     }
 
@@ -56,6 +59,7 @@ package struct SeedTotals: Sendable {
     package private(set) var seedsWith: [String: Int] = [:]
     package private(set) var buggifySites: UInt64 = 0
     package private(set) var effects: [String: Int] = [:]
+    package private(set) var deeds: [String: Int] = [:]
 
     package init() {}
 
@@ -70,6 +74,7 @@ package struct SeedTotals: Sendable {
         for fault in report.fired.keys { seedsWith[fault, default: 0] += 1 }
         buggifySites |= report.buggifySites
         effects.merge(report.effects) { $0 + $1 }
+        deeds.merge(report.deeds) { $0 + $1 }
     }
 
     /// Faults that fired in fewer than one seed of a hundred.
@@ -81,6 +86,9 @@ package struct SeedTotals: Sendable {
     package var missedEffects: [String] {
         EffectEvent.allCases.map(\.rawValue).filter { effects[$0] == nil }
     }
+
+    /// What replicas and operators did in no seed.
+    package var missedDeeds: [String] { NodeDeed.allCases.map(\.rawValue).filter { deeds[$0] == nil } }
 
     /// Unusual ways that no seed took.
     package var missedSites: [String] {
