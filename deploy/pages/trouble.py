@@ -1,4 +1,4 @@
-"""Section 8 of deploy/README.md: each case is brought about, and its commands are to help as the page says."""
+"""Section 11 of deploy/README.md: each case is brought about, and its commands are to help as the page says."""
 import re
 import sys
 
@@ -16,7 +16,7 @@ def seen(host, text, seconds=15):
 
 def failed_unit(book, a):
     """A wrong option: the unit stays failed, and its log says why."""
-    section = book.section(PAGE, "8. When something is wrong")
+    section = book.section(PAGE, "The unit has failed")
     section.says("a unit that is `failed` is started by you, when its reason is gone")
     a.must("cp /etc/lockstep/primary.env /tmp/kept && sed -i 's/--insecure/--no-such/' /etc/lockstep/primary.env")
     a.must(f"systemctl restart {UNIT}")
@@ -115,6 +115,9 @@ def behind(book, a):
     done = book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from")
     section.says("It takes all stores of the folder, one after the other")
     book.check(section, "recover takes all stores", "counters" in done.text and "search" in done.text, done.text)
+    done = book.run(a, section, "sudo -u lockstep lockstep journal inspect")
+    book.check(section, "inspect shows all stores", "counters" in done.output and "search" in done.output, done.text)
+    book.run(a, section, "sudo -u lockstep lockstep journal dump")
     book.run(a, section, "sudo systemctl start")
     done = book.run(a, section, "sudo -u lockstep lockstep status")
     book.check(section, "the primary admits", "admitting" in done.output, done.text)
@@ -138,8 +141,8 @@ def accepted_loss(book, a, b, c):
         done = a.run(f"sudo -u lockstep lockstep recover --data {PRIMARY} --store {store} --accept-loss {wrong}")
         section.says("The command takes the position that the alarm of the last start named, and no other")
         book.check(section, "no other position is taken", done.status != 0, done.text)
-        book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --accept-loss",
-                 **{"EPOCH:SEQUENCE": f"{place[1]} --store {store}"})
+        book.run(a, section, f"sudo -u lockstep lockstep recover --data {PRIMARY} --store {store} --accept-loss",
+                 **{"EPOCH:SEQUENCE": place[1]})
     a.must(f"systemctl start {UNIT}")
     await_phase(a, "admitting")
     book.check(section, "what was given up is gone", value(a) < last, value(a))
