@@ -191,7 +191,7 @@ def monitor(book, a, b):
         for field in ("phase", "alarms", "mark", "digest", "freeBytes", "counters", *of_role):
             section.says(field)
             book.check(section, f"--json has {field}", f'"{field}"' in done.output, done.text)
-        done = book.run(host, section, f"systemctl is-active {unit}")
+        done = book.run(host, section, f"sudo systemctl is-active {unit}")
         book.check(section, "a unit that runs is active", done.output.strip() == "active", done.text)
 
 

@@ -90,11 +90,16 @@ def fill(host, left):
     host.root("dd if=/dev/zero of=/var/lib/lockstep/fill-1 bs=64k; dd if=/dev/zero of=/var/lib/lockstep/fill-2 bs=1k")
 
 
-def old_copy(a, count=3):
-    """An old copy of the primary's folder is put back; the last value that was acknowledged."""
+def old_copy(a, count=3, query=None):
+    """An old copy of the primary's folder is put back; the last value that was acknowledged.
+
+    With a query, which nobody made before, the copy is old for the searches too: each replica has answered it.
+    """
     a.must(f"systemctl stop {UNIT} && rm -rf /backup/old && mkdir -p /backup && cp -a {PRIMARY} /backup/old && "
            f"systemctl start {UNIT}")
     last = [add(a) for _ in range(count)][-1]
+    for node in ("tcp://10.0.0.2:7400", "tcp://10.0.0.3:7400") if query else ():
+        a.must(f"lockstep search query {query} --node {node} --insecure")
     if not wait_until(lambda: value(a, "tcp://10.0.0.2:7400") == last == value(a, "tcp://10.0.0.3:7400"), 10):
         raise Broken("the replicas do not follow")
     a.must(f"systemctl stop {UNIT} && rm -rf {PRIMARY} && cp -a /backup/old {PRIMARY} && systemctl start {UNIT}")
@@ -127,7 +132,7 @@ def behind(book, a):
 def accepted_loss(book, a, b, c):
     """PRIMARY_BEHIND, and the loss is accepted: the replicas are AHEAD, and are begun anew."""
     section = book.section(PAGE, "PRIMARY_BEHIND")
-    last = old_copy(a)
+    last = old_copy(a, query="own")
     book.check(section, "an old copy raises the alarm", seen(a, "PRIMARY_BEHIND"), phases(a))
     # Each store says for itself what it lacks; one that nobody has told yet has nothing to give up.
     named = wait_until(lambda: len(re.findall("PRIMARY_BEHIND", alarms(a))) == 2, 5) and alarms(a).split(" | ")
