@@ -51,11 +51,11 @@ class Book:
 
     def status(self, meaning):
         """The exit status that the page gives for something."""
-        section = self.section("deploy/README.md", "5. Look at it")
+        section = self.section("deploy/README.md", "Exit statuses")
         for row in section.table():
             if row[0].isdigit() and meaning in row[1]:
                 return int(row[0])
-        raise Broken(f"deploy/README.md, 5. Look at it: no exit status is given for: {meaning}")
+        raise Broken(f"deploy/README.md, Exit statuses: no exit status is given for: {meaning}")
 
     # MARK: situations
 

@@ -1,4 +1,4 @@
-"""Those who send actions: an outcome that a command did not learn, and sessions that nobody needs."""
+"""Those who send actions: an outcome that a command did not learn, held effects, and sessions that nobody needs."""
 import re
 import sys
 
@@ -11,8 +11,8 @@ LOST = "lost-answer"
 
 
 def outcome(book, b):
-    """Section 5: a command ends with 75, and its outcome is asked for."""
-    section = book.section(PAGE, "5. Look at it")
+    """Section 6: a command ends with 75, and its outcome is asked for."""
+    section = book.section(PAGE, "Ask for an unknown outcome")
     b.start(f"{SILENCE} 7700 10.0.0.1 7400 {LOST}")
     try:
         section.says("A command that ends with 75 sent an action and did not learn what became of it")
@@ -35,6 +35,27 @@ def outcome(book, b):
     asked = book.run(b, section, "lockstep outcome", expect=unknown, **rules)
     book.check(section, "what is not in the log is pending", "pending" in asked.output, asked.text)
     book.check(section, "a command that waits says so, once", done.error.count("waiting for") == 1, done.text)
+
+
+def held_effects(book, a):
+    """`--hold-effects`: the primary serves so, lists what was accepted and has not ended, and serves without it again."""
+    section = book.section(PAGE, "Start without effects: `--hold-effects`")
+    arguments = "tr '\\0' ' ' </proc/$(systemctl show -p MainPID --value lockstep-primary)/cmdline"
+    for is_held in (True, False):
+        for beginning in ("sudo sed", "sudo systemctl restart", "sudo -u lockstep lockstep status"):
+            done = book.run(a, section, beginning)
+        book.check(section, "the primary serves", "admitting" in done.output, done.text)
+        book.check(section, "the option is given" if is_held else "the option is gone",
+                   ("--hold-effects" in a.must(arguments)) == is_held, a.must(arguments))
+        if not is_held:
+            return
+        for store in ("counters", "search"):
+            done = book.run(a, section, f"sudo -u lockstep lockstep actions list --data {PRIMARY} --store {store}")
+            book.check(section, f"list shows what has not ended of {store}",
+                       re.search("^(every accepted action has ended|ACTION)", done.output), done.text)
+        section.says("New actions have their effects.")
+        done = a.run("lockstep search query licence --node tcp://10.0.0.1:7400 --insecure")
+        book.check(section, "new actions have their effects", "a.txt" in done.output, done.text)
 
 
 def sessions(book, a):

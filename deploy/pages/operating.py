@@ -1,4 +1,4 @@
-"""Sections 1 to 7 of deploy/README.md: from nothing to a cluster of three hosts, looked at, upgraded, backed up."""
+"""Sections 1 to 10 of deploy/README.md: from nothing to a cluster of three hosts, looked at, upgraded, backed up."""
 import json
 import re
 
@@ -74,14 +74,12 @@ def install(book, host):
 def primary(book, host):
     """Section 3."""
     section = book.section(PAGE, "3. The primary")
-    section.says("prints the cluster's ID")
+    section.says("`init` prints the cluster's ID")
     done = book.run(host, section, "sudo -u lockstep lockstep init")
     found = re.search(r"^cluster ([0-9a-f]{32})$", done.output, re.MULTILINE)
     book.check(section, "init prints the cluster's ID", found, done.text)
     book.rules["CLUSTER_ID"] = found[1]
-    shown = book.run(host, section, "sudo cat /var/lib/lockstep/primary/node.json")
-    book.check(section, "the ID stands in the folder, under `cluster`",
-               json.loads(shown.output)["cluster"] == found[1], shown.output)
+    identity(book, host, PRIMARY)
     first, last = section.files
     host.must(f"printf '%s' '{first[1]}' >{first[0]}")
     for beginning in ("sudo cp deploy/systemd", "sudo systemctl daemon-reload", "sudo systemctl enable"):
@@ -109,12 +107,22 @@ def primary(book, host):
     book.check(section, "a wrong path is an error", missing.status not in (0, 124), missing.text)
 
 
+def identity(book, host, data):
+    """Section 4."""
+    section = book.section(PAGE, "4. Find the cluster's ID")
+    section.says("It stands in the folder of each node, under `cluster`.")
+    shown = book.run(host, section, f"sudo cat {data}/node.json")
+    book.check(section, "the ID stands in the folder of each node, under `cluster`",
+               json.loads(shown.output)["cluster"] == book.rules["CLUSTER_ID"], shown.output)
+
+
 def replica(book, host):
-    """Section 4, on a host."""
-    section = book.section(PAGE, "4. Each replica")
+    """Section 5, on a host."""
+    section = book.section(PAGE, "5. Each replica")
     own = {"node-b": f"node-{host.letter}", "10.0.0.2": host.address}
     done = book.run(host, section, "sudo -u lockstep lockstep init", **own)
     book.check(section, "the replica is of the same cluster", book.rules["CLUSTER_ID"] in done.output, done.text)
+    identity(book, host, REPLICA)
     for path, content in section.files:
         host.must(f"printf '%s' '{content.replace('10.0.0.2', host.address)}' >{path}")
     for beginning in ("sudo cp deploy/systemd", "sudo systemctl daemon-reload", "sudo systemctl enable"):
@@ -126,8 +134,8 @@ def replica(book, host):
 
 
 def late_address(book, host):
-    """The end of section 4: a host gets its address after the node was started."""
-    section = book.section(PAGE, "4. Each replica")
+    """The end of section 5: a host gets its address after the node was started."""
+    section = book.section(PAGE, "5. Each replica")
     section.says("An address that the host gets later, such as a tunnel's, is waited for")
     host.must("systemctl stop lockstep-replica")
     host.ip("address", "del", f"{host.address}/24", "dev", "eth0")
@@ -144,12 +152,12 @@ def late_address(book, host):
 
 
 def look(book, a, b):
-    """Section 5."""
-    section = book.section(PAGE, "5. Look at it")
+    """Sections 6 and 7."""
+    section = book.section(PAGE, "6. Look at it")
     done = book.run(a, section, "sudo systemctl status")
     book.check(section, "the unit is active (running)", "active (running)" in done.output, done.text)
     book.run(a, section, "sudo journalctl")
-    listed = {word for row in section.table() for word in row[0].split(", ")}
+    listed = {word for row in book.section(PAGE, "Phases").table() for word in row[0].split(", ")}
     table = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
     rows = [line for line in table.output.splitlines() if line.startswith("node-a")]
     book.check(section, "one row a store", len(rows) == 2, table.text)
@@ -159,9 +167,7 @@ def look(book, a, b):
                        seconds=3)
     book.check(section, "--watch prints again each second", watched.output.count("NODE") >= 2, watched.text)
     done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary --json")
-    for field in ("phase", "alarms", "lag", "mark", "digest", "lostReplicas", "silentSeconds", "freeBytes", "counters"):
-        section.says(field)
-        book.check(section, f"--json has {field}", f'"{field}"' in done.output, done.text)
+    monitor(book, a, b)
     before = value(a) or 0
     done = book.run(a, section, "lockstep counter add")
     book.check(section, "add prints the value", done.output.strip() == str(before + 1), done.text)
@@ -174,6 +180,19 @@ def look(book, a, b):
     silent(book, section, a)
     wrong = a.run("lockstep counter --no-such-option")
     book.check(section, "wrong usage", wrong.status == book.status("wrong usage"), wrong.text)
+
+
+def monitor(book, a, b):
+    """Section 7."""
+    section = book.section(PAGE, "7. Monitoring")
+    for host, unit, data in ((a, "lockstep-primary", PRIMARY), (b, "lockstep-replica", REPLICA)):
+        done = book.run(host, section, f"sudo -u lockstep lockstep status --data {data} --json")
+        of_role = ("lostReplicas", "silentSeconds") if host is a else ("lag",)
+        for field in ("phase", "alarms", "mark", "digest", "freeBytes", "counters", *of_role):
+            section.says(field)
+            book.check(section, f"--json has {field}", f'"{field}"' in done.output, done.text)
+        done = book.run(host, section, f"sudo systemctl is-active {unit}")
+        book.check(section, "a unit that runs is active", done.output.strip() == "active", done.text)
 
 
 def silent(book, section, host):
@@ -197,8 +216,8 @@ def silent(book, section, host):
 
 
 def upgrade(book, a, b, c):
-    """Section 6: stop, start, upgrade with a program that is as new."""
-    section = book.section(PAGE, "6. Stop, start, upgrade")
+    """Section 8: stop, start, upgrade with a program that is as new."""
+    section = book.section(PAGE, "8. Stop, start, upgrade")
     book.run(b, section, "sudo systemctl stop")
     done = b.root("systemctl is-active lockstep-replica")
     book.check(section, "stop stops the node", done.output.strip() == "inactive", done.text)
@@ -223,8 +242,8 @@ def upgrade(book, a, b, c):
 
 
 def backup(book, a, b):
-    """Section 7."""
-    section = book.section(PAGE, "7. Back up and restore")
+    """Sections 9 and 10."""
+    section = book.section(PAGE, "9. Back up")
     book.run(b, section, "sudo install -d")
     book.run(b, section, "sudo systemctl stop")
     book.run(b, section, "sudo cp -a /var/lib/lockstep/replica")
@@ -233,6 +252,7 @@ def backup(book, a, b):
     book.check(section, "the copy is verified", done.status == 0, done.text)
     await_phase(b, "live")
     count = add(a)
+    section = book.section(PAGE, "10. Restore")
     for beginning in ("sudo systemctl stop", "sudo mv", "sudo cp -a /backup", "sudo systemctl start"):
         book.run(b, section, beginning)
     done = book.run(b, section, "sudo -u lockstep lockstep status")

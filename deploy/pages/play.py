@@ -18,7 +18,7 @@ def boot(home):
 
 
 def begin(book, a, b, c):
-    """The tour, on a host that has no node yet, and sections 2 to 7 of deploy/README.md; whether there is a cluster."""
+    """The tour, on a host that has no node yet, and sections 2 to 10 of deploy/README.md; whether there is a cluster."""
     book.situation("two commands", tour.readme, c)
     book.situation("look inside", tour.look_inside, c)
     book.situation("searches", tour.searches, c)
@@ -40,6 +40,7 @@ def run(home, book: Book):
     a, b, c = boot(home)
     if begin(book, a, b, c):
         book.situation("an outcome that is unknown", callers.outcome, b)
+        book.situation("effects that are held", callers.held_effects, a)
         book.situation("sessions that nobody needs", callers.sessions, a)
         book.situation("two nodes of one name", copies.duplicate, a, b)
         book.situation("a full disk", trouble.full_disk, a, b)

@@ -1,4 +1,4 @@
-"""Section 8 of deploy/README.md: each case is brought about, and its commands are to help as the page says."""
+"""Section 11 of deploy/README.md: each case is brought about, and its commands are to help as the page says."""
 import re
 import sys
 
@@ -16,7 +16,7 @@ def seen(host, text, seconds=15):
 
 def failed_unit(book, a):
     """A wrong option: the unit stays failed, and its log says why."""
-    section = book.section(PAGE, "8. When something is wrong")
+    section = book.section(PAGE, "The unit has failed")
     section.says("a unit that is `failed` is started by you, when its reason is gone")
     a.must("cp /etc/lockstep/primary.env /tmp/kept && sed -i 's/--insecure/--no-such/' /etc/lockstep/primary.env")
     a.must(f"systemctl restart {UNIT}")
@@ -90,11 +90,16 @@ def fill(host, left):
     host.root("dd if=/dev/zero of=/var/lib/lockstep/fill-1 bs=64k; dd if=/dev/zero of=/var/lib/lockstep/fill-2 bs=1k")
 
 
-def old_copy(a, count=3):
-    """An old copy of the primary's folder is put back; the last value that was acknowledged."""
+def old_copy(a, count=3, query=None):
+    """An old copy of the primary's folder is put back; the last value that was acknowledged.
+
+    With a query, which nobody made before, the copy is old for the searches too: each replica has answered it.
+    """
     a.must(f"systemctl stop {UNIT} && rm -rf /backup/old && mkdir -p /backup && cp -a {PRIMARY} /backup/old && "
            f"systemctl start {UNIT}")
     last = [add(a) for _ in range(count)][-1]
+    for node in ("tcp://10.0.0.2:7400", "tcp://10.0.0.3:7400") if query else ():
+        a.must(f"lockstep search query {query} --node {node} --insecure")
     if not wait_until(lambda: value(a, "tcp://10.0.0.2:7400") == last == value(a, "tcp://10.0.0.3:7400"), 10):
         raise Broken("the replicas do not follow")
     a.must(f"systemctl stop {UNIT} && rm -rf {PRIMARY} && cp -a /backup/old {PRIMARY} && systemctl start {UNIT}")
@@ -115,6 +120,9 @@ def behind(book, a):
     done = book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from")
     section.says("It takes all stores of the folder, one after the other")
     book.check(section, "recover takes all stores", "counters" in done.text and "search" in done.text, done.text)
+    done = book.run(a, section, "sudo -u lockstep lockstep journal inspect")
+    book.check(section, "inspect shows all stores", "counters" in done.output and "search" in done.output, done.text)
+    book.run(a, section, "sudo -u lockstep lockstep journal dump")
     book.run(a, section, "sudo systemctl start")
     done = book.run(a, section, "sudo -u lockstep lockstep status")
     book.check(section, "the primary admits", "admitting" in done.output, done.text)
@@ -124,7 +132,7 @@ def behind(book, a):
 def accepted_loss(book, a, b, c):
     """PRIMARY_BEHIND, and the loss is accepted: the replicas are AHEAD, and are begun anew."""
     section = book.section(PAGE, "PRIMARY_BEHIND")
-    last = old_copy(a)
+    last = old_copy(a, query="own")
     book.check(section, "an old copy raises the alarm", seen(a, "PRIMARY_BEHIND"), phases(a))
     # Each store says for itself what it lacks; one that nobody has told yet has nothing to give up.
     named = wait_until(lambda: len(re.findall("PRIMARY_BEHIND", alarms(a))) == 2, 5) and alarms(a).split(" | ")
@@ -138,8 +146,8 @@ def accepted_loss(book, a, b, c):
         done = a.run(f"sudo -u lockstep lockstep recover --data {PRIMARY} --store {store} --accept-loss {wrong}")
         section.says("The command takes the position that the alarm of the last start named, and no other")
         book.check(section, "no other position is taken", done.status != 0, done.text)
-        book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --accept-loss",
-                 **{"EPOCH:SEQUENCE": f"{place[1]} --store {store}"})
+        book.run(a, section, f"sudo -u lockstep lockstep recover --data {PRIMARY} --store {store} --accept-loss",
+                 **{"EPOCH:SEQUENCE": place[1]})
     a.must(f"systemctl start {UNIT}")
     await_phase(a, "admitting")
     book.check(section, "what was given up is gone", value(a) < last, value(a))
