@@ -1,10 +1,10 @@
 import LockstepCore
 
-/// An operator's `lockstep recover --from`: fetches from one replica, over the network, all that it has, and makes a
-/// journal of it. The primary is stopped meanwhile.
+/// An operator's `lockstep recover --from`.
 ///
-/// It says HELLO, asks for a plan, and fetches the snapshot's chunks and the rest of the log, each request again until
-/// its answer comes, as the program does.
+/// It fetches from one replica, over the network, all that it has, and makes a journal of it; the primary is stopped
+/// meanwhile. It says HELLO, asks for a plan, and fetches the snapshot's chunks and the rest of the log, each request
+/// again until its answer comes, as the program does.
 final class RecoveryProcess: SimulatedProcess {
     /// What a recovery came to.
     struct Result {
