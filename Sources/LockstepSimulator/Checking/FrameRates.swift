@@ -73,7 +73,7 @@ package struct FrameRates {
             case .keepAlive, .close, .closed: (15, 25)
             case .read: (210, .max)
             case .readResult: (400, .max)
-            case .query, .queryResult: (400, 1_500)
+            case .query, .queryResult: (400, .max)
             case .resync: (100, .max)
             case .runRequest: (20, .max)
             case .runEnded, .runGone: (100, 150)
