@@ -18,7 +18,7 @@ CUTS = ("cut", "cut-halves", "cut-direction", "cut-port")
 
 
 def table(head, rows):
-    """A table of Markdown; the columns behind the first are figures."""
+    """A table of Markdown; the columns after the first are figures."""
     lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
     return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows] + [""]
 
@@ -84,7 +84,7 @@ def page(series):
         equal = sorted(fault["recovered"] for fault in cuts if fault["recovered"] is not None)
         lines += [f"Of {len(cuts)} cuts, {sum(fault['nemesis'] == 'cut-direction' for fault in cuts)} were in one "
                   f"direction. From the end of a cut to the next acknowledged write {statistics.median(writes):.2f} s in "
-                  f"the median and {writes[-1]:.2f} s at most, without the {len(cuts) - len(judged)} behind which the "
+                  f"the median and {writes[-1]:.2f} s at most, without the {len(cuts) - len(judged)} after which the "
                   f"next fault began before a write came; until all replicas were equal "
                   f"{statistics.median(equal):.2f} and {equal[-1]:.2f} s.", ""]
     lines += ["### Checks", ""] + table(["check", "compared", "findings", "undecided"], check_rows(runs))
