@@ -42,6 +42,9 @@ package struct Buggify: Hashable, Sendable {
         return decide(site)
     }
 
+    /// Ends all of it; what has fired stays known.
+    package mutating func end() { sites = 0 }
+
     /// Whether any site is on.
     package var isOn: Bool { sites != 0 }
     package func isOn(_ site: Site) -> Bool { sites & site.bit != 0 }

@@ -21,6 +21,8 @@ enum Event {
     case operatorLooks
     /// Processes are due to stop, whatever they do then.
     case stopsAreDue
+    /// Machines take their usual ways from now on.
+    case usualWays
     /// Everything is healed since a while.
     case calm
     /// The checkers look at what waits.

@@ -168,6 +168,8 @@ package final class Simulation {
         guard violation == nil else { return violation }
         heal()
         add(.calm, after: 5 * Span.second)
+        // They only delay, but without a bound.
+        add(.usualWays, after: options.healTime / 2)
         let isAtRest = step(until: now + options.healTime) { self.isAtRest() }
         if violation == nil, !isAtRest { fail(.convergence, openEnds) }
         finish()
@@ -206,6 +208,7 @@ package final class Simulation {
         case .start(let process, let boot): start(process, boot)
         case .operatorLooks: operatorDesk.look()
         case .stopsAreDue: stopDue()
+        case .usualWays: for process in processes { process.takeUsualWays() }
         case .calm: oracle.isCalm()
         case .look: look()
         }

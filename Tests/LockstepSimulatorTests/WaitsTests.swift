@@ -49,9 +49,9 @@ import Testing
             #expect(rates.look(now: 2 * Self.second, load: load, isUnusual: false) == nil)
             return found.map { "\($0.process) \($0.kind) \($0.count)" }
         }
-        #expect(storm(of: 60) == nil)
-        #expect(storm(of: 61) == "1 busy(diskFull) 61")
-        #expect(storm(of: 61, load: 2) == nil)
-        #expect(storm(of: 121, load: 2) == "1 busy(diskFull) 121")
+        #expect(storm(of: 240) == nil)
+        #expect(storm(of: 241) == "1 busy(diskFull) 241")
+        #expect(storm(of: 241, load: 2) == nil)
+        #expect(storm(of: 481, load: 2) == "1 busy(diskFull) 481")
     }
 }

@@ -65,7 +65,8 @@ struct SimulateCommand: ParsableCommand {
         var supervisor = SeedSupervisor(selection: selection, first: first, jobs: jobs, keepsGoing: keepGoing)
         let totals = try supervisor.run()
         let seconds = supervisor.seconds
-        for report in totals.failures.prefix(1) { show(report) }
+        if let first = totals.failures.first { show(first) }
+        for report in totals.failures.dropFirst() { Output.line(verdict(report)) }
         for crash in supervisor.crashes { show(crash) }
         summarise(totals, seconds: seconds, crashes: supervisor.crashes.count)
         if let results { try record(totals, first: first, seconds: seconds, supervisor.crashes.count, in: results) }
@@ -107,8 +108,12 @@ struct SimulateCommand: ParsableCommand {
 
     private func show(_ report: SeedReport) {
         for line in report.trace { Output.line(line) }
-        Output.line("FAILED seed 0x\(String(report.seed, radix: 16)): \(report.promise ?? ""): \(report.text ?? "")")
+        Output.line(verdict(report))
         Output.line(again(report.seed))
+    }
+
+    private func verdict(_ report: SeedReport) -> String {
+        "FAILED seed 0x\(String(report.seed, radix: 16)): \(report.promise ?? ""): \(report.text ?? "")"
     }
 
     private func show(_ crash: SeedSupervisor.Crash) {

@@ -37,6 +37,8 @@ final class ClientProcess: SimulatedProcess, CallerHost {
         link = nil
     }
 
+    override func takeUsualWays() { caller?.machine.buggify.end() }
+
     override func handle(_ arrival: Arrival) {
         if case .mail(.cancelRun(let id)) = arrival { caller?.cancelRun(id) }
         guard case .link(let from, let frame) = arrival, from === link else { return }

@@ -202,6 +202,8 @@ final class PrimaryProcess: NodeProcess {
         return deadline
     }
 
+    override func takeUsualWays() { machine?.buggify.end() }
+
     override func checkInvariants() {
         machine?.checkInvariants()
         checkBounds()

@@ -170,6 +170,11 @@ final class ReplicaProcess: NodeProcess {
         return deadline
     }
 
+    override func takeUsualWays() {
+        machine?.buggify.end()
+        caller?.machine.buggify.end()
+    }
+
     override func checkInvariants() {
         // The newest part stays, however large it is.
         if let machine,

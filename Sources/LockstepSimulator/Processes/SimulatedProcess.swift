@@ -71,6 +71,8 @@ class SimulatedProcess {
     var nextDeadline: Tick { .never }
     func listens(on port: Port) -> Bool { false }
     func checkInvariants() {}
+    /// Its machines take no unusual ways any more.
+    func takeUsualWays() {}
 
     // MARK: - Life
 
