@@ -169,7 +169,7 @@ package final class Simulation {
         heal()
         add(.calm, after: 5 * Span.second)
         // They only delay, but without a bound.
-        add(.usualWays, after: options.healTime / 2)
+        add(.usualWays, after: options.healTime / 4)
         let isAtRest = step(until: now + options.healTime) { self.isAtRest() }
         if violation == nil, !isAtRest { fail(.convergence, openEnds) }
         finish()
