@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 
+from namespaces import CannotRun, wait_until
+
 from . import hosts
-from .hosts import UNITS, CannotRun, Host, Switch, wait_until
+from .hosts import UNITS, Host, Switch
 
 PORT = 7400
 # The store `workbench` is there for the laboratory's workloads; an operator's nodes do without.

@@ -13,7 +13,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+
+from namespaces import CannotRun, end, pids, try_rmdir, wait_until
 
 PREFIX = os.environ.get("LOCKSTEP_LAB_PREFIX", "lslab-")
 NETWORK = "10.77.0"
@@ -21,10 +22,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 UNITS = os.path.join(os.path.dirname(HERE), "systemd")
 GROUPS = {kind: f"/sys/fs/cgroup/{kind}" for kind in ("cpu", "memory")}
 MARK = ".lockstep-lab"  # in a folder that a laboratory has made, and may remove
-
-
-class CannotRun(Exception):
-    """The machine lacks what the laboratory needs; nothing was judged."""
 
 
 def folder():
@@ -76,17 +73,7 @@ def own(place):
 def remove():
     """Takes down whatever is there of a laboratory; what was found."""
     found = own("/run/netns")
-    for name in found:
-        listed = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
-        for number in listed.stdout.split():
-            try:
-                os.kill(int(number), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-    for name in found:
-        wait_until(lambda name=name: not subprocess.run(
-            ["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split(), 10)
-        subprocess.run(["ip", "netns", "delete", name], check=False)
+    end(found)
     for group in GROUPS.values():
         for name in own(group):
             wait_until(lambda path=f"{group}/{name}": try_rmdir(path), 5)
@@ -94,27 +81,6 @@ def remove():
         shutil.rmtree(folder())
         found.append(folder())
     return found
-
-
-def try_rmdir(path):
-    """Whether a group is gone; it cannot go before its last process has."""
-    try:
-        os.rmdir(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def wait_until(condition, limit, pause=0.02):
-    """Whether a condition came true in time."""
-    deadline = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-    return True
 
 
 class Host:
@@ -169,22 +135,20 @@ class Host:
     def find(self):
         """Looks for the first process: process 1 of the PID namespace."""
         self.agent = None
-        listed = subprocess.run(["ip", "netns", "pids", self.namespace], capture_output=True, text=True).stdout
-        for number in listed.split():
+        for number in pids(self.namespace):
             try:
                 with open(f"/proc/{number}/status", encoding="utf-8") as file:
                     line = next(line for line in file if line.startswith("NSpid:"))
             except (OSError, StopIteration):
                 continue
             if len(line.split()) == 3 and line.split()[2] == "1":
-                self.agent = int(number)
+                self.agent = number
         return self.agent
 
     def die(self):
         """The power goes: everything on the host ends at once; the disk stays."""
         os.kill(self.agent, signal.SIGKILL)
-        wait_until(lambda: not subprocess.run(
-            ["ip", "netns", "pids", self.namespace], capture_output=True, text=True).stdout.split(), 10)
+        wait_until(lambda: not pids(self.namespace), 10)
 
     def ask(self, do, **request):
         """Has the host's first process do something; its answer."""

@@ -11,8 +11,9 @@ import os
 import shutil
 import time
 
+from namespaces import wait_until
+
 from . import network  # noqa: F401  It enters its nemeses.
-from .hosts import wait_until
 from .registry import NEMESES, a_replica, any_node, nemesis  # noqa: F401
 
 # MARK: processes

@@ -3,9 +3,10 @@ import os
 import re
 import subprocess
 
+from namespaces import wait_until
+
 from . import machine
 from .cluster import Laboratory, ready
-from .hosts import wait_until
 
 WORDS = 400  # as many as the workload `searches` knows
 UNITS = ("lockstep-primary", "lockstep-replica")

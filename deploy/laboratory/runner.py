@@ -9,9 +9,10 @@ import subprocess
 import threading
 import time
 
+from namespaces import wait_until
+
 from . import hosts, nemeses
 from .cluster import ready
-from .hosts import wait_until
 from .prepared import PreparedLaboratory, tail
 
 REST = (2.0, 4.0)  # seconds without a fault behind each

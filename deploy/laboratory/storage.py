@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import time
 
+from namespaces import CannotRun
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,unlink,rename"
 STRACE = ["strace", "-f", "-xx", "-y", "-s", "2000000", "--seccomp-bpf", "-e", f"trace={CALLS}", "-e", "signal=none"]
@@ -19,10 +21,6 @@ ATTEMPTS = 8  # recordings in which a planted defect may show: where a writer is
 FAILURES = [(kind, "EIO") for kind in ("open", "write", "read", "truncate", "sync", "folder-sync", "unlink", "rename")]
 FAILURES += [("write", "ENOSPC"), ("truncate", "ENOSPC"), ("write", "short"), ("sync", "EIO+"), ("write", "EIO+"),
              ("write", "ENOSPC+"), ("open", "EMFILE"), ("sync", "kill"), ("write", "kill")]
-
-
-class CannotRun(Exception):
-    """The machine lacks what is needed."""
 
 
 def compiler():

@@ -2,7 +2,8 @@
 import re
 import sys
 
-from .hosts import wait_until
+from namespaces import wait_until
+
 from .operating import PAGE, PRIMARY, value
 from .source import Broken
 

@@ -2,6 +2,8 @@
 import os
 import shutil
 
+from namespaces import CannotRun
+
 from . import hosts, play
 from .book import Book
 from .source import PAGES
@@ -32,7 +34,7 @@ def plant(folder, pages):
         with open(f"{folder}/{name}", encoding="utf-8") as file:
             text = file.read()
         if right not in text:
-            raise hosts.CannotRun(f"{name} does not have what a mistake is planted in: {right}")
+            raise CannotRun(f"{name} does not have what a mistake is planted in: {right}")
         with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
             file.write(text.replace(right, wrong, 1))
 

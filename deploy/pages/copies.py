@@ -1,7 +1,8 @@
 """A folder of which there are two: a second node of one name, and a primary whose clock is wrong."""
 import glob
 
-from .hosts import wait_until
+from namespaces import wait_until
+
 from .operating import NODE, PAGE, PRIMARY, REPLICA, await_phase, stores
 from .source import Broken
 from .trouble import UNIT, seen

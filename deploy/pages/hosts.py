@@ -13,6 +13,8 @@ import signal
 import subprocess
 import time
 
+from namespaces import CannotRun, end, pids, try_rmdir, wait_until
+
 PREFIX = "lspages-"
 FOLDER = "/var/tmp/lockstep-pages"
 LOCK = "/var/tmp/lockstep-pages.lock"
@@ -28,10 +30,6 @@ SWIFT = """#!/bin/sh
 echo "swift: not on this host: $*" >&2
 exit 69
 """
-
-
-class CannotRun(Exception):
-    """The machine lacks what the test needs; nothing was judged."""
 
 
 class Result:
@@ -91,45 +89,11 @@ def remove():
     """Takes down whatever is there of a run."""
     names = [os.path.basename(path) for path in glob.glob(f"/run/netns/{PREFIX}*")]
     names = [name for name in names if re.fullmatch("switch|[a-z]", name[len(PREFIX):])]
-    for name in names:
-        for number in pids(name):
-            try:
-                os.kill(number, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-    for name in names:
-        wait_until(lambda name=name: not pids(name), 10)
-        subprocess.run(["ip", "netns", "delete", name], check=False)
+    end(names)
     for path in glob.glob(f"{group_root()}/{PREFIX}?"):
         for folder, _, _ in os.walk(path, topdown=False):
             wait_until(lambda folder=folder: try_rmdir(folder), 5)
     shutil.rmtree(FOLDER, ignore_errors=True)
-
-
-def pids(namespace):
-    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
-    return [int(number) for number in listed.stdout.split()]
-
-
-def try_rmdir(path):
-    """Whether a control group is gone; it cannot go before its last process has."""
-    try:
-        os.rmdir(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def wait_until(condition, limit, pause=0.05):
-    """Whether a condition came true in time."""
-    deadline = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-    return True
 
 
 def prepare_home(program):

@@ -2,7 +2,8 @@
 import json
 import re
 
-from .hosts import wait_until
+from namespaces import wait_until
+
 from .source import Broken
 
 PAGE = "deploy/README.md"

@@ -2,7 +2,8 @@
 import re
 import time
 
-from .hosts import wait_until
+from namespaces import wait_until
+
 from .source import Broken
 
 PROGRAM = "PATH=$(swift build -c release --show-bin-path):$PATH"

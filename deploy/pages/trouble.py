@@ -2,7 +2,8 @@
 import re
 import sys
 
-from .hosts import wait_until
+from namespaces import wait_until
+
 from .operating import (NODE, PAGE, PRIMARY, REPLICA, add, alarms, await_phase, phases, unit_log, value)
 from .source import Broken
 
