@@ -26,6 +26,8 @@ let trees = Target.Dependency.product(name: "HashTreeCollections", package: "swi
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let lifecycleTesting = Target.Dependency.product(
+    name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
 let sqlite = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqliteLibrary = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -150,8 +152,8 @@ let package = Package(
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
         .testTarget(
-            name: "LockstepNodeTests", dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ", logging],
-            swiftSettings: base),
+            name: "LockstepNodeTests",
+            dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ", logging, lifecycleTesting], swiftSettings: base),
         .testTarget(
             name: "LockstepSQLiteTests",
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),

@@ -98,11 +98,11 @@ public actor Node: Service {
         }
         do {
             try await openWithAddress(attached)
+        } catch is CancellationError {
+            // Whoever waits for an address or reads a journal has written nothing that an end could cut off.
+            return end()
         } catch {
-            // Between two attempts nothing is under way that an end could cut off.
-            let isBetween = services == nil
             end()
-            if isBetween, error is CancellationError { return }
             throw error
         }
         loop.setWork(LoopWork(turn: { self.turn($0) }, isWaiting: { self.isWaiting }))

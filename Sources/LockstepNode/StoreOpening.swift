@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import LockstepCore
 internal import Logging
+internal import ServiceLifecycle
 internal import Synchronization
 
 /// Makes a store ready at the start of its node: opens its journal, recovers, makes its machines.
@@ -189,7 +190,8 @@ package struct StoreOpening {
             state.install(prepared)
             recovered.log = snapshot.log
         } batch: { batch in
-            try Task.checkCancellation()
+            // A long journal holds up no end.
+            guard !Task.isCancelled, !Task.isShuttingDownGracefully else { throw CancellationError() }
             let mark: LogState.Mark?
             do { mark = try recovered.log.apply(batch, to: state) } catch {
                 throw LockstepError(

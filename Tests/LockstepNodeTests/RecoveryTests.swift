@@ -1,5 +1,6 @@
 import LockstepCore
 import LockstepNode
+import ServiceLifecycleTestKit
 import Synchronization
 import Testing
 
@@ -175,6 +176,27 @@ struct RecoveryTests {
             }
         }
         #expect(failure?.code == .journalFailed)
+    }
+
+    /// Cancellation and graceful shutdown are no errors, also while the journal is read, which they cut off.
+    @Test(arguments: [true, false])
+    func anEndDuringRecoveryIsNoError(isGraceful: Bool) async throws {
+        let log = KeptLog()
+        let first = try Node(.local(journal: log.source))
+        let port = try first.attach(name: "sum") { SumState() }
+        _ = try await withRunning(first) { try await port.add([1]) }
+        let second = try Node(.local(journal: log.source))
+        let again = try second.attach(name: "sum") { SumState() }
+        try await testGracefulShutdown { trigger in
+            let run = Task {
+                if !isGraceful { while !Task.isCancelled { await Task.yield() } }
+                try await second.run()
+            }
+            if isGraceful { trigger.triggerGracefulShutdown() } else { run.cancel() }
+            try await run.value
+        }
+        let ended = await problem { _ = try await again.status() }
+        #expect(ended?.code == .stopped)
     }
 
     private func problem(_ body: @Sendable () async throws -> Void) async -> LockstepError? {
