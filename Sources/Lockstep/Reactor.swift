@@ -4,8 +4,9 @@
 /// and so has the same state. A reactor describes behaviour only: it is a value, or a final class, and the running
 /// state belongs to the node.
 ///
-/// All six types are sent or kept, so they are `Codable`; one that is also ``WireCodable`` takes the fast path.
-public protocol Reactor: Sendable {
+/// All six types are sent or kept, so they are `Codable`; one that is also ``WireCodable`` takes the fast path. What few
+/// reactors say beside this stands in ``ReactorOptions``.
+public protocol Reactor: ReactorOptions {
     /// What a client asks for.
     associatedtype Action: Codable & Sendable
     /// What happened: the bridge between action and state, and the format of the log.
@@ -24,17 +25,6 @@ public protocol Reactor: Sendable {
 
     /// The state before the first entry. It must be the same on every node.
     var initialState: State { get }
-
-    /// Looks at actions before ``mutate(_:_:)``, in this order; each may pass on, rewrite, or refuse (K17).
-    ///
-    /// Read once, when the node makes the store's state. By default there are none, and looking at them costs nothing.
-    var middleware: [Middleware<Self>] { get }
-
-    /// Effects that the state asks for (F7). Read when the primary begins; by default there are none.
-    var feedback: [Feedback<Self>] { get }
-
-    /// Streams of mutations from outside, merged on the primary (K18). Read when the primary begins; by default none.
-    var sources: [ExternalSource<Self>] { get }
 
     /// Decides what an action does, on the primary only, and once for an action that ends at once.
     ///
@@ -55,46 +45,23 @@ public protocol Reactor: Sendable {
     /// every node and at every start. It may read the state as it goes; keep no copy of it.
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext)
 
-    /// Says which memory the next actions will read, so that it is fetched while others are worked on.
-    ///
-    /// Worth its while where ``mutate(_:_:)`` looks up keys in a large ``ReplicatedMap``: pass their keys to
-    /// ``ReplicatedMap/prefetch(_:)``. It changes nothing and is of no consequence otherwise; by default it does
-    /// nothing. Called on the primary's thread for up to 32 actions, before the first of them is decided.
-    static func prefetch(actions: [Action], in state: State)
-
-    /// The same for ``reduce(into:_:_:)``: up to 32 mutations, before the first of them is applied, on a replica and
-    /// while the log is read back.
-    static func prefetch(mutations: [Mutation], in state: State)
-
-    /// The log time at which the state waits for something, such as `state.timers.next`; nil, the default: for nothing.
-    ///
-    /// Called on the primary's thread about once a turn: it should cost no more than a look.
-    static func nextDue(in state: State) -> LogTime?
-
-    /// The mutations that `time` brings, in the order in which they are due, at most `limit`: what ``nextDue(in:)``
-    /// promised for a time that has come (PROTOCOL, R-65).
-    ///
-    /// They are committed together, as one entry, whose reducer must take away what was due, for example with
-    /// ``Timers/fired(_:deadline:)``. Runs on the primary's thread.
-    static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation]
-
     /// Answers a query from the published state; on the node's thread, for a client without a replica.
     ///
     /// An error refuses the query with its description.
     static func answer(_ query: Query, in state: State) throws -> Answer
 
-    /// How actions are encoded: ``Coding/wire`` for a ``WireCodable`` type, else ``Coding/json``.
-    static var actionCoding: Coding<Action> { get }
-    /// How mutations are encoded, in the log and on the wire.
-    static var mutationCoding: Coding<Mutation> { get }
-    /// How states are encoded, in snapshots.
-    static var stateCoding: Coding<State> { get }
-    /// How replies are encoded.
-    static var replyCoding: Coding<Reply> { get }
-    /// How queries are encoded.
-    static var queryCoding: Coding<Query> { get }
-    /// How answers are encoded.
-    static var answerCoding: Coding<Answer> { get }
+    /// Looks at actions before ``mutate(_:_:)``, in this order; each may pass on, rewrite, or refuse.
+    ///
+    /// Read once, when the node makes the store's state. By default there are none, and looking at them costs nothing.
+    var middleware: [Middleware<Self>] { get }
+
+    /// Effects that the state asks for. Read when the primary begins; by default there are none.
+    var feedback: [Feedback<Self>] { get }
+
+    /// Streams of mutations from outside, merged on the primary. Read when the primary begins; by default none.
+    var sources: [ExternalSource<Self>] { get }
+
+    // The library's own steps, which nobody implements (decision 0024).
 
     /// The library's own step from an action's bytes to its item; not to be implemented.
     func _perform(
@@ -120,16 +87,6 @@ extension Reactor {
     public var feedback: [Feedback<Self>] { [] }
     /// None.
     public var sources: [ExternalSource<Self>] { [] }
-    /// Nothing is prefetched.
-    @inlinable
-    public static func prefetch(actions: [Action], in state: State) {}
-    /// Nothing is prefetched.
-    @inlinable
-    public static func prefetch(mutations: [Mutation], in state: State) {}
-    /// Nothing is waited for.
-    public static func nextDue(in state: State) -> LogTime? { nil }
-    /// Nothing is due.
-    public static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation] { [] }
 }
 
 extension Reactor where Mutation == Action, Reply == NoReply {

@@ -124,10 +124,10 @@ public struct Scope<Parent: Reactor, Child: Reactor>: Sendable {
     /// emit without the part fails them until it is there.
     public func sources(of child: Child) -> [ExternalSource<Parent>] { child.sources.map { $0.lifted(lift(child)) } }
 
-    /// When the child waits for a time: for the parent's ``Reactor/nextDue(in:)``, which takes the earliest.
+    /// When the child waits for a time: for the parent's ``ReactorOptions/nextDue(in:)``, which takes the earliest.
     public func nextDue(in state: Parent.State) -> LogTime? { part.find(state).flatMap { Child.nextDue(in: $0) } }
 
-    /// What a time brings to the child: for the parent's ``Reactor/mutationsDue(in:at:limit:)``.
+    /// What a time brings to the child: for the parent's ``ReactorOptions/mutationsDue(in:at:limit:)``.
     ///
     /// A parent of several children puts theirs one behind the other; together at most `limit`.
     public func mutationsDue(in state: Parent.State, at time: LogTime, limit: Int) -> [Parent.Mutation] {

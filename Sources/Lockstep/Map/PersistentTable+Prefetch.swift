@@ -37,7 +37,7 @@ extension PersistentTable {
 
 extension ReplicatedMap {
     /// Asks the processor for the memory in which these keys and their values lie, so that looking them up soon does
-    /// not wait for it: see ``Reactor/prefetch(actions:in:)``.
+    /// not wait for it: see ``ReactorOptions/prefetch(actions:in:)``.
     ///
     /// About 30 ns a key, and nothing else happens. It pays for many keys of a map that is larger than the
     /// processor's caches; only the first 64 are looked at.
