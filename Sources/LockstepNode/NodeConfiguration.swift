@@ -168,12 +168,6 @@ package struct CheckedConfiguration: Sendable {
         if listen != nil { try Self.checkDescriptors() }
     }
 
-    /// Whether a journal has grown so much that a snapshot pays.
-    package func isSnapshotDue(_ journal: any Journal) -> Bool {
-        let (batches, snapshot) = journal.sizes
-        return !journal.isVolatile && batches > max(4 * snapshot, given.snapshotAfterBytes)
-    }
-
     private static func listening(_ text: String, plaintext: Bool) throws -> TCPEndpoint {
         let endpoint = try TCPEndpoint(text, use: "the address to listen at")
         try endpoint.checkListening()

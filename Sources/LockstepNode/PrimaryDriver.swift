@@ -14,13 +14,11 @@ package final class PrimaryDriver {
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
-    private var shelf: SnapshotShelf
+    let desk: JournalDesk
     private let executor: (any RunExecutor)?
     private var isOpened = false
-    private var saving = SnapshotSaving()
     private var isRunning = false
     private var persistBegan = Tick.zero
-    private var snapshotBegan = Tick.zero
     private var nextLook = Tick.zero
     /// What is to be kept with the journal, beside the work: the newest of each kind.
     private var unnoted: [JournalNote: String] = [:]
@@ -36,7 +34,10 @@ package final class PrimaryDriver {
         self.state = state
         self.machine = machine
         executor = host.port.executor
-        shelf = SnapshotShelf(queue: host.services.background)
+        desk = JournalDesk(
+            host: host, journal: journal,
+            line: JournalLine(writtenThrough: machine.committed.position.sequence, retries: false))
+        desk.owner = self
     }
 
     package func start(now: Tick, wall: LogTime) {
@@ -125,7 +126,7 @@ package final class PrimaryDriver {
             machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
         }
         writeNotes()
-        if saving.isReady(at: now), host.services.configuration.isSnapshotDue(journal) { machine.snapshotDue() }
+        if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
         run(now: now, wall: wall)
         host.metrics.observe(
             sequence: machine.committed.position.sequence, lag: 0, sessions: machine.log.sessions.count,
@@ -176,19 +177,19 @@ package final class PrimaryDriver {
             case .sendBulk(let frame, let connection):
                 drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
             case .sendChunks(let number, let indices, let connection):
-                host.sendChunks(shelf[number], indices, to: connection, stamp: stamp)
+                desk.sendChunks(of: number, indices, to: connection, stamp: stamp)
             case .publish(let frame):
                 let dropped = services.attempt { try services.server.publish(frame) } ?? 0
                 if dropped > 0 { host.metrics.dropped(.sent, dropped) }
-            case .persist(let batches): persist(batches, now: now)
+            case .persist(let batches):
+                persistBegan = now
+                desk.append(batches, now: now)
             case .committed(let batches): committed(batches)
             case .captureSnapshot(let number, let log, let digest):
-                shelf.capture(number, image: state.image(), log: log, digest: digest)
-            case .encodeSnapshot(let number):
-                snapshotBegan = now
-                shelf.encode(number, mailbox: host.mailbox) { $0.primary?.encoded(number, $1) }
-            case .saveSnapshot(let number): save(number)
-            case .dropSnapshot(let number): shelf.drop(number)
+                desk.capture(number, image: state.image(), log: log, digest: digest)
+            case .encodeSnapshot(let number): desk.encode(number, now: now)
+            case .saveSnapshot(let number): desk.save(number, now: now)
+            case .dropSnapshot(let number): desk.drop(number)
             case .beginRun(let start): executor?.begin(start)
             case .stopRun(let id): executor?.stop(id)
             case .emission(let ticket, let outcome): executor?.emission(ticket, outcome)
@@ -261,75 +262,11 @@ package final class PrimaryDriver {
             epoch: machine.epoch)
     }
 
-    private func persist(_ batches: [SealedBatch], now: Tick) {
-        persistBegan = now
-        let mailbox = host.mailbox
-        journal.append(batches) { outcome in mailbox.put { $0.primary?.persisted(outcome) } }
-    }
-
-    private func persisted(_ outcome: Result<Void, JournalFailure>) {
-        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        switch outcome {
-        case .success:
-            host.metrics.persisted(nanoseconds: now - persistBegan)
-            machine.persisted(now: now, wall: wall, state: state, into: &directives)
-            showPhase()
-        case .failure(.diskFull):
-            machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
-        case .failure(.failed(let reason)):
-            machine.persistFailed(isDiskFull: false, reason: reason, now: now, into: &directives)
-        }
-        run(now: now, wall: wall)
-        pump(now: now, wall: wall)
-    }
-
     private func committed(_ batches: [SealedBatch]) {
         host.feed.append(batches)
         guard let first = batches.first, let last = batches.last else { return }
         host.metrics.committed(
             entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
-    }
-
-    // MARK: - Snapshots
-
-    private func encoded(_ number: SnapshotNumber, _ outcome: Result<EncodedSnapshot, any Error>) {
-        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        switch outcome {
-        case .success(let snapshot):
-            host.metrics.snapshotMade(nanoseconds: now - snapshotBegan)
-            shelf.put(snapshot)
-            machine.snapshotEncoded(number, info: snapshot.info, now: now, into: &directives)
-        case .failure(let error):
-            host.snapshotFailed(error)
-            saving.failed(at: now)
-            machine.snapshotFailed(number, into: &directives)
-        }
-        run(now: now, wall: wall)
-    }
-
-    /// A snapshot that cannot be written loses nothing: the journal keeps what it has, and another is due behind a pause.
-    private func save(_ number: SnapshotNumber) {
-        guard let snapshot = shelf[number] else { return }
-        saving.offer(number, at: snapshot.info.position.sequence)
-        saveNext()
-    }
-
-    private func saveNext() {
-        guard let number = saving.next(written: machine.committed.position.sequence) else { return }
-        guard let snapshot = shelf[number] else { return saving.ended() }
-        let mailbox = host.mailbox
-        journal.save(snapshot: snapshot.bytes, at: snapshot.info.position) { outcome in
-            mailbox.put { $0.primary?.saved(outcome) }
-        }
-    }
-
-    private func saved(_ outcome: Result<Void, JournalFailure>) {
-        saving.ended()
-        if case .failure(let failure) = outcome {
-            host.snapshotFailed(failure)
-            saving.failed(at: MonotonicClock.now)
-        }
-        saveNext()
     }
 
     // MARK: - Status
@@ -367,5 +304,32 @@ package final class PrimaryDriver {
         status.peerCount = peers.liveCount
         status.lostReplicas = peers.lost.map(listed)
         status.setJournal(journal)
+    }
+}
+
+extension PrimaryDriver: JournalDeskOwner {
+    package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
+        let wall = MonotonicClock.wall
+        switch outcome {
+        case .success:
+            host.metrics.persisted(nanoseconds: now - persistBegan)
+            machine.persisted(now: now, wall: wall, state: state, into: &directives)
+            showPhase()
+        case .failure(.diskFull):
+            machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
+        case .failure(.failed(let reason)):
+            machine.persistFailed(isDiskFull: false, reason: reason, now: now, into: &directives)
+        }
+        run(now: now, wall: wall)
+        pump(now: now, wall: wall)
+    }
+
+    package func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick) {
+        if let info {
+            machine.snapshotEncoded(number, info: info, now: now, into: &directives)
+        } else {
+            machine.snapshotFailed(number, into: &directives)
+        }
+        run(now: now, wall: MonotonicClock.wall)
     }
 }

@@ -1,4 +1,3 @@
-internal import DequeModule
 internal import Dispatch
 package import LockstepCore
 internal import Logging
@@ -13,57 +12,27 @@ package final class ReplicaDriver {
     private let state: ObservedState
     private(set) var machine: ReplicaStateMachine
     private var directives: [ReplicaDirective] = []
-    private var shelf: SnapshotShelf
-    private var snapshotBegan = Tick.zero
+    let desk: JournalDesk
     private var nextLook = Tick.zero
 
-    // The journal's line
-    private var unwritten: Deque<Write> = []
-    private var unwrittenBytes = 0
-    private var isWriting = false
-    private var retryWrite = Tick.never
-    /// How far the journal has come.
-    private var writtenThrough: SequenceNumber
-    private var saving = SnapshotSaving()
     /// A WELCOME that is followed when the journal belongs to its cluster.
     private var held: (welcome: Welcome, endpoint: String)?
     private var isAdopting = false
     private var retryAdoption = Tick.never
-
-    private enum Write {
-        case batches([SealedBatch])
-        case replacement([UInt8], at: Position)
-
-        var byteCount: Int {
-            switch self {
-            case .batches(let batches): batches.reduce(0) { $0 + $1.bytes.count }
-            case .replacement(let bytes, _): bytes.count
-            }
-        }
-
-        /// Where the journal stands behind it.
-        var end: SequenceNumber? {
-            switch self {
-            case .batches(let batches): batches.last?.head.last
-            case .replacement(_, let position): position.sequence
-            }
-        }
-    }
 
     package init(host: StoreHost, state: ObservedState, journal: (any Journal)?, machine: ReplicaStateMachine) {
         self.host = host
         self.journal = journal
         self.state = state
         self.machine = machine
-        writtenThrough = machine.log.position.sequence
-        shelf = SnapshotShelf(queue: host.services.background)
+        desk = JournalDesk(
+            host: host, journal: journal,
+            line: JournalLine(writtenThrough: machine.log.position.sequence, retries: true))
+        desk.owner = self
     }
 
-    package func start() {
-        guard machine.log.position.sequence > .zero else { return }
-        let position = machine.log.position
-        state.capture(at: position.sequence, epoch: position.epoch, time: machine.log.time)
-        state.publish(through: position.sequence)
+    package func start(now: Tick) {
+        machine.start(now: now, state: state)
         host.setKnown(machine.told)
     }
 
@@ -93,7 +62,7 @@ package final class ReplicaDriver {
     package func handleStream(now: Tick) {
         let end = now.advanced(byMilliseconds: 2)
         var handled = 0
-        while unwrittenBytes < Limits.unpersistedBytes {
+        while !isHeldUp {
             if let (frame, _) = host.links.bulkRing.popFirst() {
                 frame.withFrame { machine.bulkReceived($0, now: now, state: state, into: &directives) }
             } else if let (frame, _) = host.links.broadcastRing.popFirst() {
@@ -109,7 +78,7 @@ package final class ReplicaDriver {
     }
 
     /// Whether frames wait although there is time: the journal holds them up.
-    package var isHeldUp: Bool { unwrittenBytes >= Limits.unpersistedBytes }
+    package var isHeldUp: Bool { desk.line.byteCount >= Limits.unpersistedBytes }
 
     package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick) {
         frame.withFrame {
@@ -128,7 +97,7 @@ package final class ReplicaDriver {
     }
 
     package var nextDeadline: Tick {
-        min(machine.nextDeadline, nextLook, retryWrite, min(retryAdoption, host.links.nextRenewal))
+        min(machine.nextDeadline, nextLook, desk.line.nextDeadline, min(retryAdoption, host.links.nextRenewal))
     }
 
     package func tick(now: Tick) {
@@ -139,11 +108,7 @@ package final class ReplicaDriver {
         if now >= host.links.nextRenewal {
             _ = host.services.attempt { try host.links.renewSubscription(now: now) }
         }
-        if now >= retryWrite {
-            retryWrite = .never
-            isWriting = false
-            writeNext()
-        }
+        if now >= desk.line.nextDeadline { desk.advance(now: now) }
         if now >= retryAdoption {
             retryAdoption = .never
             isAdopting = false
@@ -151,9 +116,7 @@ package final class ReplicaDriver {
         }
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
-        if let journal, saving.isReady(at: now), host.services.configuration.isSnapshotDue(journal) {
-            machine.snapshotDue()
-        }
+        if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
         let status = machine.status
         host.metrics.observe(
             sequence: status.known.position.sequence, lag: lag(status), sessions: machine.log.sessions.count,
@@ -167,14 +130,15 @@ package final class ReplicaDriver {
         return .live(position.epoch, position.sequence)
     }
 
-    package var isDrained: Bool { unwritten.isEmpty && !isWriting }
+    package var isDrained: Bool { desk.line.isDrained }
     package func close() { journal?.close() }
 
     // MARK: - The journal's cluster
 
     /// Whether the journal is empty and belongs to another cluster than this primary, or has another channel.
     private func mustAdopt(_ welcome: Welcome) -> Bool {
-        guard let journal, writtenThrough == .zero, machine.log.position.sequence == .zero, machine.accepts(welcome)
+        guard let journal, desk.line.writtenThrough == .zero, machine.log.position.sequence == .zero,
+            machine.accepts(welcome)
         else { return false }
         let identity = journal.identity
         return identity.cluster != welcome.cluster || identity.channel != welcome.channel
@@ -234,9 +198,9 @@ package final class ReplicaDriver {
                 _ = services.attempt { try links.connectBulk(to: endpoint, poller: services.loop.poller) }
             case .sendBulk(let frame): drop(services.attempt { try links.sendBulk(frame) })
             case .sayHello: host.sayHello(now: now)
-            case .applied(let batches): applied(batches)
+            case .applied(let batches): applied(batches, now: now)
             case .prepare(let ticket, let content): prepare(ticket, content)
-            case .installed(let log, _, let encoded): installed(log, encoded)
+            case .installed(let log, _, let encoded): installed(log, encoded, now: now)
             case .discarded: host.feed.restart(at: .zero)
             case .phaseChanged(let phase): phaseChanged(phase)
             case .send(let frame, let connection):
@@ -244,14 +208,12 @@ package final class ReplicaDriver {
             case .sendBulkReply(let frame, let connection):
                 drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
             case .sendChunks(let number, let indices, let connection):
-                host.sendChunks(shelf[number], indices, to: connection, stamp: machine.stamp)
+                desk.sendChunks(of: number, indices, to: connection, stamp: machine.stamp)
             case .captureSnapshot(let number, let log, let digest):
-                shelf.capture(number, image: state.image(), log: log, digest: digest)
-            case .encodeSnapshot(let number):
-                snapshotBegan = now
-                shelf.encode(number, mailbox: host.mailbox) { $0.replica?.encoded(number, $1) }
-            case .saveSnapshot(let number): save(number)
-            case .dropSnapshot(let number): shelf.drop(number)
+                desk.capture(number, image: state.image(), log: log, digest: digest)
+            case .encodeSnapshot(let number): desk.encode(number, now: now)
+            case .saveSnapshot(let number): desk.save(number, now: now)
+            case .dropSnapshot(let number): desk.drop(number)
             case .alarm(let alarm): host.raise(alarm)
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
@@ -263,13 +225,13 @@ package final class ReplicaDriver {
         if isSent == false { host.metrics.dropped(.sent) }
     }
 
-    private func applied(_ batches: [SealedBatch]) {
+    private func applied(_ batches: [SealedBatch], now: Tick) {
         host.feed.append(batches)
         if let first = batches.first, let last = batches.last {
             host.metrics.committed(
                 entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
         }
-        write(.batches(batches))
+        desk.append(batches, now: now)
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {
@@ -303,114 +265,9 @@ package final class ReplicaDriver {
         run(now: now)
     }
 
-    private func installed(_ log: LogState, _ encoded: [UInt8]) {
+    private func installed(_ log: LogState, _ encoded: [UInt8], now: Tick) {
         host.feed.restart(at: log.position.sequence)
-        guard !encoded.isEmpty else { return }
-        // What waited belongs to what was replaced.
-        saving.forget()
-        let kept = isWriting ? unwritten.first : nil
-        unwritten.removeAll()
-        if let kept { unwritten.append(kept) }
-        unwrittenBytes = kept?.byteCount ?? 0
-        write(.replacement(encoded, at: log.position))
-    }
-
-    private func encoded(_ number: SnapshotNumber, _ outcome: Result<EncodedSnapshot, any Error>) {
-        let now = MonotonicClock.now
-        switch outcome {
-        case .success(let snapshot):
-            host.metrics.snapshotMade(nanoseconds: now - snapshotBegan)
-            shelf.put(snapshot)
-            machine.snapshotEncoded(number, info: snapshot.info, now: now, into: &directives)
-        case .failure(let error):
-            host.snapshotFailed(error)
-            saving.failed(at: now)
-            machine.snapshotFailed(number, into: &directives)
-        }
-        run(now: now)
-    }
-
-    private func save(_ number: SnapshotNumber) {
-        guard let snapshot = shelf[number] else { return }
-        saving.offer(number, at: snapshot.info.position.sequence)
-        saveNext()
-    }
-
-    /// Saves what waits if the journal has reached its place and is not being begun anew.
-    private func saveNext() {
-        guard let journal, !isReplacing, let number = saving.next(written: writtenThrough) else { return }
-        guard let snapshot = shelf[number] else { return saving.ended() }
-        let mailbox = host.mailbox
-        journal.save(snapshot: snapshot.bytes, at: snapshot.info.position) { outcome in
-            mailbox.put { $0.replica?.saved(outcome) }
-        }
-    }
-
-    private func saved(_ outcome: Result<Void, JournalFailure>) {
-        saving.ended()
-        if case .failure(let failure) = outcome {
-            host.snapshotFailed(failure)
-            saving.failed(at: MonotonicClock.now)
-        }
-        // A replacement waits for the end of a save.
-        if !isWriting { writeNext() }
-        saveNext()
-    }
-
-    // MARK: - The journal
-
-    private func write(_ write: Write) {
-        guard journal != nil else { return }
-        unwritten.append(write)
-        unwrittenBytes += write.byteCount
-        if !isWriting { writeNext() }
-    }
-
-    private var isReplacing: Bool {
-        guard isWriting, case .replacement = unwritten.first else { return false }
-        return true
-    }
-
-    /// Writes the first of the line; all batches behind it that can go along do.
-    private func writeNext() {
-        guard let journal, let first = unwritten.first else { return }
-        if case .replacement = first, saving.isSaving { return }
-        isWriting = true
-        let mailbox = host.mailbox
-        switch first {
-        case .batches(var batches):
-            unwritten.removeFirst()
-            while case .batches(let more) = unwritten.first {
-                batches += more
-                unwritten.removeFirst()
-            }
-            unwritten.prepend(.batches(batches))
-            journal.append(batches) { outcome in mailbox.put { $0.replica?.written(outcome) } }
-        case .replacement(let bytes, let position):
-            journal.replace(withSnapshot: bytes, at: position) { outcome in
-                mailbox.put { $0.replica?.written(outcome) }
-            }
-        }
-    }
-
-    private func written(_ outcome: Result<Void, JournalFailure>) {
-        switch outcome {
-        case .success:
-            isWriting = false
-            if let done = unwritten.popFirst() {
-                unwrittenBytes -= done.byteCount
-                writtenThrough = done.end ?? writtenThrough
-            }
-            host.clear(.diskFull)
-            writeNext()
-            saveNext()
-        case .failure(.diskFull):
-            // The same write is tried again, unchanged; the state goes on.
-            retryWrite = MonotonicClock.now.advanced(byMilliseconds: 250)
-            host.raise(.diskFull)
-        case .failure(.failed(let reason)):
-            host.halt(.journalFailed(reason))
-        }
+        if !encoded.isEmpty { desk.replace(with: encoded, at: log.position, now: now) }
     }
 
     // MARK: - Status
@@ -442,5 +299,25 @@ package final class ReplicaDriver {
         status.primarySilentSeconds = host.primarySilence(now: MonotonicClock.now).map { Double($0) / 1e9 }
         status.setSessions(machine.log.sessions, limit: limit)
         if let journal { status.setJournal(journal) }
+    }
+}
+
+extension ReplicaDriver: JournalDeskOwner {
+    package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
+        switch outcome {
+        case .success: host.clear(.diskFull)
+        // The state goes on, and the write comes again.
+        case .failure(.diskFull): host.raise(.diskFull)
+        case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
+        }
+    }
+
+    package func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick) {
+        if let info {
+            machine.snapshotEncoded(number, info: info, now: now, into: &directives)
+        } else {
+            machine.snapshotFailed(number, into: &directives)
+        }
+        run(now: now)
     }
 }

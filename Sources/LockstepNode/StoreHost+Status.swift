@@ -32,20 +32,6 @@ extension StoreHost {
         if status.digest == nil, withDigest { status.digest = (primary?.digest ?? replica?.digest)?.description }
         return status
     }
-
-    /// Sends chunks to a joiner; what finds no room is asked for again.
-    package func sendChunks(
-        _ snapshot: EncodedSnapshot?, _ indices: Range<Int>, to connection: Connection, stamp: FrameStamp
-    ) {
-        guard let snapshot else { return }
-        for index in indices {
-            guard let frame = snapshot.frame(of: index, stamp: stamp) else { return }
-            if services.attempt({ try services.server.sendBulk(frame, to: connection) }) == false {
-                metrics.dropped(.sent)
-                return
-            }
-        }
-    }
 }
 
 extension StoreStatus {

@@ -139,8 +139,9 @@ package struct StoreOpening {
         let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
         host.replica = driver
         if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
-        driver.start()
-        host.start(now: MonotonicClock.now)
+        let now = MonotonicClock.now
+        driver.start(now: now)
+        host.start(now: now)
         if let journal { verifyOlder(journal, of: host) }
         return host
     }

@@ -141,8 +141,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         var encoded: [UInt8]
     }
 
-    /// Makes a replica, which waits for ``welcomed(_:endpoint:now:state:into:)``; `recovered` and `window` are what its
-    /// journal held, already applied to its state.
+    /// Makes a replica, which waits for ``start(now:state:)`` and then for ``welcomed(_:endpoint:now:state:into:)``;
+    /// `recovered` and `window` are what its journal held, already applied to its state.
     package init(
         configuration: ReplicaConfiguration, recovered: LogState? = nil, window: ResendWindow = ResendWindow(),
         joinBufferBytes: Int = Limits.joinBufferBytes
@@ -160,9 +160,13 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
         buffer = StreamBuffer(capacity: joinBufferBytes)
-        // What was recovered is shown by the first event, since the state is not at hand here.
         view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
         checkInvariants()
+    }
+
+    /// Shows what was recovered; the first event.
+    package mutating func start(now: Tick, state: any ReplicatedState) {
+        if log.position.sequence > .zero { showView(now: now, state: state) }
     }
 
     /// What SYNC says of this replica, and its status.

@@ -10,9 +10,9 @@ class NodeProcess: SimulatedProcess, CallerHost {
     private var readers: [Reader] = []
     private var nextTicket: UInt64 = 1
     /// What became of writes that the journal was given and has not answered, by their tickets.
-    private var writes: [UInt64: Write] = [:]
+    private var writes: [UInt64: JournalLine.Write] = [:]
     var nextLook = Tick.zero
-    private(set) var saving = SnapshotSaving()
+    private(set) var line = JournalLine(writtenThrough: .zero, retries: false)
     private var saved: EncodedImage?
 
     struct CapturedImage {
@@ -30,11 +30,6 @@ class NodeProcess: SimulatedProcess, CallerHost {
         var record: Int
         var query: [UInt8]
         var minimum: SequenceNumber
-    }
-
-    enum Write {
-        case batches([SealedBatch])
-        case replacement([UInt8], at: SequenceNumber)
     }
 
     override init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
@@ -69,7 +64,6 @@ class NodeProcess: SimulatedProcess, CallerHost {
         readers = []
         images = [:]
         shelf = [:]
-        saving = SnapshotSaving()
         saved = nil
         crashDuringWrites()
     }
@@ -97,8 +91,38 @@ class NodeProcess: SimulatedProcess, CallerHost {
 
     // MARK: - The journal
 
+    /// The line of a life that begins now.
+    func beginLine(retries: Bool) { line = JournalLine(writtenThrough: disk.end, retries: retries) }
+
+    func append(_ batches: [SealedBatch]) {
+        line.append(batches)
+        advance()
+    }
+
+    /// The journal begins anew with this snapshot.
+    func replace(with snapshot: [UInt8], at position: Position) {
+        line.replace(with: snapshot, at: position)
+        advance()
+    }
+
+    /// Gives the journal what comes next.
+    func advance() {
+        while let work = line.next(now: now) {
+            switch work {
+            case .write(let write): begin(write)
+            case .save(let number):
+                guard let held = shelf[number] else {
+                    line.saved(isFailed: false, at: now)
+                    continue
+                }
+                saved = held
+                mail(.saved(number), after: random.between(1, 100) * Span.millisecond)
+            }
+        }
+    }
+
     /// Gives a write to the journal; its outcome comes as mail.
-    func write(_ write: Write) {
+    private func begin(_ write: JournalLine.Write) {
         let ticket = nextTicket
         nextTicket += 1
         writes[ticket] = write
@@ -128,11 +152,13 @@ class NodeProcess: SimulatedProcess, CallerHost {
     func makeRoom() { diskFullUntil = 0 }
 
     /// The journal answers: what was written is durable now, and not before.
-    func settle(_ ticket: UInt64, _ outcome: WriteOutcome) -> Write? {
+    func settle(_ ticket: UInt64, _ outcome: WriteOutcome) -> JournalLine.Write? {
         guard let write = writes.removeValue(forKey: ticket) else { return nil }
         switch outcome {
-        case .done: keep(write)
-        case .full: break
+        case .done:
+            keep(write)
+            line.written()
+        case .full: line.foundNoRoom(at: now)
         case .failed:
             // Whether it is durable only the next start will tell.
             if random.chance(0.5) { keep(write) }
@@ -140,10 +166,10 @@ class NodeProcess: SimulatedProcess, CallerHost {
         return write
     }
 
-    private func keep(_ write: Write) {
+    private func keep(_ write: JournalLine.Write) {
         switch write {
         case .batches(let batches): disk.append(batches)
-        case .replacement(let bytes, let sequence): disk.replace(with: bytes, at: sequence)
+        case .replacement(let bytes, let position): disk.replace(with: bytes, at: position.sequence)
         }
         disk.mark()
     }
@@ -171,22 +197,13 @@ class NodeProcess: SimulatedProcess, CallerHost {
 
     func save(_ number: SnapshotNumber) {
         guard let held = shelf[number] else { return }
-        saving.offer(number, at: held.info.position.sequence)
-        saveNext()
-    }
-
-    /// Gives the journal what waits to be saved, if the journal can take it.
-    func saveNext() {
-        guard !isReplacing, let number = saving.next(written: disk.end) else { return }
-        guard let held = shelf[number] else { return saving.ended() }
-        saved = held
-        mail(.saved(number), after: random.between(1, 100) * Span.millisecond)
+        line.offer(number, at: held.info.position.sequence)
+        advance()
     }
 
     /// A save has ended.
     func saveEnded() {
-        saving.ended()
-        if isDiskFull { saving.failed(at: now) }
+        line.saved(isFailed: isDiskFull, at: now)
         if let saved, !isDiskFull {
             if saved.info.position.sequence > disk.end {
                 simulation.fail(.invariant, "\(name) saves a snapshot of a place that its journal has not reached")
@@ -194,14 +211,15 @@ class NodeProcess: SimulatedProcess, CallerHost {
             disk.save(saved.bytes, at: saved.info.position.sequence)
         }
         saved = nil
-        saveNext()
+        advance()
     }
 
-    /// Whether the journal is being begun anew.
-    var isReplacing: Bool { writes.values.contains { if case .replacement = $0 { true } else { false } } }
-
-    /// What waits to be saved belongs to a state that was replaced.
-    func forgetSaves() { saving.forget() }
+    /// Whether a snapshot is due and may be taken now.
+    var isSnapshotDue: Bool {
+        line.isSnapshotDue(
+            batchBytes: disk.batchBytes, snapshotBytes: disk.snapshotBytes, atLeast: simulation.snapshotDueBytes,
+            now: now)
+    }
 
     func drop(_ number: SnapshotNumber) {
         images[number] = nil
@@ -227,6 +245,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
         if images.count + shelf.count > 4 {
             simulation.fail(.boundedMemory, "\(name) keeps \(images.count + shelf.count) snapshots")
         }
+        line.checkInvariants()
         caller?.machine.checkInvariants()
     }
 

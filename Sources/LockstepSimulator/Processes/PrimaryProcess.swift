@@ -60,6 +60,7 @@ final class PrimaryProcess: NodeProcess {
             buggify: buggify)
         configuration.audience = audience
         simulation.oracle.recovered(recovered.log, by: self)
+        beginLine(retries: false)
         var machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             wall: wall, now: now)
@@ -161,11 +162,7 @@ final class PrimaryProcess: NodeProcess {
     private func look() {
         nextLook = now.advanced(byMilliseconds: 1_000)
         machine?.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), into: &directives)
-        if !simulation.options.isVolatile, saving.isReady(at: now),
-            disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes)
-        {
-            machine?.snapshotDue()
-        }
+        if !simulation.options.isVolatile, isSnapshotDue { machine?.snapshotDue() }
         if simulation.workload.hasScriptedEffects { abandonOne() }
         run()
         checkSilence()
@@ -247,7 +244,7 @@ final class PrimaryProcess: NodeProcess {
             if let first = batches.first, let last = batches.last {
                 simulation.trace(id, .persisting, first.head.first.rawValue, last.head.last.rawValue)
             }
-            write(.batches(batches))
+            append(batches)
         case .committed(let batches): if let last = batches.last { executor?.committed(through: last.head.last) }
         case .beginRun(let start): executor?.begin(start)
         case .stopRun(let id): executor?.stop(id)

@@ -7,10 +7,6 @@ final class ReplicaProcess: NodeProcess {
     private var link: Link?
     private var subscription: Link?
     private var bulk: Link?
-    /// Writes that wait for the journal, first in line at work.
-    private var unwritten: [Write] = []
-    private var isWriting = false
-    private var retryAt = Tick.never
     private let hasJournal: Bool
 
     init(id: Int, name: String, simulation: Simulation, random: SplitMix64, hasJournal: Bool) {
@@ -53,17 +49,13 @@ final class ReplicaProcess: NodeProcess {
         machine = ReplicaStateMachine(
             configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow(),
             joinBufferBytes: simulation.joinBufferBytes)
+        machine?.start(now: now, state: state)
         if let recovered, recovered.log.position.sequence > .zero {
-            let log = recovered.log
-            state.capture(at: log.position.sequence, epoch: log.position.epoch, time: log.time)
-            state.publish(through: log.position.sequence)
-            simulation.oracle.recovered(log, by: self)
+            simulation.oracle.recovered(recovered.log, by: self)
         } else {
             simulation.oracle.forgot(self)
         }
-        unwritten = []
-        isWriting = false
-        retryAt = .never
+        beginLine(retries: true)
         makeCaller(
             ClientConfiguration(
                 store: simulation.storeName, node: name, role: .replica, client: ClientKey(rawValue: random.bits128()),
@@ -82,7 +74,6 @@ final class ReplicaProcess: NodeProcess {
         machine = nil
         directives = []
         (link, subscription, bulk) = (nil, nil, nil)
-        unwritten = []
         super.end()
     }
 
@@ -120,9 +111,7 @@ final class ReplicaProcess: NodeProcess {
     private func handle(_ mail: Mail) {
         switch mail {
         case .written(let ticket, let outcome): written(ticket, outcome)
-        case .saved:
-            saveEnded()
-            if !isWriting { writeNext() }
+        case .saved: saveEnded()
         case .encoded(let number):
             if let info = encoded(number, chunkSize: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
                 machine?.snapshotEncoded(number, info: info, now: now, into: &directives)
@@ -144,18 +133,10 @@ final class ReplicaProcess: NodeProcess {
             machine?.ticked(now: now, state: state, into: &directives)
             run()
         }
-        if now >= retryAt {
-            retryAt = .never
-            isWriting = false
-            writeNext()
-        }
+        if now >= line.nextDeadline { advance() }
         if now >= nextLook {
             nextLook = now.advanced(byMilliseconds: 1_000)
-            if hasJournal, saving.isReady(at: now),
-                disk.batchBytes > max(4 * disk.snapshotBytes, simulation.snapshotDueBytes)
-            {
-                machine?.snapshotDue()
-            }
+            if hasJournal, isSnapshotDue { machine?.snapshotDue() }
         }
         if let machine { caller?.setKnown(machine.told) }
         caller?.finishTurn()
@@ -164,7 +145,7 @@ final class ReplicaProcess: NodeProcess {
     }
 
     override var nextDeadline: Tick {
-        var deadline = min(machine?.nextDeadline ?? .never, nextLook, retryAt)
+        var deadline = min(machine?.nextDeadline ?? .never, nextLook, line.nextDeadline)
         if let caller { deadline = min(deadline, caller.machine.nextDeadline) }
         if isWaitingToRead { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
         return deadline
@@ -242,7 +223,7 @@ final class ReplicaProcess: NodeProcess {
         guard let last = batches.last else { return }
         simulation.trace(id, .applied, last.head.epoch.rawValue, last.head.last.rawValue)
         simulation.oracle.applied(batches, by: self)
-        if hasJournal { enqueue(.batches(batches)) }
+        if hasJournal { append(batches) }
     }
 
     private func prepare(_ ticket: PrepareTicket, _ content: SnapshotContent.StateBytes) {
@@ -254,11 +235,7 @@ final class ReplicaProcess: NodeProcess {
     private func installed(_ log: LogState, _ digest: Digest, _ encoded: [UInt8]) {
         simulation.trace(id, .installed, log.position.epoch.rawValue, log.position.sequence.rawValue)
         simulation.oracle.installed(log, digest, by: self)
-        guard hasJournal, !encoded.isEmpty else { return }
-        forgetSaves()
-        let kept = isWriting ? unwritten.first : nil
-        unwritten = kept.map { [$0] } ?? []
-        enqueue(.replacement(encoded, at: log.position.sequence))
+        if hasJournal, !encoded.isEmpty { replace(with: encoded, at: log.position) }
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {
@@ -269,37 +246,10 @@ final class ReplicaProcess: NodeProcess {
 
     // MARK: - The journal
 
-    private func enqueue(_ write: Write) {
-        unwritten.append(write)
-        if !isWriting { writeNext() }
-    }
-
-    private func writeNext() {
-        guard let first = unwritten.first else { return }
-        if case .replacement = first, saving.isSaving { return }
-        isWriting = true
-        if case .batches(var batches) = first {
-            unwritten.removeFirst()
-            while case .batches(let more)? = unwritten.first {
-                batches += more
-                unwritten.removeFirst()
-            }
-            unwritten.insert(.batches(batches), at: 0)
-        }
-        write(unwritten[0])
-    }
-
     private func written(_ ticket: UInt64, _ outcome: WriteOutcome) {
         guard settle(ticket, outcome) != nil else { return }
-        switch outcome {
-        case .done:
-            isWriting = false
-            if !unwritten.isEmpty { unwritten.removeFirst() }
-            writeNext()
-            saveNext()
-        case .full: retryAt = now.advanced(byMilliseconds: 250)
-        case .failed: simulation.operatorDesk.halted(self, .journalFailed("simulated"))
-        }
+        if outcome == .failed { return simulation.operatorDesk.halted(self, .journalFailed("simulated")) }
+        advance()
     }
 
     // MARK: - The caller
