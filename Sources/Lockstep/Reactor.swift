@@ -25,15 +25,15 @@ public protocol Reactor: Sendable {
     /// The state before the first entry. It must be the same on every node.
     var initialState: State { get }
 
-    /// Looks at actions before ``mutate(_:_:)``, in this order; each may pass on, rewrite, or refuse (K17).
+    /// Looks at actions before ``mutate(_:_:)``, in this order; each may pass on, rewrite, or refuse.
     ///
     /// Read once, when the node makes the store's state. By default there are none, and looking at them costs nothing.
     var middleware: [Middleware<Self>] { get }
 
-    /// Effects that the state asks for (F7). Read when the primary begins; by default there are none.
+    /// Effects that the state asks for. Read when the primary begins; by default there are none.
     var feedback: [Feedback<Self>] { get }
 
-    /// Streams of mutations from outside, merged on the primary (K18). Read when the primary begins; by default none.
+    /// Streams of mutations from outside, merged on the primary. Read when the primary begins; by default none.
     var sources: [ExternalSource<Self>] { get }
 
     /// Decides what an action does, on the primary only, and once for an action that ends at once.
@@ -144,7 +144,7 @@ extension Reactor where Query == NoQuery {
 
 /// An action's refusal: it is certainly without effect, and its sender gets the reason.
 public struct Rejection: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Why, in words for the sender; what lies behind 1,024 bytes of UTF-8 is cut off.
+    /// Why, in words for the sender; what exceeds 1,024 bytes of UTF-8 is cut off.
     public let reason: String
     /// Refuses for this reason.
     public init(_ reason: String) { self.reason = reason }
