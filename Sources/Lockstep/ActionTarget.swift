@@ -35,7 +35,7 @@ public protocol ActionTarget<R>: Sendable {
 
     /// Waits for the end of an accepted action of this store's session.
     ///
-    /// - Throws: ``LockstepError``: `timeout`, after which to wait again; `sessionEnded` if nobody keeps the end any more.
+    /// - Throws: ``LockstepError``: `timeout`, after which to wait again; `sessionEnded` if the end is no longer kept.
     func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply>
 
     /// Asks the primary to end an accepted action of this store's session, and returns at once.
@@ -46,7 +46,7 @@ public protocol ActionTarget<R>: Sendable {
 
     /// Asks what became of actions whose sender got `outcomeUnknown`; actions that never came become void.
     ///
-    /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows any more; `timeout`, after which to ask again.
+    /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows it now; `timeout`, after which to ask again.
     func outcomes(of pending: PendingOutcome, timeout: Duration) async throws -> Outcomes<R.Reply>
 
     /// Asks the reactor a question about a committed state.

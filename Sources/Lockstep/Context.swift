@@ -1,4 +1,4 @@
-/// What ``Reactor/mutate(_:_:)`` sees: the state behind everything accepted before, and whose action it is.
+/// What ``Reactor/mutate(_:_:)`` sees: the state after everything accepted before, and whose action it is.
 ///
 /// It is of use during the call only and cannot leave the node's thread.
 public struct MutateContext<R: Reactor> {

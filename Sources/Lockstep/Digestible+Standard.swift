@@ -144,7 +144,7 @@ extension Optional: Digestible where Wrapped: Digestible {
 }
 
 extension Array: Digestible where Element: Digestible {
-    /// The elements in order, chained behind their number.
+    /// The elements in order, chained after their number.
     @inlinable
     public var contentDigest: Digest {
         reduce(.pair(.listMark, count.contentDigest)) { .pair($0, $1.contentDigest) }

@@ -108,7 +108,7 @@ extension String: ReplicatedKey {
     public var contentDigest: Digest {
         var text = self
         return text.withUTF8 { utf8 in
-            // U+0300, the first scalar that can combine, begins with the byte CC; so does everything behind it.
+            // U+0300, the first scalar that can combine, begins with the byte CC; so does everything after it.
             let bytes = UnsafeRawBufferPointer(utf8)
             guard SipHash.isASCII(bytes) || utf8.allSatisfy({ $0 < 0xCC }) else {
                 return Self.normalizedDigest(String(decoding: utf8, as: UTF8.self))

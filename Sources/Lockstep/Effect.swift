@@ -47,7 +47,7 @@ public struct Effect<R: Reactor> {
         }
     }
 
-    /// Whether it goes on behind the acceptance of its action.
+    /// Whether it goes on after the acceptance of its action.
     public var isDeferred: Bool { deferred?.isDeferred ?? false }
 
     /// Emits one mutation.

@@ -15,7 +15,7 @@ public struct Entries<R: Reactor>: AsyncSequence {
         self.after = after
     }
 
-    /// Starts behind the sequence number that was given.
+    /// Starts after the sequence number that was given.
     public func makeAsyncIterator() -> Iterator { Iterator(batches: batches.makeAsyncIterator(), after: after) }
 
     /// Waits for entries.

@@ -9,7 +9,7 @@ private let mostBytes = 1_024
 /// Actions of a frame that are decoded together.
 struct ActionsAhead {
     private(set) var ranges: [Range<Int>] = []
-    /// How many are looked for: few behind one that ended the turn, since the next may do so too.
+    /// How many are looked for: few after one that ended the turn, since the next may do so too.
     private var most = mostItems
 
     mutating func turnEnded(early: Bool) { most = early ? 1 : mostItems }

@@ -34,7 +34,7 @@ public enum Outcome<Reply: Sendable>: Sendable {
     case void(place: Place)
     /// Its effect goes on; ask for its end with ``ActionTarget/end(of:timeout:)``.
     case accepted(RunID, place: Place)
-    /// Its effect failed; what it had emitted stays: so many entries, of all attempts (K12).
+    /// Its effect failed; what it had emitted stays: so many entries, of all attempts.
     case failed(reason: String, emissions: Int, place: Place)
     /// Its effect was cancelled or superseded; what it had emitted stays, and nothing follows.
     case cancelled(emissions: Int, place: Place)

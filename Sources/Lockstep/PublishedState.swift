@@ -23,7 +23,7 @@ public struct Place: Hashable, Comparable, Sendable, Codable, CustomStringConver
 
 /// A committed state, and where in the log it stands.
 public struct Snapshot<State: Sendable>: Sendable {
-    /// The state behind the entry at ``place``.
+    /// The state after the entry at ``place``.
     public let state: State
     /// The last entry that the state includes.
     public let place: Place
@@ -48,7 +48,7 @@ package final class SharedSnapshot<State: Sendable>: Sendable {
 /// The state that a node shows: written by the node's thread, read and waited for by any other.
 ///
 /// The lock is held to copy a reference in or out, never while user code runs. The node publishes only when somebody
-/// asks (PROTOCOL, R-16), because a state that is kept makes the writes behind it dearer.
+/// asks (PROTOCOL, R-16), because a state that is kept makes later writes more expensive.
 @usableFromInline
 package final class PublishedState<State: Sendable>: Sendable {
     private struct Contents {
@@ -137,7 +137,7 @@ package final class PublishedState<State: Sendable>: Sendable {
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // A cancellation before this sees no waiter, and is seen here; one behind it finds the waiter.
+                // A cancellation before this sees no waiter, and is seen here; a later one finds the waiter.
                 let isOver = contents.withLock { contents in
                     guard contents.version == version, !contents.isFinished, !Task.isCancelled else { return true }
                     contents.waiters.append((id, continuation))

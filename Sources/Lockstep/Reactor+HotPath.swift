@@ -118,7 +118,7 @@ extension Reactor {
     }
 }
 
-/// Where a mutation lies in the bytes of a batch, and how many entries behind the first of its run.
+/// Where a mutation lies in the bytes of a batch, and how many entries after the first of its run.
 public struct MutationPlace: Sendable {
     @usableFromInline let bytes: Range<Int>
     @usableFromInline let entry: Int

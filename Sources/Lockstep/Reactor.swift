@@ -101,7 +101,7 @@ extension Reactor where Query == NoQuery {
 
 /// An action's refusal: it is certainly without effect, and its sender gets the reason.
 public struct Rejection: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Why, in words for the sender; what lies behind 1,024 bytes of UTF-8 is cut off.
+    /// Why, in words for the sender; what exceeds 1,024 bytes of UTF-8 is cut off.
     public let reason: String
     /// Refuses for this reason.
     public init(_ reason: String) { self.reason = reason }

@@ -57,7 +57,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
                 guard perform(actions, range, decoded, next, mutating, reducing, into: &batch) else { break }
                 next += 1
             } catch {
-                // Where the next action begins is not known any more, so nothing behind this one can be decoded either.
+                // Where the next action begins is no longer known, so nothing after this one can be decoded either.
                 reader.offset = reader.end
                 batch.appendItem(.rejected, reason: "the action cannot be decoded: \(error)")
             }
@@ -185,7 +185,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
                     _ = try codings.mutation.decodeChecked(bytes, try reader.readRange(from: bytes))
                 }
             } catch {
-                // It stays due, and is tried again every second; those behind it and the node go on.
+                // It stays due, and is tried again every second; those after it and the node go on.
                 body.truncate(to: start)
                 continue
             }

@@ -136,7 +136,7 @@ public struct Store<R: Reactor>: ActionTarget {
         DistinctValues(states: states, value: value)
     }
 
-    /// Effects, feedbacks and sources of this node that failed, from now on (K12, S11).
+    /// Effects, feedbacks and sources of this node that failed, from now on.
     ///
     /// Nothing is here on a replica: effects run on the primary only. Not replicated; what users are to see belongs to
     /// the state. A consumer that is slow loses the oldest, and is told how many; it ends with the node.
@@ -144,13 +144,13 @@ public struct Store<R: Reactor>: ActionTarget {
         problems.subscribe(bufferLimit: bufferLimit)
     }
 
-    /// Every committed entry of the reactor behind `sequence`, in order and without a gap: actions, and what effects,
+    /// Every committed entry of the reactor after `sequence`, in order and without a gap: actions, and what effects,
     /// sources, feedback and time brought; see ``commits(after:)`` for their states.
     ///
     /// The node's own entries (a session's opening, a digest's mark) take sequence numbers and are left out.
     ///
-    /// - Throws: ``LockstepError`` with code `positionTooOld`, from the loop, if the node does not hold the entries any
-    ///   more, also when the consumer falls behind that far; take ``snapshot`` then and go on from its place.
+    /// - Throws: ``LockstepError`` with code `positionTooOld`, from the loop, if the node no longer holds the
+    ///   entries, also when the consumer falls behind that far; take ``snapshot`` then and go on from its place.
     public func entries(after sequence: SequenceNumber) -> Entries<R> {
         Entries(batches: end.port.batches(after: sequence), after: sequence)
     }

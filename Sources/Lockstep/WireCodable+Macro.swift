@@ -23,7 +23,7 @@
     /// hand.
     ///
     /// **An enum** is one byte, the number of the case, then the values of the case in order. Cases have the numbers
-    /// 1, 2, 3 and so on, or those that ``WireCase(_:)`` gives; behind a given number it goes on with the next. A number
+    /// 1, 2, 3 and so on, or those that ``WireCase(_:)`` gives; after a given number it goes on with the next. A number
     /// that is not known is refused with ``WireError/Problem/unknownKind`` at its byte. A new case takes a number that
     /// no case ever had. The values of a case stay as they are; if they are to grow, make them a struct.
     ///
@@ -31,7 +31,7 @@
     /// instance, private ones and property wrappers included, except `let` properties with a value of their own. New
     /// fields stand at the end and are marked ``WireAdded()``: where older bytes end, they take their initial values.
     /// Bytes of a newer version, with more fields than are known, are refused with
-    /// ``WireError/Problem/unknownFields``, because a node that skipped a field would not have the same state any more.
+    /// ``WireError/Problem/unknownFields``, because a node that skipped a field would no longer have the same state.
     /// So who reads is upgraded before who writes. Bytes with fewer fields than the first version had are refused with
     /// ``WireError/Problem/missingFields``.
     ///
@@ -48,7 +48,7 @@
 
     /// Gives a case of an enum with ``WireCodable(frozen:)`` its number, so that cases can be moved or taken away.
     ///
-    /// Cases behind it go on with the next number. Two cases with one number are an error when the program is built.
+    /// Cases after it go on with the next number. Two cases with one number are an error when the program is built.
     ///
     /// - Parameter number: A literal from 0 to 255. The number of a case that is gone must not be used again.
     @attached(peer)
@@ -56,7 +56,7 @@
 
     /// Says that a field of a struct with ``WireCodable(frozen:)`` was added later, so that older bytes do without it.
     ///
-    /// The field is a `var` behind all fields of the first version. Its initial value is what older bytes mean: a
+    /// The field is a `var` after all fields of the first version. Its initial value is what older bytes mean: a
     /// literal or a constant of a type, the same on every node. It is a part of the format and must not be changed while
     /// there are bytes without the field, in a log or under way.
     @attached(peer)

@@ -4,8 +4,8 @@ internal import CZeroMQ
 ///
 /// All are applied when a socket is made, because most take effect only before the first `bind` or `connect`. What is
 /// not listed here cannot be set, on purpose. `ZMQ_LINGER` and `ZMQ_RCVHWM` are always 0: with a limit on its receive
-/// queue, libzmq up to 4.3.5 can be made to abort the process by any peer that sends a valid PING behind a full queue
-/// and closes (zeromq/libzmq#3596, #4767, #4830). `ZMQ_HEARTBEAT_*` runs into the same assertion,
+/// queue, libzmq up to 4.3.5 can be made to abort the process by any peer that sends a valid PING while the queue is
+/// full and closes (zeromq/libzmq#3596, #4767, #4830). `ZMQ_HEARTBEAT_*` runs into the same assertion,
 /// `ZMQ_CONNECT_ROUTING_ID` into another; `ZMQ_XPUB_MANUAL` uses freed memory in 4.3.4; `ZMQ_ROUTING_ID`,
 /// `ZMQ_ROUTER_HANDOVER`, `ZMQ_PROBE_ROUTER`, `ZMQ_CONFLATE` and `ZMQ_XPUB_NODROP` lose or stall messages.
 public struct SocketOption<Value: Sendable>: Sendable {

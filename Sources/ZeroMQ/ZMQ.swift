@@ -13,7 +13,7 @@ public enum ZMQ {
         /// Grows when features are added.
         public let minor: Int
 
-        /// Grows when faults are mended.
+        /// Grows when faults are fixed.
         public let patch: Int
 
         /// Names a version, to compare the running one with.

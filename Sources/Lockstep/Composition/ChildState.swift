@@ -1,4 +1,4 @@
-/// Where a part lies in a whole: a property, an optional property, or the payload of an enum's case (S3).
+/// Where a part lies in a whole: a property, an optional property, or the payload of an enum's case.
 ///
 /// A part that may be missing is there as long as its property is not nil, or the case is the one.
 public struct ChildState<Whole, Part>: Sendable {

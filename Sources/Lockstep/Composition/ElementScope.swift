@@ -1,4 +1,4 @@
-/// A reactor for each element of a collection, which is addressed by its id (S3).
+/// A reactor for each element of a collection, which is addressed by its id.
 ///
 ///     static let tasks = ElementScope<Board, TaskReactor, UUID>("tasks", elements: .list(\.tasks)) { id, mutation in
 ///         .task(id, mutation)
@@ -7,7 +7,7 @@
 ///     }
 ///
 /// The effects of an element end, as cancelled, when it goes, whatever takes it away, and nothing of them takes effect
-/// behind that entry. For that the primary looks whether the element is there whenever they emit, and at the published
+/// after that entry. For that the primary looks whether the element is there whenever they emit, and at the published
 /// states; an element that is taken out and put back under the same id between two such looks counts as there. An
 /// action that removes an element may also say `.cancelling(tasks.effects(of: id))`, which ends them in the same step.
 ///
@@ -94,7 +94,7 @@ public struct ElementScope<
 
     // MARK: - What elements do by themselves
 
-    /// The child's feedback for each element, their names behind the scope's and a dot.
+    /// The child's feedback for each element, their names after the scope's and a dot.
     ///
     /// Whenever a newer state is shown, all elements are asked what they want: O(n).
     public func feedback(of child: Child) -> [Feedback<Parent>] {

@@ -16,7 +16,7 @@ struct Lift<Parent: Reactor, Child: Reactor>: Sendable {
 
     /// Runs a part of a parent's effect that belongs to the child.
     ///
-    /// It ends as cancelled when the part goes: nothing of it is committed behind the entry that took the part away.
+    /// It ends as cancelled when the part goes: nothing of it is committed after the entry that took the part away.
     func perform<Result: Sendable>(
         _ emit: Emitter<Parent>, _ body: @escaping @Sendable (Emitter<Child>) async throws -> Result
     ) async throws -> Result {

@@ -1,6 +1,6 @@
 extension Reactor {
     /// Lets a parent act on what a part of the state became, inside its own `reduce`: a hook that sees the value before
-    /// and behind, and is called only if it changed (K16).
+    /// and after, and is called only if it changed.
     ///
     ///     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext) {
     ///         onChange(of: { $0.search.hits.count }, in: &state) { state in
@@ -18,7 +18,7 @@ extension Reactor {
     ///   - value: What to look at.
     ///   - state: The state.
     ///   - body: What changes the state.
-    ///   - change: Gets the value before, the value behind, and the state.
+    ///   - change: Gets the value before, the value after, and the state.
     public static func onChange<Value: Equatable>(
         of value: (State) -> Value, in state: inout State, _ body: (inout State) -> Void,
         then change: (_ old: Value, _ new: Value, _ state: inout State) -> Void

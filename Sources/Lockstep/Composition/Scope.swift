@@ -1,4 +1,4 @@
-/// A child reactor inside a parent: where its state lies, and how its mutations and actions look there (S3).
+/// A child reactor inside a parent: where its state lies, and how its mutations and actions look there.
 ///
 ///     struct App: Reactor {
 ///         let searching: Search                                        // the child, with its services
@@ -24,7 +24,7 @@
 ///         var sources: [ExternalSource<Self>] { Self.search.sources(of: searching) }
 ///     }
 ///
-/// The parent decides: it may look at an action or a mutation before and behind the child, or keep it to itself. The
+/// The parent decides: it may look at an action or a mutation before and after the child, or keep it to itself. The
 /// child knows nothing of the parent, and the log holds the parent's mutations only. A part that may be missing
 /// (``ChildState/optional(_:)``, ``ChildState/case(_:embed:)``) takes its effects along when it goes: they end as
 /// cancelled. An action for a missing part is rejected, and a mutation for one does nothing.
@@ -117,7 +117,7 @@ public struct Scope<Parent: Reactor, Child: Reactor>: Sendable {
 
     // MARK: - What the child does by itself
 
-    /// The child's feedback as the parent's, their names behind the child's and a dot.
+    /// The child's feedback as the parent's, their names after the child's and a dot.
     public func feedback(of child: Child) -> [Feedback<Parent>] { child.feedback.map { $0.lifted(lift(child)) } }
 
     /// The child's sources as the parent's; those of a part that may be missing run while the store does, and what they
@@ -129,7 +129,7 @@ public struct Scope<Parent: Reactor, Child: Reactor>: Sendable {
 
     /// What a time brings to the child: for the parent's ``ReactorOptions/mutationsDue(in:at:limit:)``.
     ///
-    /// A parent of several children puts theirs one behind the other; together at most `limit`.
+    /// A parent of several children puts theirs one after the other; together at most `limit`.
     public func mutationsDue(in state: Parent.State, at time: LogTime, limit: Int) -> [Parent.Mutation] {
         guard let inner = part.find(state), let next = Child.nextDue(in: inner), next <= time else { return [] }
         return Child.mutationsDue(in: inner, at: time, limit: limit).map(embed)
@@ -145,5 +145,5 @@ extension Scope where Parent.Reply == Child.Reply {
     }
 }
 
-/// Names of feedbacks and sources stand behind it, and have 64 characters together.
+/// Names of feedbacks and sources come after it, and have 64 characters together.
 func isScopeName(_ name: String) -> Bool { NodeID(name) != nil && name.utf8.count <= 32 }

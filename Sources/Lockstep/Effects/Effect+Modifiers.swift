@@ -1,7 +1,7 @@
 import LockstepCore
 
 extension Effect {
-    /// Gives the effect a policy that it shares with others of the same name (K10).
+    /// Gives the effect a policy that it shares with others of the same name.
     ///
     /// An effect that ends at once has ended before it could share anything: for it the policy means nothing.
     public func policy(_ policy: EffectPolicy) -> Effect {
@@ -13,19 +13,18 @@ extension Effect {
         }
     }
 
-    /// Lets the effect be cancelled under a name, by ``cancelling(_:)`` of a later action (K25).
+    /// Lets the effect be cancelled under a name, by ``cancelling(_:)`` of a later action.
     public func cancellable(_ id: EffectID) -> Effect {
         changed { deferred in deferred.with(plan: { $0.names.append(id.name) }) }
     }
 
-    /// Cancels what runs under a name, when this action is logged: nothing of it is committed behind.
+    /// Cancels what runs under a name, when this action is logged: nothing of it is committed afterwards.
     public func cancelling(_ id: EffectID) -> Effect {
         let base = deferred ?? DeferredEffect(body: nil)
         return Effect(mutations, reply: reply, deferred: base.with(cancels: [id.name]))
     }
 
-    /// Cancels the effect when the primary logs an action for which `predicate` holds; not by the action that began it
-    /// (K25, O50).
+    /// Cancels the effect when the primary logs an action for which `predicate` holds; not by the action that began it.
     ///
     /// - Parameter predicate: Runs on the node's thread for each later action that is not rejected, while the effect runs.
     /// - Returns: The effect with this condition; several hold side by side.
@@ -33,7 +32,7 @@ extension Effect {
         changed { $0.with(until: predicate) }
     }
 
-    /// Waits before it begins (O12); cancellable while it waits.
+    /// Waits before it begins; cancellable while it waits.
     ///
     /// Also an effect that ends at once then goes on.
     public func delayed(by duration: Duration) -> Effect {
@@ -43,7 +42,7 @@ extension Effect {
         }
     }
 
-    /// Begins when `operation` has returned (O13).
+    /// Begins when `operation` has returned.
     public func startAfter(_ operation: @escaping @Sendable () async throws -> Void) -> Effect {
         wrapped { emit, perform in
             try await operation()
@@ -51,7 +50,7 @@ extension Effect {
         }
     }
 
-    /// Tries again when it fails, with the policy's delays; jitter is seeded by the action, so that it repeats (O38).
+    /// Tries again when it fails, with the policy's delays; jitter is seeded by the action, so that it repeats.
     ///
     /// What a failed attempt emitted stays committed; what it kept for the end is dropped. Cancellation is not a failure.
     public func retry(_ policy: RetryPolicy) -> Effect {
@@ -66,7 +65,7 @@ extension Effect {
         }
     }
 
-    /// Fails with ``EffectTimeout`` if it has not ended in time; it is cancelled then, and awaited (O52).
+    /// Fails with ``EffectTimeout`` if it has not ended in time; it is cancelled then, and awaited.
     public func timeout(_ duration: Duration) -> Effect {
         wrapped { emit, perform in
             let attempt = try await withThrowingTaskGroup(of: EmitterAttempt<R>.self) { group in
@@ -84,7 +83,7 @@ extension Effect {
         }
     }
 
-    /// Turns a failure into an end of another kind: `handler` may emit, and returns the reply, or throws (O3).
+    /// Turns a failure into an end of another kind: `handler` may emit, and returns the reply, or throws.
     public func recover(
         _ handler: @escaping @Sendable (_ error: any Error, _ emit: Emitter<R>) async throws -> R.Reply
     ) -> Effect {
@@ -100,7 +99,7 @@ extension Effect {
         }
     }
 
-    /// Runs with a resource that is released on every path: end, failure, cancellation, the node's stop (O54).
+    /// Runs with a resource that is released on every path: end, failure, cancellation, the node's stop.
     ///
     /// A crash of the process releases what the system releases; the next primary makes the resource anew.
     ///
@@ -108,7 +107,7 @@ extension Effect {
     ///   - acquire: Makes the resource; what it throws is the effect's failure, and nothing is released.
     ///   - release: Called once for each resource, also when the task is cancelled; it must not throw.
     ///   - body: Uses it.
-    /// - Returns: An effect that goes on behind the acceptance.
+    /// - Returns: An effect that goes on after the acceptance.
     public static func withResource<Resource: Sendable>(
         _ acquire: @escaping @Sendable () async throws -> Resource,
         release: @escaping @Sendable (Resource) async -> Void,

@@ -4,21 +4,21 @@ extension Effect {
     // A closure of several statements without a result fits both overloads of a reactor without replies: this one gives
     // way.
 
-    /// Runs on the primary behind the commit of the action's acceptance; what it returns is the reply.
+    /// Runs on the primary after the commit of the action's acceptance; what it returns is the reply.
     ///
     /// The sender's `send` returns when it has ended and the end has committed. It is run again by the next primary if
     /// this one dies before that: its end is recorded exactly once, its other emissions may be repeated
     /// (``Emitter/atEnd(_:)`` is not). What it throws becomes the outcome `failed`; mutations that were emitted before
-    /// stay (K12).
+    /// stay.
     ///
     /// - Parameter body: Runs on the concurrent pool, never on the node's thread; it should react to cancellation.
-    /// - Returns: An effect that goes on behind the acceptance.
+    /// - Returns: An effect that goes on after the acceptance.
     @_disfavoredOverload
     public static func run(
         _ body: @escaping @Sendable (_ emit: Emitter<R>) async throws -> R.Reply
     ) -> Effect { Effect(deferred: DeferredEffect(body: body)) }
 
-    /// Emits a mutation after a time, together with the end, exactly once (O53).
+    /// Emits a mutation after a time, together with the end, exactly once.
     ///
     /// The time begins anew when the next primary runs the effect again; a timer in the state does not (see ``Timers``).
     public static func after(_ duration: Duration, emit mutation: R.Mutation, reply: R.Reply) -> Effect {
@@ -29,12 +29,12 @@ extension Effect {
         }
     }
 
-    /// Fails behind its acceptance: the outcome is `failed` with the error's description (O19).
+    /// Fails after its acceptance: the outcome is `failed` with the error's description.
     ///
     /// To refuse the action, with certainly no effect, throw ``Rejection`` instead.
     public static func fail(_ error: any Error & Sendable) -> Effect { run { _ in throw error } }
 
-    /// Does one effect after the other; the reply is the last one's (O5).
+    /// Does one effect after the other; the reply is the last one's.
     ///
     /// The next begins when the one before has returned. An error or a cancellation ends the whole: what has not begun
     /// never begins. Effects that all end at once become one entry. What a part keeps for its end
@@ -60,7 +60,7 @@ extension Effect {
                 }, plan: mergedPlan(effects), cancels: cancels, until: mergedUntil(effects)))
     }
 
-    /// Does effects side by side; the reply is the first one's, and the first error ends the others (O29).
+    /// Does effects side by side; the reply is the first one's, and the first error ends the others.
     public static func merge(_ first: Effect, _ rest: Effect...) -> Effect {
         let effects = [first] + rest
         let cancels = effects.flatMap { $0.deferred?.cancels ?? [] }
@@ -122,7 +122,7 @@ extension Effect {
 }
 
 extension Effect where R.Reply == NoReply {
-    /// Runs on the primary behind the commit of the action's acceptance.
+    /// Runs on the primary after the commit of the action's acceptance.
     public static func run(
         _ body: @escaping @Sendable (_ emit: Emitter<R>) async throws -> Void
     ) -> Effect {
@@ -133,7 +133,7 @@ extension Effect where R.Reply == NoReply {
             }))
     }
 
-    /// Emits a mutation after a time, together with the end, exactly once (O53).
+    /// Emits a mutation after a time, together with the end, exactly once.
     public static func after(_ duration: Duration, emit mutation: R.Mutation) -> Effect {
         after(duration, emit: mutation, reply: NoReply())
     }

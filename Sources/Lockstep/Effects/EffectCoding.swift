@@ -5,7 +5,7 @@ import LockstepNode
 ///
 /// What is written is read once more: a mutation that its own type cannot read back would stop every replica.
 enum EffectCoding<R: Reactor> {
-    /// A count and the mutations, each behind its length.
+    /// A count and the mutations, each after its length.
     static func emission(_ mutations: [R.Mutation]) throws -> [UInt8] {
         var writer = ByteWriter()
         writer.writeVarint(UInt64(mutations.count))

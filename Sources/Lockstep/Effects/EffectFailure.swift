@@ -1,6 +1,6 @@
 public import LockstepCore
 
-/// Something of the user's that failed beside the log: an effect, a feedback, or an external source (K12, K13, S11).
+/// Something of the user's that failed beside the log: an effect, a feedback, or an external source.
 ///
 /// It ends nothing but itself. See ``Store/failures(bufferLimit:)``.
 public struct EffectFailure: Error, Sendable, CustomStringConvertible {

@@ -20,7 +20,7 @@ public struct EffectID: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
     public var description: String { name }
 }
 
-/// How effects under one name share the primary; see ``Effect/policy(_:)`` (K10, O6, O21, O22).
+/// How effects under one name share the primary; see ``Effect/policy(_:)``.
 ///
 /// The primary decides when it accepts an action, in the order of the log, so all nodes see one result. Effects without
 /// a policy run side by side.
@@ -37,7 +37,7 @@ public struct EffectPolicy: Hashable, Sendable {
         EffectPolicy(.serial(waiting: queueLimit), id)
     }
 
-    /// A newer one takes the place of those before it, which end as cancelled: nothing of them is committed behind the
+    /// A newer one takes the place of those before it, which end as cancelled: nothing of them is committed after the
     /// newer one's acceptance.
     public static func latest(_ id: EffectID) -> EffectPolicy { EffectPolicy(.latest, id) }
 
@@ -50,7 +50,7 @@ public struct EffectPolicy: Hashable, Sendable {
 package final class DeferredEffect<R: Reactor>: Sendable {
     typealias Body = @Sendable (Emitter<R>) async throws -> R.Reply
 
-    /// What runs behind the acceptance; nil if the action ends at once and only cancels others.
+    /// What runs after the acceptance; nil if the action ends at once and only cancels others.
     let body: Body?
     package let plan: RunPlan
     /// Names whose runs the action cancels.

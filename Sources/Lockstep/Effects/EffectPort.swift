@@ -31,7 +31,7 @@ extension StorePort: EffectPort {
     }
 
     /// Waits again where too many wait already: what has committed is shown sooner or later, and an effect must not fail
-    /// behind its own commit.
+    /// after its own commit.
     private func insistently(_ wait: (StorePort) async throws -> Void) async throws {
         while true {
             do { return try await wait(self) } catch let error as LockstepError

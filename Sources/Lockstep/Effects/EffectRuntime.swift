@@ -90,7 +90,7 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         contents.withLock { $0.ends.removeValue(forKey: id) }?.resume(returning: outcome)
     }
 
-    /// Whether what waits under this ticket may be committed behind `state`.
+    /// Whether what waits under this ticket may be committed after `state`.
     func isLive(_ cause: EffectCause, ticket: UInt64, in state: R.State) -> Bool {
         let questions = contents.withLock { contents in
             contents.emissions[ticket].map { (life: contents.lives[$0.lifetime], emission: $0.isWanted) }

@@ -11,7 +11,7 @@ public struct Emitter<R: Reactor>: Sendable {
 
     /// Commits one mutation, as an entry of its own.
     ///
-    /// - Returns: Its place, when it has committed and ``state`` includes it: an effect reads its own writes (K11).
+    /// - Returns: Its place, when it has committed and ``state`` includes it: an effect reads its own writes.
     /// - Throws: `CancellationError` if the effect was cancelled, was superseded, has ended, or its node stops: then the
     ///   mutation is not in the log, except that of a stopping node nobody can tell. ``LockstepError`` of code `refused`
     ///   for a mutation that cannot be encoded, or `tooLarge` for one above 1 MiB.
@@ -27,14 +27,14 @@ public struct Emitter<R: Reactor>: Sendable {
         return try await scope.environment.emit(mutations, scope)
     }
 
-    /// Commits a mutation only if the state in front of it still satisfies a condition (S9).
+    /// Commits a mutation only if the state in front of it still satisfies a condition.
     ///
     ///     let rate = try await service.rate(of: emit.state.currency)
     ///     try await emit(.rated(rate)) { $0.currency == rate.currency }
     ///
     /// - Parameters:
     ///   - mutation: What to commit.
-    ///   - holds: Asked on the node's thread, of the state behind everything that is sequenced before the mutation; a pure
+    ///   - holds: Asked on the node's thread, of the state after everything that is sequenced before the mutation; a pure
     ///     and short function.
     /// - Returns: The mutation's place; nil if the condition did not hold: then nothing was committed, and the effect goes
     ///   on.
@@ -161,7 +161,7 @@ final class EmitterScope<R: Reactor>: Sendable {
         self.whole = whole
     }
 
-    /// An emission was refused, because what it belongs to is not asked for any more, or has ended.
+    /// An emission was refused, because what it belongs to is no longer asked for, or has ended.
     func wasDropped() {
         contents.withLock { $0.hasDropped = true }
         whole?.wasDropped()

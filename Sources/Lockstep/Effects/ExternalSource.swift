@@ -1,13 +1,13 @@
 import LockstepCore
 
-/// A stream of mutations from outside, merged once, on the primary (K18).
+/// A stream of mutations from outside, merged once, on the primary.
 ///
 ///     var sources: [ExternalSource<Self>] {
 ///         [ExternalSource("prices") { emit in for try await price in feed() { try await emit(.priced(price)) } }]
 ///     }
 ///
 /// Each entry carries the source's name as its cause. A source that fails is reported
-/// (``Store/failures(bufferLimit:)``) and begun again by its policy; it never ends anything but itself (K13). When the
+/// (``Store/failures(bufferLimit:)``) and begun again by its policy; it never ends anything but itself. When the
 /// primary is replaced, the next one begins it anew: whatever it has to go on from belongs to the state.
 public struct ExternalSource<R: Reactor>: Sendable {
     /// 1 to 64 letters, digits, `-`, `_` and `.`.

@@ -1,6 +1,6 @@
 import LockstepCore
 
-/// Effects that the state asks for: which of them run is a function of the committed state (F7 to F9).
+/// Effects that the state asks for: which of them run is a function of the committed state.
 ///
 ///     var feedback: [Feedback<Self>] {
 ///         [.react("search", to: { $0.pendingSearch }) { query, emit in
@@ -9,9 +9,9 @@ import LockstepCore
 ///     }
 ///
 /// The primary compares what the state asks for with what runs, whenever it shows a newer state: what appears is begun,
-/// in the order of the identities; what disappears, or changes, is cancelled, and nothing of it is committed behind the
-/// entry that took its request away. What ends, or fails, is not begun again while its request stays (F11); a failure is
-/// reported and concerns nobody else (F12). After a restart the next primary begins exactly what its state asks for.
+/// in the order of the identities; what disappears, or changes, is cancelled, and nothing of it is committed after the
+/// entry that took its request away. What ends, or fails, is not begun again while its request stays; a failure is
+/// reported and concerns nobody else. After a restart the next primary begins exactly what its state asks for.
 ///
 /// A mutation that fulfils a request should take it out of the state: then it is committed exactly once.
 public struct Feedback<R: Reactor>: Sendable {
@@ -25,7 +25,7 @@ public struct Feedback<R: Reactor>: Sendable {
         self.reaction = reaction
     }
 
-    /// At most one request: nil asks for nothing, another value cancels the one before (F7).
+    /// At most one request: nil asks for nothing, another value cancels the one before.
     ///
     /// - Parameters:
     ///   - name: The feedback's name.
@@ -44,7 +44,7 @@ public struct Feedback<R: Reactor>: Sendable {
             ) { _, request, _, emit in try await effect(request, emit) })
     }
 
-    /// One effect for each element of a set, undisturbed while the element is there (F8).
+    /// One effect for each element of a set, undisturbed while the element is there.
     public static func react<Request: Hashable & Comparable & Sendable>(
         _ name: String, toEach requests: @escaping @Sendable (R.State) -> Set<Request>,
         effect: @escaping @Sendable (Request, Emitter<R>) async throws -> Void
@@ -57,7 +57,7 @@ public struct Feedback<R: Reactor>: Sendable {
             ) { _, request, _, emit in try await effect(request, emit) })
     }
 
-    /// One effect for each identity; a payload that changes is passed to the running effect (F9).
+    /// One effect for each identity; a payload that changes is passed to the running effect.
     ///
     /// - Parameters:
     ///   - name: The feedback's name.

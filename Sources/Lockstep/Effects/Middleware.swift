@@ -1,6 +1,6 @@
 import LockstepCore
 
-/// Looks at an action before it is mutated, on the primary: it passes on, rewrites, or refuses (K17).
+/// Looks at an action before it is mutated, on the primary: it passes on, rewrites, or refuses.
 ///
 /// The rewritten action is what is mutated; an accepted action that is run again by the next primary passes through the
 /// middleware again.

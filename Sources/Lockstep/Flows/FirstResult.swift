@@ -1,4 +1,4 @@
-/// Waits for the first value that any of the sources gives, and ends the others (C8).
+/// Waits for the first value that any of the sources gives, and ends the others.
 ///
 /// A source that ends without a value leaves the others in the race; a failure ends it. The sources are asked in the
 /// order of the arguments, and when several have a value at the moment of the decision, the earliest argument wins;

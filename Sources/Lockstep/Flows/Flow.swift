@@ -1,7 +1,7 @@
 /// A piece of interaction that begins, may begin others, and ends with one result: a screen, a dialogue, a wizard.
 ///
 /// It is a value with what it needs given to its initialiser, and it knows nothing of views: it runs, and what it
-/// awaits decides how it ends. ``FlowScope/coordinate(_:id:)`` runs it as a child of another flow (C1, C5).
+/// awaits decides how it ends. ``FlowScope/coordinate(_:id:)`` runs it as a child of another flow.
 public protocol Flow<Result>: Sendable {
     /// What it ends with; `Void` if it is only ever launched.
     associatedtype Result: Sendable
@@ -54,7 +54,7 @@ public enum FlowError: Error, Hashable, Sendable, CustomStringConvertible {
     case alreadyPresented(FlowID)
     /// A route was to be put above one that is not on the stack.
     case parentMissing(FlowID)
-    /// The scope has ended; nothing can be started in it any more.
+    /// The scope has ended; nothing more can be started in it.
     case scopeEnded
 
     /// What happened, and what to do about it.

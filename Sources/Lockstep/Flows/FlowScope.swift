@@ -14,8 +14,8 @@ public struct FlowScope: Sendable {
 
     /// Runs a child and waits for its result.
     ///
-    /// The child is freed before this returns, whether it gave a value, failed, was cancelled or was dismissed (C3,
-    /// C4). Cancelling the caller cancels the child.
+    /// The child is freed before this returns, whether it gave a value, failed, was cancelled or was dismissed.
+    /// Cancelling the caller cancels the child.
     /// - Parameters:
     ///   - child: the flow.
     ///   - id: its name; one is made if none is given.
@@ -25,7 +25,7 @@ public struct FlowScope: Sendable {
         try await tree.run(child, started: try tree.start(child, id: id, parent: self))
     }
 
-    /// Starts a child and does not wait for it (C6).
+    /// Starts a child and does not wait for it.
     ///
     /// It runs beside this flow, and is cancelled and awaited when this one ends. Its failure goes to the tree's
     /// `onFailure`; its result to nobody.
@@ -54,7 +54,7 @@ public struct FlowScope: Sendable {
         return started.flow.id
     }
 
-    /// Shows a route as long as a closure runs, under the name of this flow; it is removed on every way out (C10).
+    /// Shows a route as long as a closure runs, under the name of this flow; it is removed on every way out.
     /// - Parameters:
     ///   - route: what is shown.
     ///   - routes: where.
@@ -85,7 +85,7 @@ final class LaunchQueue: Sendable {
 
     private let contents = Mutex(Contents())
 
-    /// False if nothing will be started any more.
+    /// False if nothing more will be started.
     func append(_ job: @escaping Job) -> Bool {
         let (isTaken, starter) = contents.withLock { contents in
             if !contents.isClosed { contents.jobs.append(job) }

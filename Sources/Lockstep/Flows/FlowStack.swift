@@ -66,7 +66,7 @@ public struct FlowStack<Route: Codable & Hashable & Sendable>: Hashable, Sendabl
         return true
     }
 
-    /// Takes the route of a flow away with those of all its descendants; false, and no change, if there is none (C10).
+    /// Takes the route of a flow away with those of all its descendants; false, and no change, if there is none.
     @discardableResult public mutating func remove(_ id: FlowID) -> Bool {
         guard contains(id) else { return false }
         // Parents stand below their children, so one pass finds all descendants.

@@ -14,8 +14,8 @@ public struct RunningFlow: Hashable, Sendable {
 
 /// The flows that run in this process, and what may be done to them from outside: look, and dismiss.
 ///
-/// A flow is in the tree from the moment it is started until whoever started it has its outcome, whichever way it ends
-/// (C2 to C4). The tree holds nothing of a flow beyond that.
+/// A flow is in the tree from the moment it is started until whoever started it has its outcome, whichever way it ends.
+/// The tree holds nothing of a flow beyond that.
 public final class FlowTree: Sendable {
     /// What may still come of a flow.
     fileprivate enum Ending {
@@ -69,7 +69,7 @@ public final class FlowTree: Sendable {
         try await run(flow, started: try start(flow, id: id, parent: nil))
     }
 
-    /// Ends a running flow from outside, as a user does who closes its screen (C9).
+    /// Ends a running flow from outside, as a user does who closes its screen.
     ///
     /// It is cancelled with all its children, and ends as dismissed whatever it returns then.
     /// - Parameter id: the name of the flow.
@@ -129,7 +129,7 @@ extension FlowTree {
     private func isDismissed(_ started: Started) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // A cancellation before this is seen here; one behind it finds the watcher. The same for a dismissal.
+                // A cancellation before this is seen here; a later one finds the watcher. The same for a dismissal.
                 let answer: Bool? = contents.withLock { contents in
                     guard let place = contents.place(started.number) else { return false }
                     if contents.entries[place].ending == .dismissed { return true }
@@ -159,7 +159,7 @@ extension FlowTree {
             group.addTask {
                 let outcome: Swift.Result<F.Result, any Error>
                 do { outcome = .success(try await flow.run(scope)) } catch { outcome = .failure(error) }
-                // Whoever comes first decides; what a flow returns behind its dismissal does not count.
+                // Whoever comes first decides; what a flow returns after its dismissal does not count.
                 return self.returned(started) ? outcome : nil
             }
             group.addTask {

@@ -1,6 +1,6 @@
 /// Shows routes on this node: a window, a terminal, a page.
 ///
-/// It is local to a node, and the only one who knows how a route looks (C11). When the user closes what it shows, it
+/// It is local to a node, and the only one who knows how a route looks. When the user closes what it shows, it
 /// says so with ``FlowTree/dismiss(_:)``, or, for replicated routes, with an action.
 public protocol Presenter<Route>: Sendable {
     /// What it can show.

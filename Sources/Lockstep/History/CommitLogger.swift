@@ -1,4 +1,4 @@
-/// Prints what each commit changed and what caused it, one mutation after the other (S16).
+/// Prints what each commit changed and what caused it, one mutation after the other.
 ///
 ///     observers.add(CommitLogger())
 ///

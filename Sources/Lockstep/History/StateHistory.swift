@@ -2,7 +2,7 @@ internal import DequeModule
 import LockstepNode
 import Synchronization
 
-/// The last states of a store in memory, to look at as they were: time travel with a bound (S17).
+/// The last states of a store in memory, to look at as they were: time travel with a bound.
 ///
 ///     let history = StateHistory(store, capacity: 1_000)
 ///     try await history.run()                                    // on a task, as long as the node runs
@@ -61,9 +61,9 @@ public final class StateHistory<R: Reactor>: CommitObserver {
         }
     }
 
-    /// The state behind the entry of that number, which may be one that concerns the node only: O(log n).
+    /// The state after the entry of that number, which may be one that concerns the node only: O(log n).
     ///
-    /// - Throws: ``LockstepError`` with code `positionTooOld` for what is not kept any more, `unavailable` for what has
+    /// - Throws: ``LockstepError`` with code `positionTooOld` for what is no longer kept, `unavailable` for what has
     ///   not been seen yet.
     public func state(at sequence: SequenceNumber) throws -> Snapshot<R.State> {
         try contents.withLock { states in
@@ -75,7 +75,7 @@ public final class StateHistory<R: Reactor>: CommitObserver {
             guard sequence <= last.place.sequence else {
                 throw LockstepError(.unavailable, "the history ends at \(last.place): \(sequence) is still to come")
             }
-            // The first that is behind it; the one before is meant.
+            // The first that is after it; the one before is meant.
             var (low, high) = (0, states.count)
             while low < high {
                 let middle = (low + high) / 2

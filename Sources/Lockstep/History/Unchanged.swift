@@ -1,4 +1,4 @@
-/// "Only if it is as I saw it": a condition that travels with an action and is decided on the primary (S9).
+/// "Only if it is as I saw it": a condition that travels with an action and is decided on the primary.
 ///
 /// The sender says up to where it had seen the log; the state says when the part in question changed last, because its
 /// reducer writes that down. `mutate` compares the two against the authoritative state, in the same step in which the
@@ -24,13 +24,13 @@ public struct Unchanged: Hashable, Sendable, Codable {
     /// The last entry that the sender had seen.
     public let since: Place
 
-    /// Demands that nothing changed behind an entry.
+    /// Demands that nothing changed after an entry.
     public init(since place: Place) { since = place }
 
-    /// Demands that nothing changed behind a state.
+    /// Demands that nothing changed after a state.
     public init<State>(since snapshot: Snapshot<State>) { since = snapshot.place }
 
-    /// Refuses if the part changed behind what the sender had seen.
+    /// Refuses if the part changed after what the sender had seen.
     ///
     /// - Parameters:
     ///   - changed: The entry that changed the part last; ``Place/start`` if none has.
@@ -60,7 +60,7 @@ extension ReduceContext {
     public var place: Place { Place(epoch: epoch, sequence: sequence) }
 }
 
-/// An action with an optional ``Unchanged``: for a reactor that offers the condition for all its actions (S9).
+/// An action with an optional ``Unchanged``: for a reactor that offers the condition for all its actions.
 ///
 ///     typealias Action = Guarded<Command>
 ///     func mutate(_ action: Action, _ context: Context) throws -> Effect<Self> {

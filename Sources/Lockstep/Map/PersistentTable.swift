@@ -1,4 +1,4 @@
-/// A hash table of which a copy costs constant time: what is written behind a copy takes copies of the parts it changes.
+/// A hash table of which a copy costs constant time: what is written after a copy takes copies of the parts it changes.
 ///
 /// It grows by linear hashing (W. Litwin, 1980): there are n shards, and the shard of a hash is its lowest k bits, or
 /// k - 1 where that number is not below n. When the shards are full on average, one is split into itself and a new
@@ -7,7 +7,7 @@
 /// apart from values, so that a change of a value copies no keys.
 ///
 /// A look-up follows the shard's record, a slot, and the key and the value beside each other in time: about what a
-/// `Dictionary` costs at 100,000 pairs, and half of a tree. A write behind a copy copies one block of values: about
+/// `Dictionary` costs at 100,000 pairs, and half of a tree. A write after a copy copies one block of values: about
 /// 3 KiB for integers. A copy that is kept costs the next write 64 bytes for each shard besides.
 ///
 /// The caller brings the hash of each key. The order of the pairs follows their history, and means nothing.
@@ -158,7 +158,7 @@ struct PersistentTable<Key: Equatable, Value> {
             let values = shards[number].values.elements
             swap(&values[place.position], &values[last])
         }
-        // Whoever was put behind the hole because it was taken moves up, so that a search may end at an empty slot.
+        // Whoever was put after the hole because it was taken moves up, so that a search may end at an empty slot.
         var index = (hole + 1) & mask
         while slots[index] != 0 {
             let home = shards[number].start(rehash(keys[Int(slots[index] & 0xFF_FFFF) - 1]))

@@ -1,4 +1,4 @@
-/// The newest states of two stores, each with its own place in its own log; see ``CombinedStates`` (O4).
+/// The newest states of two stores, each with its own place in its own log; see ``CombinedStates``.
 ///
 ///     for await (cart, prices) in combine(carts, catalogue) { show(cart.state, prices.state, cart.place) }
 public func combine<A: Reactor, B: Reactor>(
@@ -11,7 +11,7 @@ public func combine<A: Reactor, B: Reactor>(
     }
 }
 
-/// The newest states of three stores, each with its own place in its own log; see ``CombinedStates`` (O4).
+/// The newest states of three stores, each with its own place in its own log; see ``CombinedStates``.
 public func combine<A: Reactor, B: Reactor, C: Reactor>(
     _ a: Store<A>, _ b: Store<B>, _ c: Store<C>
 ) -> CombinedStates<(Snapshot<A.State>, Snapshot<B.State>, Snapshot<C.State>)> {
@@ -57,7 +57,7 @@ public struct CombinedStates<Element: Sendable>: AsyncSequence, Sendable {
 
         init(source: CombinedStates) { self.source = source }
 
-        /// The newest states as soon as one is newer than the last ones; nil when no store changes any more.
+        /// The newest states as soon as one is newer than the last ones; nil when no store will change again.
         public mutating func next() async -> Element? {
             guard !Task.isCancelled else { return nil }
             if !versions.isEmpty {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Looks at commits, one after the other (S7, S10).
+/// Looks at commits, one after the other.
 ///
 /// It is called outside of the commit, on the task of ``CommitObservers/run()``, with copies that it cannot change: it
 /// may send actions, which are performed as any others and come round as commits of their own. To refuse or rewrite an
@@ -23,7 +23,7 @@ extension CommitObserver {
     public func didCommit(_ commit: Commit<R>) async {}
 }
 
-/// The observers of a store's commits, which are told in an order that is written down: that of registration (K26).
+/// The observers of a store's commits, which are told in an order that is written down: that of registration.
 ///
 ///     let observers = store.observers()
 ///     observers.add(CommitLogger())
@@ -32,8 +32,8 @@ extension CommitObserver {
 ///
 /// One commit is delivered at a time: to each observer in turn, and the next commit when the last one has returned. So
 /// an observer that sends an action and waits for it is not called again meanwhile, however often: the depth of calls
-/// is constant (K21, guarantee 12). Who is added or removed during a delivery is so from the next commit on. A slow
-/// observer holds up those behind it, and never the node.
+/// is constant (guarantee 12). Who is added or removed during a delivery is so from the next commit on. A slow
+/// observer holds up those after it, and never the node.
 public final class CommitObservers<R: Reactor>: Sendable {
     /// Names an observer, to remove it.
     public struct ID: Hashable, Sendable {
@@ -53,7 +53,7 @@ public final class CommitObservers<R: Reactor>: Sendable {
     /// The state that the first commit changes.
     public var start: Snapshot<R.State> { commits.start }
 
-    /// Adds an observer behind those that are there, from the next commit on.
+    /// Adds an observer after those that are there, from the next commit on.
     @discardableResult
     public func add(_ observer: some CommitObserver<R>) -> ID {
         contents.withLock { contents in
@@ -100,7 +100,7 @@ private struct ClosureObserver<R: Reactor>: CommitObserver {
 }
 
 extension Store {
-    /// Makes a registry of observers that are told of every commit behind a state; by default behind the current one.
+    /// Makes a registry of observers that are told of every commit after a state; by default after the current one.
     public func observers(after snapshot: Snapshot<R.State>? = nil) -> CommitObservers<R> {
         CommitObservers(commits: commits(after: snapshot))
     }

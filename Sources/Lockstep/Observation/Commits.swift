@@ -1,7 +1,7 @@
 package import LockstepCore
 import LockstepNode
 
-/// A committed entry with the states before and behind it, as immutable copies (S7, S10).
+/// A committed entry with the states before and after it, as immutable copies.
 ///
 /// Whoever holds a commit holds both states; a large `Dictionary` or `Array` in them was copied for it by the observer,
 /// never by the node. A ``ReplicatedMap`` or ``IdentifiedList`` shares what did not change.
@@ -10,7 +10,7 @@ public struct Commit<R: Reactor>: Sendable {
     public let entry: LoggedEntry<R>
     /// The state in front of it.
     public let before: R.State
-    /// The state behind it.
+    /// The state after it.
     public let after: R.State
 
     /// Makes a commit out of an entry and the state in front of it, by the reactor's own `reduce`.
@@ -30,7 +30,7 @@ public struct Commit<R: Reactor>: Sendable {
     public var cause: CommitCause { entry.cause }
     /// What it did, in order.
     public var mutations: [R.Mutation] { entry.mutations }
-    /// The state behind it, with its place and time.
+    /// The state after it, with its place and time.
     public var snapshot: Snapshot<R.State> { Snapshot(state: after, place: place, time: time) }
 }
 
@@ -57,19 +57,19 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
         self.waitUntilShown = waitUntilShown
     }
 
-    /// The same behind another state.
+    /// The same after another state.
     func restarted(at start: Snapshot<R.State>) -> Commits {
         Commits(start: start, batches: batches, waitUntilShown: waitUntilShown)
     }
 
-    /// Starts behind ``start``.
+    /// Starts after ``start``.
     public func makeAsyncIterator() -> Iterator {
         Iterator(start, batches(start.place.sequence).makeAsyncIterator(), waitUntilShown)
     }
 
     /// Waits for commits.
     public struct Iterator: AsyncIteratorProtocol {
-        /// The state behind the last commit.
+        /// The state after the last commit.
         public private(set) var snapshot: Snapshot<R.State>
         private var batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator
         private let waitUntilShown: @Sendable (SequenceNumber) async throws -> Void
@@ -127,17 +127,17 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
 }
 
 extension Store {
-    /// Every commit behind a state, with the states before and behind it, in order and without a gap (S7, S10).
+    /// Every commit after a state, with the states before and after it, in order and without a gap.
     ///
     /// It begins with the current state, or with one that was taken before; ``Commits/start`` says which. States are
     /// made by the reactor's `reduce` on the consumer's task, so the node does nothing more for it than for
     /// ``entries(after:)``. When a commit is handed out, ``state`` includes it (guarantee 11).
     ///
-    /// The loop throws ``LockstepError`` with code `positionTooOld` if the node does not hold the entries any more,
+    /// The loop throws ``LockstepError`` with code `positionTooOld` if the node no longer holds the entries,
     /// because the state was old or the consumer slow; begin again with ``snapshot`` then. The node's end ends it.
     ///
     /// - Parameter snapshot: The state to begin with; it must be one of this store.
-    /// - Returns: The commits behind it; each loop over them begins there.
+    /// - Returns: The commits after it; each loop over them begins there.
     public func commits(after snapshot: Snapshot<R.State>? = nil) -> Commits<R> {
         let port = end.port
         return Commits(
@@ -148,7 +148,7 @@ extension Store {
             })
     }
 
-    /// The current state, then the state behind every commit, without a gap (K7, guarantee 10).
+    /// The current state, then the state after every commit, without a gap (guarantee 10).
     ///
     /// Nothing is kept for a slow consumer beyond some batches at hand: the node holds its resend window, 64 MiB of
     /// entries, and `rule` decides what becomes of a consumer that is slower than that.
@@ -179,7 +179,7 @@ public struct StateStep<State: Sendable>: Sendable {
     public var place: Place { snapshot.place }
 }
 
-/// The states of a store behind every commit; see ``Store/states(every:)``.
+/// The states of a store after every commit; see ``Store/states(every:)``.
 public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
     /// A state, or a jump to one.
     public typealias Element = StateStep<R.State>

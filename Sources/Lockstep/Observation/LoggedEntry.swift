@@ -88,7 +88,7 @@ public struct LoggedEntry<R: Reactor>: Sendable {
 }
 
 extension LoggedEntry {
-    /// The reactor's entries of a batch behind a sequence number.
+    /// The reactor's entries of a batch after a sequence number.
     package static func entries(
         of batch: SealedBatch, behind after: SequenceNumber, _ coding: Coding<R.Mutation>
     ) throws(WireError) -> [LoggedEntry] {

@@ -1,5 +1,5 @@
 extension Store {
-    /// The store as one view of it wants it: a function over the states, applied for that view alone (K19).
+    /// The store as one view of it wants it: a function over the states, applied for that view alone.
     ///
     /// It is never seen by `reduce`, by other views, by other nodes or by the digest, and the next state is made from
     /// the state, not from the projection. The initial state passes through it as well.

@@ -1,7 +1,7 @@
 public import LockstepNode
 
 extension Store {
-    /// How far the store can be relied on at this moment (K41).
+    /// How far the store can be relied on at this moment.
     public var readiness: StoreReadiness { readinessValue.value }
 
     /// The readiness now, then whenever it changes; it ends with ``StoreReadiness/stopped``.
@@ -20,7 +20,7 @@ extension Store {
     /// - Throws: ``LockstepError`` with code `stopped` if the node ends before; `CancellationError`.
     public func whenLive() async throws { try await readinessChanges.live(name) }
 
-    /// Waits until the store is live for the first time, and the state includes what was acknowledged before (K41).
+    /// Waits until the store is live for the first time, and the state includes what was acknowledged before.
     ///
     /// It returns at once on a store that is live, and waits on one that is stale.
     ///
@@ -74,7 +74,7 @@ public struct ReadinessChanges: AsyncSequence, Sendable {
 
         init(values: CurrentValue<StoreReadiness>.Values.Iterator) { self.values = values }
 
-        /// The next readiness; nil behind `stopped`, or when the task is cancelled.
+        /// The next readiness; nil after `stopped`, or when the task is cancelled.
         public mutating func next() async -> StoreReadiness? {
             guard !isOver, let readiness = await values.next() else { return nil }
             isOver = readiness == .stopped
@@ -83,7 +83,7 @@ public struct ReadinessChanges: AsyncSequence, Sendable {
     }
 }
 
-/// What a view does with what it is attached to, and nothing of it behind that (K40, K41, K43).
+/// What a view does with what it is attached to, and nothing of it after that.
 ///
 ///     let binding = Binding<Store<App>> { store in
 ///         guard (try? await store.whenReady()) != nil else { return }   // the node ended: nothing to show

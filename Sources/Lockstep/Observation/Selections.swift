@@ -1,5 +1,5 @@
 extension Store {
-    /// The values that `value` takes out of the states as they are published, equal ones too (K42).
+    /// The values that `value` takes out of the states as they are published, equal ones too.
     ///
     /// Like ``states`` it shows the newest state to a slow consumer; ``select(_:)`` leaves out repeated values.
     public func selectAll<Value: Sendable>(
@@ -8,7 +8,7 @@ extension Store {
         states.map { value($0.state) }
     }
 
-    /// The values that `value` takes out of the states, each with another key than the one before (K42, O15).
+    /// The values that `value` takes out of the states, each with another key than the one before.
     ///
     /// The key is what is compared: a version, or a digest that costs constant time, in place of a large value:
     /// `select(\.votes, by: \.digest)`, `select(\.document, by: \.version)`.
@@ -18,7 +18,7 @@ extension Store {
         KeyedValues(states: states, value: value, key: key)
     }
 
-    /// The pulses of a value, from this call on (K33, guarantee 13).
+    /// The pulses of a value, from this call on (guarantee 13).
     ///
     /// What it did before is not told, nor is what a replica takes over at joining told more than once; several
     /// assignments between two states that this consumer saw are one event that says so.

@@ -2,7 +2,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Groups values: a batch is ready when it has `count` values, or `duration` after its first one.
     ///
     /// A batch is never empty. What has been gathered is delivered when the source ends, and also when it fails, before
-    /// the failure (O2). While a batch waits for the consumer the source waits.
+    /// the failure. While a batch waits for the consumer the source waits.
     /// - Parameters:
     ///   - count: the most values in a batch; at least 1.
     ///   - duration: how long the first value of a batch waits for others.

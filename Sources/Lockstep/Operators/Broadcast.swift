@@ -3,7 +3,7 @@ import Synchronization
 
 /// Sends each value to all who subscribe at that moment, each of whom has a buffer of its own with a bound.
 ///
-/// Nothing is repeated for those who come later (T6, T11). Sending never waits: a subscriber whose buffer is full loses
+/// Nothing is repeated for those who come later. Sending never waits: a subscriber whose buffer is full loses
 /// its oldest value, and learns how many it lost, at the place where they are missing; the others are not concerned.
 public final class Broadcast<Value: Sendable>: Sendable {
     private let hub = Hub()
@@ -16,9 +16,9 @@ public final class Broadcast<Value: Sendable>: Sendable {
     /// Sends a value to all subscribers; false if the broadcast has been finished.
     @discardableResult public func send(_ value: Value) -> Bool { hub.send(value) }
 
-    /// Ends all subscriptions, each behind what waits in its buffer; later ones end at once.
+    /// Ends all subscriptions, each after what waits in its buffer; later ones end at once.
     ///
-    /// A broadcast that nobody holds any more is finished too.
+    /// A broadcast that is no longer held is finished too.
     public func finish() { hub.finish() }
 
     /// How many subscriptions there are.
@@ -240,7 +240,7 @@ extension Broadcast {
                 await withCheckedContinuation { continuation in
                     let isOver = contents.withLock { contents in
                         precondition(contents.consumer == nil, "a subscription has one consumer")
-                        // A cancellation before this is seen here; one behind it finds the consumer.
+                        // A cancellation before this is seen here; a later one finds the consumer.
                         if !contents.values.isEmpty || contents.isFinished || Task.isCancelled { return true }
                         contents.consumer = continuation
                         return false

@@ -3,8 +3,8 @@ import Synchronization
 /// A value that can be read, set and followed by any number of consumers.
 ///
 /// It never fails and never ends. A consumer starts with the current value, and is told of every change, of one to an
-/// equal value too; a consumer that is slower than the changes gets the newest value and skips those between (K31, T5,
-/// T13). For every single value, see ``Broadcast``.
+/// equal value too; a consumer that is slower than the changes gets the newest value and skips those between.
+/// For every single value, see ``Broadcast``.
 public final class CurrentValue<Value: Sendable>: Sendable {
     private struct Contents {
         var value: Value
@@ -79,7 +79,7 @@ public final class CurrentValue<Value: Sendable>: Sendable {
             // Only a closure that captures the isolation has it.
             _ = isolation
             await withCheckedContinuation { continuation in
-                // A cancellation before this sees no waiter, and is seen here; one behind it finds the waiter.
+                // A cancellation before this sees no waiter, and is seen here; a later one finds the waiter.
                 let isOver = contents.withLock { contents in
                     guard contents.version == version, !Task.isCancelled else { return true }
                     contents.waiters.append((id, continuation))

@@ -1,10 +1,10 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Delivers a value when no other has come for `duration`.
     ///
-    /// The value that waits is delivered at once when the source ends, and dropped when it fails (O9). While a value
+    /// The value that waits is delivered at once when the source ends, and dropped when it fails. While a value
     /// waits for the consumer the source waits.
     /// - Parameters:
-    ///   - duration: the silence behind a value.
+    ///   - duration: the silence after a value.
     ///   - clock: what measures it.
     /// - Returns: the values that silence followed.
     public func debounced(

@@ -1,10 +1,10 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Drops values until the opener gives its first one; then everything passes.
     ///
-    /// It ends with the source, whether it was open or not, and fails when the opener fails before it opened (O44). An
+    /// It ends with the source, whether it was open or not, and fails when the opener fails before it opened. An
     /// opener that ends without a value leaves it closed.
     /// - Parameter opener: what opens the gate with its first value; it is not read any further.
-    /// - Returns: the values behind the opening.
+    /// - Returns: the values after the opening.
     public func gate<Opener: AsyncSequence & Sendable>(
         until opener: Opener
     ) -> some AsyncSequence<Element, Failure> & Sendable where Opener.Failure == Failure {
@@ -19,7 +19,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == any 
     ///
     /// It ends with the source, whether it was open or not. An opener that ends without a value leaves it closed.
     /// - Parameter opener: what opens the gate with its first value; it is not read any further.
-    /// - Returns: the values behind the opening.
+    /// - Returns: the values after the opening.
     public func gate<Opener: AsyncSequence & Sendable>(
         until opener: Opener
     ) -> some AsyncSequence<Element, any Error> & Sendable where Opener.Failure == Never {

@@ -3,7 +3,7 @@ public import Logging
 extension AsyncSequence where Self: Sendable {
     /// Writes a line for the beginning, each value, the end and a failure to a sink, and passes everything on.
     ///
-    /// An iterator that goes away before the end is noted too, as `dropped` (O10). Nothing is changed, delayed or held.
+    /// An iterator that goes away before the end is noted too, as `dropped`. Nothing is changed, delayed or held.
     /// - Parameters:
     ///   - label: what the lines begin with.
     ///   - describe: the text of a value, given the value before it, so that it can say what is different; by default

@@ -59,7 +59,7 @@ final class OperatorEngine<Machine: OperatorMachine>: Sendable {
         if isStopped { task.cancel() }
     }
 
-    /// Ends everything; what is ready is not delivered any more.
+    /// Ends everything; what is ready is no longer delivered.
     func stop() {
         let (ready, task) = contents.withLock { contents in
             contents.isStopped = true
@@ -69,7 +69,7 @@ final class OperatorEngine<Machine: OperatorMachine>: Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// The next value, or the end; behind an end, nothing of this operator runs any more.
+    /// The next value, or the end; after an end, nothing of this operator runs.
     func next() async -> Delivery {
         handle(.demanded)
         await withTaskCancellationHandler {

@@ -62,10 +62,10 @@ protocol OperatorMachine: Sendable {
     var wantsValue: Bool { get }
     /// The same for the other source.
     var wantsSide: Bool { get }
-    /// When `timePassed` is due; none while a value waits, so that the one behind it does not come too early.
+    /// When `timePassed` is due; none while a value waits, so that the one after it does not come too early.
     var deadline: Duration? { get }
 
-    /// Takes an event at `now`; behind `timePassed` the deadline is gone or lies behind `now`.
+    /// Takes an event at `now`; after `timePassed` the deadline is gone or later than `now`.
     mutating func handle(_ event: OperatorEvent<Element, Failure>, at now: Duration)
 }
 

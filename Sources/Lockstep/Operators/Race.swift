@@ -1,6 +1,6 @@
 /// Follows whichever of the sources has an event first, and drops the others.
 ///
-/// A value, an end and a failure are all events (O1). The sources are asked in the order of the arguments, and when
+/// A value, an end and a failure are all events. The sources are asked in the order of the arguments, and when
 /// several have an event at the moment of the decision, the earliest argument wins: a source that has one ready when it
 /// is asked beats all later arguments. The losers are cancelled, and have ended before the first event is delivered.
 ///

@@ -13,7 +13,7 @@ public struct RetryPolicy: Hashable, Sendable, Codable {
         case exponential(first: Duration, factor: Double, limit: Duration)
     }
 
-    /// The number of attempts, the first one included: 1 means that nothing is tried again (O38).
+    /// The number of attempts, the first one included: 1 means that nothing is tried again.
     public var attempts: Int
     /// How the delays grow.
     public var backoff: Backoff
@@ -74,7 +74,7 @@ public struct RetryPolicy: Hashable, Sendable, Codable {
 
 /// Tries an operation until it succeeds, or its policy has no further attempt.
 ///
-/// What an attempt did before it failed stays done (O38): an operation that has an effect outside must be one that can
+/// What an attempt did before it failed stays done: an operation that has an effect outside must be one that can
 /// be repeated. Cancellation ends a wait at once, and no attempt follows it; the last failure is thrown then.
 /// - Parameters:
 ///   - policy: how often, and with what delays.

@@ -1,9 +1,9 @@
 internal import DequeModule
 public import LockstepCore
 
-/// The newest elements of a sequence of numbered ones, for whoever asks for all behind a number.
+/// The newest elements of a sequence of numbered ones, for whoever asks for all after a number.
 ///
-/// The numbers have no holes. What is too old for the ring is said to be so by name (T12): the asker takes a snapshot
+/// The numbers have no holes. What is too old for the ring is said to be so by name: the asker takes a snapshot
 /// and asks again from there.
 public struct Ring<Element> {
     /// The most elements that it holds.
@@ -38,7 +38,7 @@ public struct Ring<Element> {
         return newest
     }
 
-    /// Forgets all elements and goes on behind `newest`.
+    /// Forgets all elements and goes on after `newest`.
     public mutating func reset(after newest: SequenceNumber) {
         elements.removeAll()
         self.newest = newest
@@ -46,15 +46,15 @@ public struct Ring<Element> {
 
     /// An answer to ``replay(after:)``.
     public enum Replay {
-        /// All elements behind the number, oldest first; none if it is the newest.
+        /// All elements after the number, oldest first; none if it is the newest.
         case elements([Element])
-        /// Elements behind the number are gone; replay is possible after `oldest` and later numbers.
+        /// Elements after the number are gone; replay is possible after `oldest` and later numbers.
         case tooOld(oldest: SequenceNumber)
         /// There is no such number yet.
         case ahead(newest: SequenceNumber)
     }
 
-    /// All elements behind a number, or why that cannot be answered; the cost is that of copying them.
+    /// All elements after a number, or why that cannot be answered; the cost is that of copying them.
     public func replay(after sequence: SequenceNumber) -> Replay {
         guard sequence <= newest else { return .ahead(newest: newest) }
         let wanted = newest.rawValue - sequence.rawValue

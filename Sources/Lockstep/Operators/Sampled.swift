@@ -1,8 +1,8 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Delivers, whenever the sampler gives a value, the newest value since the last time.
     ///
-    /// A value is delivered at most once; a tick with nothing new delivers nothing (O39). The end of the source is
-    /// delivered at the next tick, behind the last value; a failure is delivered at once. The sampler's end is its last
+    /// A value is delivered at most once; a tick with nothing new delivers nothing. The end of the source is
+    /// delivered at the next tick, after the last value; a failure is delivered at once. The sampler's end is its last
     /// tick, and ends the sequence. Between two ticks the source is read without pause and only the newest value is
     /// held.
     /// - Parameter sampler: what says when; for a fixed rate, ``ticks(every:clock:)``.

@@ -12,7 +12,7 @@ public func ticks(every period: Duration, clock: any Clock<Duration> = Continuou
 ///
 /// They do not drift: tick *n* is due *n + 1* periods after the sequence was begun, however late the ticks before were
 /// delivered. Ticks that a slow consumer missed are left out instead of coming in a bunch: each call waits for the
-/// next due time ahead, and the number tells how many were missed (O26). No task runs between the calls.
+/// next due time ahead, and the number tells how many were missed. No task runs between the calls.
 public struct Ticks: AsyncSequence, Sendable {
     /// The number of a tick.
     public typealias Element = Int
@@ -45,7 +45,7 @@ public struct Ticks: AsyncSequence, Sendable {
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
             guard !hasEnded else { return nil }
             // The quotient is rounded, so a due time that has just come may be taken for one ahead; never the reverse,
-            // beyond what the comparison behind it mends.
+            // beyond what the comparison after it corrects.
             var number = Swift.max(last + 1, Int64(time.now() / period))
             while period * Int(number) < time.now() { number += 1 }
             do {

@@ -3,7 +3,7 @@ public import LockstepNode
 extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Never {
     /// Fails with ``LockstepError/Code-swift.struct/timeout`` when the source is silent for `gap`.
     ///
-    /// Each gap is measured, the one before the first value too (O52): it begins when the consumer asks for a value and
+    /// Each gap is measured, the one before the first value too: it begins when the consumer asks for a value and
     /// the source has none ready, so a slow consumer is never taken for a silent source.
     /// - Parameters:
     ///   - gap: the longest silence.
@@ -21,7 +21,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Neve
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Fails with ``LockstepError/Code-swift.struct/timeout`` when the source is silent for `gap`.
     ///
-    /// Each gap is measured, the one before the first value too (O52): it begins when the consumer asks for a value and
+    /// Each gap is measured, the one before the first value too: it begins when the consumer asks for a value and
     /// the source has none ready, so a slow consumer is never taken for a silent source.
     /// - Parameters:
     ///   - gap: the longest silence.
@@ -43,7 +43,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   - gap: the longest silence.
     ///   - clock: what measures it.
     ///   - other: what follows a silence.
-    /// - Returns: the values of this sequence, and those of the other behind a silence.
+    /// - Returns: the values of this sequence, and those of the other after a silence.
     public func timeout<Other: AsyncSequence & Sendable>(
         _ gap: Duration, clock: any Clock<Duration> = ContinuousClock(), switchingTo other: Other
     ) -> some AsyncSequence<Element, Failure> & Sendable where Other.Element == Element, Other.Failure == Failure {

@@ -66,7 +66,7 @@ struct DeadlineTable<Key: Hashable & Comparable & Codable & Sendable, Value: Cod
     @inlinable
     func dueCount(at time: LogTime) -> Int {
         guard let after = LogTime(following: time) else { return order.count }
-        // Every deadline up to `time` is before the first one behind it.
+        // Every deadline up to `time` is before the first one after it.
         var low = 0
         var high = order.count
         while low < high {

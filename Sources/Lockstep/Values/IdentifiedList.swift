@@ -140,7 +140,7 @@ where Element.ID: Codable & Sendable {
         return insert(element, at: index)
     }
 
-    /// Puts an element in behind the one of that id; refused if there is none, or one of the new element's id.
+    /// Inserts an element after the one of that id; refused if there is none, or one of the new element's id.
     @inlinable
     @discardableResult
     public mutating func insert(_ element: Element, after id: ID) -> Bool {
@@ -193,7 +193,7 @@ where Element.ID: Codable & Sendable {
         return insert(element, before: other)
     }
 
-    /// Moves the element of that id behind another one; refused if one of them is missing or they are one.
+    /// Moves the element of that id after another one; refused if one of them is missing or they are one.
     @inlinable
     @discardableResult
     public mutating func move(_ id: ID, after other: ID) -> Bool {

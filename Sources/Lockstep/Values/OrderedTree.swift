@@ -227,7 +227,7 @@ extension OrderedTree {
             return removed
         }
 
-        /// Joins the child at `place` with the one behind it, and splits what has become too large.
+        /// Joins the child at `place` with the one after it, and splits what has become too large.
         @inlinable
         mutating func mergeChild(_ place: Int) {
             let right = children.remove(at: place + 1)

@@ -194,7 +194,7 @@ extension IdentifiedList: UnorderedParts {
         for element in self {
             let at = place.value(ofKey: element.id)
             list.add(element, at: at)
-            // The order is said by who follows whom: an index would change for all elements behind a new one.
+            // The order is said by who follows whom: an index would change for all elements after a new one.
             var order = at
             order.text += " follows"
             list.add(previous, at: order)

@@ -44,7 +44,7 @@ public struct Timers<ID: Hashable & Comparable & Codable & Sendable, Payload: Co
         table.set(payload, for: id, deadline: deadline)?.deadline
     }
 
-    /// Takes a timer away; without effect if there is none, or none any more.
+    /// Takes a timer away; without effect if there is none.
     ///
     /// - Returns: Whether there was one.
     @inlinable
