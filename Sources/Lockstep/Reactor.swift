@@ -8,11 +8,11 @@
 /// reactors say beside this stands in ``ReactorOptions``.
 public protocol Reactor: ReactorOptions {
     /// What a client asks for.
-    associatedtype Action: Codable & Sendable
+    override associatedtype Action: Codable & Sendable
     /// What happened: the bridge between action and state, and the format of the log.
     associatedtype Mutation: Codable & Sendable = Action
     /// What is replicated. Prefer ``ReplicatedMap`` to `Dictionary` for anything large.
-    associatedtype State: Codable & Sendable
+    override associatedtype State: Codable & Sendable
     /// What the sender of an action learns once it is committed.
     associatedtype Reply: Codable & Sendable = NoReply
     /// What a client without a replica may ask about the state.

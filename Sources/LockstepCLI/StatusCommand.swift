@@ -174,7 +174,8 @@ struct RateTable {
             last[key] = (store.commit, now)
             return StatusTable.Row(
                 cells: [
-                    status.node, status.role, store.name, store.phase, String(store.epoch), String(store.sequence),
+                    status.node, status.role, store.name, store.phase.rawValue, String(store.epoch),
+                    String(store.sequence),
                     String(store.commit), store.lag.map { String($0) } ?? "?", rate,
                     store.mark.map { String($0.sequence) } ?? "-",
                     store.mark.map { String($0.digest.prefix(16)) } ?? "-",

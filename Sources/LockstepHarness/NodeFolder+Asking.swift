@@ -45,7 +45,7 @@ extension NodeFolder {
 
 extension StoreStatus {
     /// Whether the store admits, or follows the stream at its head.
-    package var isServing: Bool { phase == "admitting" || phase == "live" }
+    package var isServing: Bool { phase == .admitting || phase == .live }
 }
 
 extension NodeStatus {

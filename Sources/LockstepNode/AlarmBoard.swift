@@ -4,7 +4,7 @@ package import Logging
 /// What an operator must know of a store until it has passed.
 ///
 /// The raw value is the alarm's one name: in `status`, in the log, in metrics, and in deploy/README.md.
-package enum AlarmKind: String, CaseIterable, Hashable, Sendable {
+public enum AlarmKind: String, CaseIterable, Hashable, Sendable {
     /// The primary is behind its audience and admits nothing (PROTOCOL, R-41).
     case primaryBehind = "PRIMARY_BEHIND"
     /// This replica has a history that its primary does not have.
@@ -69,9 +69,9 @@ package struct AlarmBoard {
 
     package var isEmpty: Bool { raised.isEmpty }
 
-    /// `NAME: text` of every alarm that has not ended, in the order of ``AlarmKind``.
-    package var texts: [String] {
-        AlarmKind.allCases.compactMap { kind in raised[kind].map { "\(kind.rawValue): \($0.text)" } }
+    /// Every alarm that has not ended, in the order of ``AlarmKind``.
+    package var all: [StoreStatus.Alarm] {
+        AlarmKind.allCases.compactMap { kind in raised[kind].map { StoreStatus.Alarm(kind, $0.text) } }
     }
 
     /// Raises an alarm, or changes its text; raised again with the same text it is the same alarm.

@@ -26,9 +26,8 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public var name: String
     /// Its number in frames; `nil` while a replica or client has not learnt it.
     public var channel: Int?
-    /// How far it is: of a primary `opening`, `awaiting`, `admitting`, `behind`, `stopping`, `halted`; of a replica `connecting`,
-    /// `joining`, `catching-up`, `live`, `quarantined`, `ahead`, `halted`; of a client `connecting` or `connected`.
-    public var phase: String
+    /// How far it is.
+    public var phase: Phase
     /// The ID of the journal's life, in hexadecimal; `nil` without a journal.
     public var incarnation: String?
     /// Whether nothing survives the process.
@@ -73,7 +72,7 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     /// The journal; `nil` without one.
     public var journal: Journal?
     /// What an operator must see and has not ended.
-    public var alarms: [String]
+    public var alarms: [Alarm]
 
     /// A digest and where it was taken.
     public struct Mark: Codable, Hashable, Sendable {

@@ -282,7 +282,7 @@ package final class PrimaryDriver {
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
-        status.phase = "\(own.phase)"
+        status.phase = .init(own.phase)
         status.incarnation = "\(journal.identity.incarnation)"
         status.isVolatile = journal.isVolatile
         status.epoch = own.epoch.rawValue

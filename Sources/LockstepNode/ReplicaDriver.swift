@@ -238,7 +238,7 @@ package final class ReplicaDriver {
         // A divergence stays in sight for the life of the process, although the state was fed again: a reducer that is
         // not deterministic, or memory that fails, will do it again.
         if phase == .live { host.clear(.ahead) }
-        host.logger.debug("replica changed", metadata: [LogKey.phase: "\(phase.name)"])
+        host.logger.debug("replica changed", metadata: [LogKey.phase: "\(StoreStatus.Phase(phase))"])
     }
 
     // MARK: - Snapshots
@@ -284,7 +284,7 @@ package final class ReplicaDriver {
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
-        status.phase = own.phase.name
+        status.phase = .init(own.phase)
         status.incarnation = journal.map { "\($0.identity.incarnation)" }
         status.isVolatile = journal?.isVolatile ?? true
         status.epoch = own.known.position.epoch.rawValue

@@ -16,11 +16,11 @@ extension StoreHost {
     package func status(withDigest: Bool = false, limit: Int = 1_000) -> StoreStatus {
         var status = StoreStatus(
             name: name, channel: channel.map { Int($0.rawValue) },
-            phase: client.welcome == nil ? "connecting" : "connected", incarnation: nil, isVolatile: true, epoch: 0,
+            phase: client.welcome == nil ? .connecting : .connected, incarnation: nil, isVolatile: true, epoch: 0,
             sequence: 0, commit: 0, hash: "", time: 0, digest: nil, mark: nil, sessions: [], sessionCount: 0, peers: [],
             peerCount: 0, lostReplicas: [], lag: 0, primarySilentSeconds: nil, unanswered: unanswered,
             counters: counterValues, journal: nil,
-            alarms: alarmTexts(now: MonotonicClock.now))
+            alarms: alarms(at: MonotonicClock.now))
         if primary == nil, replica == nil {
             let known = client.known.position
             status.epoch = known.epoch.rawValue

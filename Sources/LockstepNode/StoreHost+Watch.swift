@@ -39,11 +39,10 @@ extension StoreHost {
             "nothing is heard of the primary at \(client.endpoint): does it run, and does the network let it through?")
     }
 
-    /// The alarms in words; the loss of the primary with its age, which no line of the log has.
-    func alarmTexts(now: Tick) -> [String] {
-        guard lostPrimary != nil else { return alarms.texts }
-        let name = AlarmKind.noPrimary.rawValue
-        return alarms.texts.map { $0.hasPrefix(name) ? "\(name): \(lossText(now: now))" : $0 }
+    /// The alarms; the loss of the primary with its age, which no line of the log has.
+    func alarms(at now: Tick) -> [StoreStatus.Alarm] {
+        guard lostPrimary != nil else { return alarms.all }
+        return alarms.all.map { $0.kind == .noPrimary ? .init(.noPrimary, lossText(now: now)) : $0 }
     }
 
     private func lossText(now: Tick) -> String {

@@ -57,9 +57,11 @@ extension IntegrationTests {
                 try await Bench.wait("the alarm") {
                     // Not up yet: asked again.
                     guard let stores = try? await cluster.node(own).decodedStatus().stores else { return false }
-                    let text = "NO_PRIMARY: \(cluster.endpoint(other)) is a replica; name the primary with --replica-of"
+                    let text = "\(cluster.endpoint(other)) is a replica; name the primary with --replica-of"
                     return stores.count == 2
-                        && stores.allSatisfy { $0.alarms.contains(text) && $0.phase == "connecting" }
+                        && stores.allSatisfy {
+                            $0.alarms.contains { $0.kind == .noPrimary && $0.text == text } && $0.phase == .connecting
+                        }
                 }
                 let (status, _, errors) = try Bench.lockstep(
                     "counter", "get", "a", "--node", cluster.endpoint(own), "--timeout", "2")
@@ -74,7 +76,7 @@ extension IntegrationTests {
         try await Bench.wait("the replica to be without a primary") {
             // Not up yet: asked again.
             guard let stores = try? await cluster.node(1).decodedStatus().stores else { return false }
-            return stores.count == 2 && stores.allSatisfy { $0.phase == "connecting" }
+            return stores.count == 2 && stores.allSatisfy { $0.phase == .connecting }
         }
     }
 

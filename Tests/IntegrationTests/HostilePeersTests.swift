@@ -130,7 +130,7 @@ extension IntegrationTests {
             repeat {
                 during.add(try await Self.work(cluster, until: .now + .seconds(1)))
                 let status = try await cluster.node(0).decodedStatus(timeout: .seconds(5))
-                alarms.formUnion(status.stores.flatMap(\.alarms).map { String($0.prefix { $0 != ":" }) })
+                alarms.formUnion(status.stores.flatMap(\.alarms).map(\.name))
             } while hostile.isRunning
             #expect(alarms == Set([Self.expectedAlarms[kind]].compactMap { $0 }))
             try Self.judge(
@@ -216,7 +216,7 @@ extension IntegrationTests {
             defer { second.end(SIGKILL) }
             func duplicates() async throws -> Int {
                 try await cluster.node(0).decodedStatus().stores.flatMap(\.alarms).filter {
-                    $0.hasPrefix("DUPLICATE_NODE") && $0.contains("replica-1")
+                    $0.kind == .duplicateNode && $0.text.contains("replica-1")
                 }.count
             }
             try await Bench.wait("the alarm of both stores") { try await duplicates() == 2 }

@@ -166,15 +166,15 @@ extension IntegrationTests {
 
     private static func expectBehindAndAhead(_ cluster: ProcessCluster, primary: NodeFolder) async throws {
         try await Bench.wait("the primary to be behind") {
-            (try? await primary.decodedStatus().stores.first?.phase) == "behind"
+            (try? await primary.decodedStatus().stores.first?.phase) == .behind
         }
         try await Bench.wait("the replica to be ahead") {
-            (try? await cluster.node(1).decodedStatus().stores.first?.phase) == "ahead"
+            (try? await cluster.node(1).decodedStatus().stores.first?.phase) == .ahead
         }
         let primaryAlarms = try await primary.decodedStatus().stores.first?.alarms ?? []
-        #expect(primaryAlarms.contains { $0.contains("PRIMARY_BEHIND") }, "\(primaryAlarms)")
+        #expect(primaryAlarms.contains { $0.kind == .primaryBehind }, "\(primaryAlarms)")
         let replicaAlarms = try await cluster.node(1).decodedStatus().stores.first?.alarms ?? []
-        #expect(replicaAlarms.contains { $0.contains("AHEAD") }, "\(replicaAlarms)")
+        #expect(replicaAlarms.contains { $0.kind == .ahead }, "\(replicaAlarms)")
     }
 
     /// The demonstration of deploy/up: a primary that is killed under load loses nothing (PROTOCOL ).

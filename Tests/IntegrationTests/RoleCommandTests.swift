@@ -61,7 +61,7 @@ extension IntegrationTests {
             var alarm = ""
             try await Bench.wait("the alarm") {
                 let store = try? await folder.decodedStatus().stores.first { $0.name == "counters" }  // Asked again.
-                alarm = store?.alarms.first { $0.hasPrefix("PRIMARY_BEHIND") } ?? ""
+                alarm = store?.alarms.first { $0.kind == .primaryBehind }?.text ?? ""
                 return !alarm.isEmpty
             }
             let named = try #require(alarm.firstMatch(of: /knows ([0-9]+):([0-9]+):/))

@@ -16,13 +16,13 @@ extension IntegrationTests {
                 cluster.end(0, signal: SIGKILL)
                 try await Bench.wait("the loss to be seen in both stores") {
                     try await replica.decodedStatus().stores.allSatisfy { store in
-                        store.alarms.contains { $0.contains("NO_PRIMARY") && $0.contains(cluster.endpoint(0)) }
+                        store.alarms.contains { $0.kind == .noPrimary && $0.text.contains(cluster.endpoint(0)) }
                     }
                 }
                 for store in try await replica.decodedStatus().stores {
-                    #expect(store.phase == "connecting" && store.lag == nil, "\(store)")
+                    #expect(store.phase == .connecting && store.lag == nil, "\(store)")
                     #expect(store.primarySilentSeconds ?? 0 >= 3)
-                    #expect(store.alarms.contains { $0.contains(/lost \d+ s ago/) }, "\(store.alarms)")
+                    #expect(store.alarms.contains { $0.text.contains(/lost \d+ s ago/) }, "\(store.alarms)")
                 }
                 let json = try Bench.lockstep("status", "--data", replica.path, "--json")
                 #expect(json.status == 0 && json.output.contains("\"lag\":null"), "\(json)")

@@ -34,7 +34,7 @@ struct AdministrationTests {
                 #expect(status.node == node.id.name)
                 #expect(status.role == "primary")
                 #expect(status.stores.map(\.name) == ["sum"])
-                #expect(status.stores[0].phase == "admitting")
+                #expect(status.stores[0].phase == .admitting)
                 #expect(status.stores[0].sessionCount == 1)
                 let dump = try await AdministrationClient.ask(
                     folder: folder, command: #"{"command":"dump","store":"sum"}"#)

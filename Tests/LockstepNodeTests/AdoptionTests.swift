@@ -23,7 +23,7 @@ struct AdoptionTests {
                 let replica = try Node(.replica(of: endpoint, journal: journals.source))
                 let copies = try Self.stores.map { try replica.attach(name: $0) { SumState() } }
                 try await withRunning(replica) {
-                    for copy in copies { try await until { try await copy.status().phase == "live" } }
+                    for copy in copies { try await until { try await copy.status().phase == .live } }
                 }
             }
             let cluster = try await primary.status().cluster
@@ -48,10 +48,10 @@ struct AdoptionTests {
             let replica = try Node(.replica(of: try await primary.listening(), journal: journals.source))
             let copy = try replica.attach(name: "left") { SumState() }
             try await withRunning(replica) {
-                try await until { try await copy.status().alarms.contains { $0.hasPrefix("DISK_FULL") } }
-                #expect(try await copy.status().phase == "connecting")
+                try await until { try await copy.status().alarms.contains { $0.kind == .diskFull } }
+                #expect(try await copy.status().phase == .connecting)
                 journals.change("left") { $0.fault = .none }
-                try await until { try await copy.status().phase == "live" }
+                try await until { try await copy.status().phase == .live }
                 #expect(try await copy.status().alarms.isEmpty)
             }
         }
@@ -89,7 +89,7 @@ struct AdoptionTests {
             _ = try await port.add([5])
             let replica = try Node(.replica(of: try await old.listening(), journal: journals.source))
             let copy = try replica.attach(name: "left") { SumState() }
-            try await withRunning(replica) { try await until { try await copy.status().phase == "live" } }
+            try await withRunning(replica) { try await until { try await copy.status().phase == .live } }
         }
         let cluster = try #require(journals.content(of: "left")?.identity?.cluster)
         try await withRunning(new) {
@@ -125,13 +125,13 @@ struct AdoptionTests {
         let replica = try Node(.replica(of: endpoint, journal: KeptLogs().source))
         let copy = try replica.attach(name: "left") { SumState() }
         try await withRunning(replica) {
-            try await until { try await copy.status().phase == "live" }
+            try await until { try await copy.status().phase == .live }
             running.cancel()
             try await running.value
             let second = try Node(.primary(listen: endpoint, journal: .memory))
             _ = try second.attach(name: "left") { SumState() }
             try await withRunning(second) {
-                try await until { try await copy.status().alarms.contains { $0.contains("refuses") } }
+                try await until { try await copy.status().alarms.contains { $0.text.contains("refuses") } }
                 let answer = try await copy.ask([], level: .local, minimum: .zero, timeout: StorePort.patience)
                 #expect(try SumState.sum(answer.answer) == 5)
             }

@@ -1,3 +1,4 @@
+import Foundation
 import LockstepCore
 import LockstepNode
 import Logging
@@ -19,7 +20,7 @@ struct AlarmBoardTests {
         board.raise(.diskFull, "no room", now: second(1))
         board.raise(.diskFull, "no room", now: second(2))
         board.raise(.primaryBehind, "this log ends early", now: second(3))
-        #expect(board.texts == ["PRIMARY_BEHIND: this log ends early", "DISK_FULL: no room"])
+        #expect(board.all.map(\.description) == ["PRIMARY_BEHIND: this log ends early", "DISK_FULL: no room"])
         board.raise(.diskFull, "still no room", now: second(4))
         #expect(board[.diskFull]?.text == "still no room")
         #expect(board[.diskFull]?.since == second(1))
@@ -27,7 +28,7 @@ struct AlarmBoardTests {
         board.clear(.diskFull, now: second(6))
         board.clear(.ahead, now: second(7))
         #expect(board[.diskFull] == nil)
-        #expect(board.texts == ["PRIMARY_BEHIND: this log ends early"])
+        #expect(board.all.map(\.description) == ["PRIMARY_BEHIND: this log ends early"])
         #expect(
             record.short == [
                 "warning alarm raised DISK_FULL", "error alarm raised PRIMARY_BEHIND",
@@ -49,7 +50,7 @@ struct AlarmBoardTests {
             board.tick(now: now)
         }
         #expect(record.lines.count == LineLimit.perMinute)
-        #expect(board.texts == ["REFUSED: again 9999"])
+        #expect(board.all.map(\.description) == ["REFUSED: again 9999"])
         board.tick(now: second(59))
         #expect(record.lines.count == LineLimit.perMinute)
         board.tick(now: second(62))
@@ -77,5 +78,32 @@ struct AlarmBoardTests {
     func anAlarmHasOneName() {
         #expect(AlarmKind.allCases.allSatisfy { $0.rawValue.wholeMatch(of: /[A-Z]+(_[A-Z]+)*/) != nil })
         #expect(AlarmKind.allCases.filter { $0.level == .error } == [.primaryBehind, .ahead, .diverged])
+    }
+}
+
+/// What `status --json` says of phases and alarms: texts, also those of another version.
+@Suite struct StatusKindTests {
+    private func decoded<Value: Codable>(_ text: String) throws -> Value {
+        try JSONDecoder().decode([Value].self, from: Data("[\"\(text)\"]".utf8))[0]
+    }
+
+    private func encoded(_ value: some Codable) throws -> String {
+        String(decoding: try JSONEncoder().encode([value]), as: UTF8.self)
+    }
+
+    @Test func anAlarmIsItsNameAndItsText() throws {
+        let alarm: StoreStatus.Alarm = try decoded("DISK_FULL: no room: free some")
+        #expect(alarm.kind == .diskFull && alarm.text == "no room: free some")
+        #expect(try encoded(alarm) == #"["DISK_FULL: no room: free some"]"#)
+        let later: StoreStatus.Alarm = try decoded("FROM_LATER")
+        #expect(later.kind == nil && later.name == "FROM_LATER" && later.text.isEmpty)
+    }
+
+    @Test func aPhaseIsItsName() throws {
+        let phase: StoreStatus.Phase = try decoded("catching-up")
+        #expect(phase == .catchingUp)
+        #expect(try encoded(phase) == #"["catching-up"]"#)
+        let later: StoreStatus.Phase = try decoded("electing")
+        #expect("\(later)" == "electing")
     }
 }

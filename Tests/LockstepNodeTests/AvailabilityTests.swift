@@ -23,10 +23,10 @@ struct AvailabilityTests {
         let replica = try Self.replica(of: endpoint, cluster, journals)
         let copies = try Self.stores.map { try replica.attach(name: $0) { SumState() } }
         try await withRunning(replica) {
-            for copy in copies { try await until { try await copy.status().phase == "live" } }
+            for copy in copies { try await until { try await copy.status().phase == .live } }
             running.cancel()
             try await running.value
-            for copy in copies { try await until { try await copy.status().phase == "connecting" } }
+            for copy in copies { try await until { try await copy.status().phase == .connecting } }
             try await Self.expectServed(at: try await replica.listening(), cluster)
         }
         let again = try Self.replica(of: endpoint, cluster, journals)
@@ -68,7 +68,7 @@ struct AvailabilityTests {
                 known: KnownPosition(position: ahead, boot: .none))
             let stamp = FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: .zero)
             _ = try RawPeer(try await node.listening()).ask(stamp.frame(.hello(hello)))
-            try await until { try await port.status().phase == "behind" }
+            try await until { try await port.status().phase == .behind }
             for level in [ReadLevel.local, .session, .linearizable] {
                 await #expect {
                     try await port.waitUntilReadable(level, minimum: .zero, timeout: StorePort.patience)

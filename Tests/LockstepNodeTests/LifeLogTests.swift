@@ -85,7 +85,7 @@ struct LifeLogTests {
             try await withRunning(node) {
                 log.content.withLock { $0.fault = .diskFull }
                 async let sums = port.add([2])
-                try await until { try await port.status().alarms.contains { $0.hasPrefix("DISK_FULL: ") } }
+                try await until { try await port.status().alarms.contains { $0.kind == .diskFull } }
                 log.content.withLock { $0.fault = .none }
                 _ = try await sums
                 try await until { try await port.status().alarms.isEmpty }

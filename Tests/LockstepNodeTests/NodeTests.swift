@@ -86,7 +86,7 @@ struct NodeTests {
             let replica = try Node(.replica(of: endpoint, journal: .memory))
             let second = try replica.attach(name: "sum") { SumState() }
             try await withRunning(replica) {
-                try await until { try await second.status().phase == "live" }
+                try await until { try await second.status().phase == .live }
                 try await Self.expectEqual(first, second)
             }
         }

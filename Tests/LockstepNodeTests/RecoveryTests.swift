@@ -49,7 +49,7 @@ struct RecoveryTests {
         let again = try second.attach(name: "sum") { SumState() }
         try await withRunning(second) {
             let endpoint = try await second.listening()
-            try await until { try await again.status().alarms.contains { $0.hasPrefix("DISK_FULL") } }
+            try await until { try await again.status().alarms.contains { $0.kind == .diskFull } }
             let local = try await again.ask([], level: .local, minimum: .zero, timeout: StorePort.patience)
             #expect(try SumState.sum(local.answer) == 3)
             let client = try Node(.client(of: endpoint))
@@ -152,7 +152,7 @@ struct RecoveryTests {
             async let sums = port.add([2])
             try await until { log.content.withLock { $0.refusedWrites >= 2 } }
             let alarms = try await port.status().alarms
-            #expect(alarms.contains { $0.hasPrefix("DISK_FULL") })
+            #expect(alarms.contains { $0.kind == .diskFull })
             log.content.withLock { $0.fault = .none }
             let answered = try await sums
             #expect(answered == [3])

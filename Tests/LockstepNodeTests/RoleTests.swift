@@ -21,7 +21,7 @@ struct RoleTests {
     private func serve(_ configuration: NodeConfiguration) async throws {
         let node = try Node(configuration)
         let port = try node.attach(name: "sum") { SumState() }
-        try await withRunning(node) { try await until { try await port.status().phase == "admitting" } }
+        try await withRunning(node) { try await until { try await port.status().phase == .admitting } }
     }
 
     /// PROTOCOL R-49: a journal that was served by a primary is no replica's until that is said, and the other way round.
@@ -115,11 +115,11 @@ struct RoleTests {
             let again = try second.attach(name: "sum") { SumState() }
             try await withRunning(second) {
                 async let sums = try? again.submit(SumState.actions([9]), count: 1, timeout: .seconds(2))
-                try await until { try await again.status().phase == "behind" }
+                try await until { try await again.status().phase == .behind }
                 let answered = await sums
                 #expect(answered == nil, "an action was acknowledged")
                 let status = try await again.status()
-                #expect(status.alarms.contains { $0.hasPrefix("PRIMARY_BEHIND") })
+                #expect(status.alarms.contains { $0.kind == .primaryBehind })
             }
         }
     }
@@ -150,7 +150,7 @@ struct RoleTests {
     /// Runs a primary and a replica that is live behind some entries.
     private func live(_ log: KeptLog, _ kept: KeptLog, at endpoint: String, adding bytes: [UInt8]) async throws {
         try await serve(log, kept, at: endpoint) { port, copy in
-            try await until { try await port.status().phase == "admitting" }
+            try await until { try await port.status().phase == .admitting }
             _ = try await port.add(bytes)
             let sequence = try await port.status().commit
             try await until { try await copy.status().sequence >= sequence }
@@ -161,7 +161,7 @@ struct RoleTests {
     /// Runs both until the primary says that it is behind, and the alarm's position is noted.
     private func behind(_ log: KeptLog, _ kept: KeptLog, at endpoint: String) async throws -> KnownPosition {
         try await serve(log, kept, at: endpoint) { port, _ in
-            try await until { try await port.status().phase == "behind" }
+            try await until { try await port.status().phase == .behind }
             try await until { log.content.withLock { $0.notes[.reportedBehind] != nil } }
         }
         return try #require(log.content.withLock { $0.notes[.reportedBehind] }.flatMap(KnownPosition.init(noteText:)))

@@ -69,7 +69,7 @@ struct Joining {
     private func lockstep() async throws -> Round {
         try await BenchCluster.with(setting, replicas: 1, start: false) { cluster in
             try cluster.start(0)
-            try await cluster.wait(for: 0) { $0.phase == "admitting" }
+            try await cluster.wait(for: 0) { $0.phase == .admitting }
             return try await Program.withRemoteCounters(.client(of: cluster.endpoint(0))) { counters in
                 let fill = try await Load(
                     increments: counters, tasks: 64, chunk: 256, counters: sizes.keys, isSequential: true
@@ -80,7 +80,7 @@ struct Joining {
                 let (during, seconds) = try await load.whileRunning {
                     let start = ContinuousClock.now
                     try cluster.start(1)
-                    try await cluster.wait(for: 1) { $0.phase == "live" }
+                    try await cluster.wait(for: 1) { $0.phase == .live }
                     return start.duration(to: .now) / .seconds(1)
                 }
                 try await counters.checkSum(fill.actions + base.actions + during.actions)

@@ -83,7 +83,7 @@ struct Restarting {
         cluster.end(0, signal: SIGKILL)
         let start = ContinuousClock.now
         try cluster.start(0, command)
-        try await cluster.wait(for: 0, seconds: 600) { $0.phase == "admitting" }
+        try await cluster.wait(for: 0, seconds: 600) { $0.phase == .admitting }
         let seconds = start.duration(to: .now) / .seconds(1)
         try await withCounters(cluster) { try await $0.checkSum(entries) }
         return seconds

@@ -1,4 +1,4 @@
-package import DequeModule
+internal import DequeModule
 
 /// What waits for a store's journal, and which of it comes next.
 ///
