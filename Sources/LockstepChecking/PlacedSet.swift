@@ -1,10 +1,10 @@
 /// The set of operations that a search has placed: bits, with a hash that is kept up to date.
 ///
 /// Operations are numbered in the order of their invocations, so nearly all placed ones stand at the beginning. A
-/// ``Key`` holds only the words behind the full ones, two in a usual history, whatever its length.
+/// ``Key`` holds only the words after the full ones, two in a usual history, whatever its length.
 struct PlacedSet {
     private var words: [UInt64]
-    /// The first word that is not full, and a word behind which all are empty.
+    /// The first word that is not full, and a word after which all are empty.
     private var first = 0
     private var last = 0
     private(set) var hash: UInt64 = 0
@@ -15,7 +15,7 @@ struct PlacedSet {
         private var first: Int
         private var low: UInt64
         private var high: UInt64
-        /// The words behind the first two; mostly empty, and then without memory of its own.
+        /// The words after the first two; mostly empty, and then without memory of its own.
         private var rest: [UInt64]
 
         fileprivate init(hash: UInt64, first: Int, words: ArraySlice<UInt64>) {

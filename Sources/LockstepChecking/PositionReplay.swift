@@ -29,7 +29,7 @@ extension PositionOrder {
     /// Looks for places of the writes that have none, such that all outputs fit.
     ///
     /// The search for linearizability does it, with times that leave only the order of the known places: each of those
-    /// gets a moment of its own, and a write without a place the time from behind the last one that had returned when
+    /// gets a moment of its own, and a write without a place the time from after the last one that had returned when
     /// it was invoked until before the first one that was invoked when it had returned.
     private func search(_ operations: [Call], placed: [Int], unplaced: [Int], into result: inout CheckResult) {
         let later = { (left: Int, right: Int) in max(left, right) }

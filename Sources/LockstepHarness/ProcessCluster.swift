@@ -11,7 +11,7 @@ package final class ProcessCluster {
     package private(set) var cluster = ""
     private var children: [String: ChildProcess] = [:]
 
-    /// Makes the folders of the nodes; `port` and the ports behind it are used, ten for each node.
+    /// Makes the folders of the nodes; `port` and the ports after it are used, ten for each node.
     package init(folder: String, port: Int, replicas: Int, program: String = ChildProcess.ownPath) throws {
         self.program = program
         self.folder = folder

@@ -14,7 +14,7 @@ package struct ObjectCall: Hashable, Codable, Sendable, CustomStringConvertible 
         case write(Int64)
         /// Gives a register a value if it has the expected one; the output is the value, or a rejection.
         case compareAndSet(expected: Int64?, new: Int64)
-        /// Puts an element behind a list; the output is the length.
+        /// Puts an element at the end of a list; the output is the length.
         case append(Int64)
         /// Puts an element into a set; the output is how often it is there, which must be 1.
         case insert(Int64)

@@ -73,7 +73,7 @@ package struct RecordedHistory: Sendable {
         }
     }
 
-    /// Puts what the log says behind a write that has no answer; `nil`: the log does not have it, so it never was.
+    /// Puts what the log says after a write that has no answer; `nil`: the log does not have it, so it never was.
     package mutating func resolve(_ index: Int, _ found: (output: ObjectOutput, place: LogPlace)?) {
         guard let found else {
             calls[index].outcome = .failed

@@ -44,7 +44,7 @@
                 }
             }
             let isLet = property.bindingSpecifier.tokenKind == .keyword(.let)
-            // In `var a, b: Int` the type stands behind the last name only.
+            // In `var a, b: Int` the type stands after the last name only.
             var type: TypeSyntax?
             var found: [Field] = []
             for binding in property.bindings.reversed() {

@@ -75,7 +75,7 @@ package struct CallerDesk {
         var start = 0
         var index = 0
         while index < taken.singleWaiters.count {
-            // A chunk ends behind enough actions, and before and behind one that is not to be submitted any more.
+            // A chunk ends after enough actions, and before and after one that is not to be submitted any more.
             guard !taken.singleWaiters[index].isDone else {
                 start = taken.singleEnds[index]
                 index += 1

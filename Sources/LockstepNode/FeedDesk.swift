@@ -21,7 +21,7 @@ package struct FeedDesk {
 
     package init() {}
 
-    /// Begins behind what a journal held.
+    /// Begins after what a journal held.
     package mutating func begin(_ window: ResendWindow, end: SequenceNumber) {
         self.window = window
         self.end = end

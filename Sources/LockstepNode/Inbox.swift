@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Actions of one caller, or a part of them that fits a message.
 package struct Submission: Sendable {
-    /// Each action behind its length.
+    /// Each action after its length.
     package var actions: [UInt8]
     package var count: Int
     package var waiter: Waiter

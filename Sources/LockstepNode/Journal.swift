@@ -59,7 +59,7 @@ package protocol Journal: AnyObject, Sendable {
     /// True if nothing survives the process: a new incarnation at every start.
     var isVolatile: Bool { get }
 
-    /// Reads what the node starts from: the newest snapshot, if there is one, then every batch behind it, in order.
+    /// Reads what the node starts from: the newest snapshot, if there is one, then every batch after it, in order.
     ///
     /// Called once, on the caller's thread, before any write. Everything it hands out was verified against the chain,
     /// the side mark was compared, and it is durable again. It throws ``LockstepError`` naming the sequence
@@ -87,7 +87,7 @@ package protocol Journal: AnyObject, Sendable {
 
     /// Gives an empty journal its cluster and channel, durably and both or neither; the incarnation stays.
     ///
-    /// What a replica asks for that meets its primary for the first time, behind the recovery and before any other
+    /// What a replica asks for that meets its primary for the first time, after the recovery and before any other
     /// write. A journal that holds anything refuses it.
     func adopt(
         cluster: ClusterID, channel: Channel, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void)
@@ -99,7 +99,7 @@ package protocol Journal: AnyObject, Sendable {
     /// Bytes free where the journal writes; nil if it has no such bound.
     func freeBytes() -> Int64?
 
-    /// Bytes of batches behind the newest snapshot, and of that snapshot: they decide when the next one is due.
+    /// Bytes of batches after the newest snapshot, and of that snapshot: they decide when the next one is due.
     var sizes: (batches: Int, snapshot: Int) { get }
 
     /// What was noted with the journal; also before ``recover(snapshot:batch:)``.

@@ -1,5 +1,5 @@
 extension Node {
-    /// Runs the node beside `body`, in the task that calls, and stops it behind it.
+    /// Runs the node beside `body`, in the task that calls, and stops it after it.
     ///
     ///     let count = try await node.whileRunning { try await votes.send(.vote("Ada")).reply }
     ///

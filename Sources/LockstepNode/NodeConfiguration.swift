@@ -46,10 +46,10 @@ public struct NodeConfiguration: Sendable {
     /// Starts a primary without running the accepted actions that its former boot left, without feedback and without
     /// sources, so that an operator can look and end what does harm; new actions have their effects.
     public var holdsEffects = false
-    /// How large the batches behind a journal's newest snapshot may become before the next is taken, in bytes.
+    /// How large the batches after a journal's newest snapshot may become before the next is taken, in bytes.
     ///
     /// 1 MiB or more, by default 64 MiB; four times that snapshot if that is more. A start reads the newest snapshot
-    /// and every batch behind it, at some 100 MB a second; a snapshot costs the encoding of the whole state, beside the
+    /// and every batch after it, at some 100 MB a second; a snapshot costs the encoding of the whole state, beside the
     /// node's work, and its bytes on disk.
     public var snapshotAfterBytes = 64 << 20
     /// Serves a journal although it was last served in the other role; by default a journal keeps its role.
@@ -75,7 +75,7 @@ public struct NodeConfiguration: Sendable {
     /// The one node that writes the log.
     ///
     /// - Parameters:
-    ///   - listen: `tcp://HOST:PORT`; the node takes this port and the two behind it. `nil`: no network.
+    ///   - listen: `tcp://HOST:PORT`; the node takes this port and the two after it. `nil`: no network.
     ///   - journal: Where the log is kept; ``JournalSource/memory`` keeps nothing beyond the process.
     /// - Returns: A primary's configuration, with defaults for the rest.
     public static func primary(listen: String?, journal: JournalSource) -> NodeConfiguration {

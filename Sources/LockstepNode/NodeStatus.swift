@@ -110,7 +110,7 @@ public struct StoreStatus: Codable, Hashable, Sendable {
 
     /// A store's journal.
     public struct Journal: Codable, Hashable, Sendable {
-        /// Bytes of batches behind the newest snapshot.
+        /// Bytes of batches after the newest snapshot.
         public var batchBytes: Int
         /// Bytes of the newest snapshot.
         public var snapshotBytes: Int

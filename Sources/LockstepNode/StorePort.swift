@@ -199,7 +199,7 @@ package final class StorePort: Sendable {
         }
     }
 
-    /// The committed batches behind `sequence`, as they come; of one that ends within a batch, that batch again first.
+    /// The committed batches after `sequence`, as they come; of one that ends within a batch, that batch again first.
     ///
     /// Each step takes what the resend window holds, at most 1,024 batches at a time; so a consumer costs no memory, and
     /// one that is slower than the window lasts gets `positionTooOld`.

@@ -8,7 +8,7 @@ struct FullCheck: Sendable {
     private var chain: ChainCheck
     private var phase = Phase.listSnapshots
     private var snapshotHashes: [SequenceNumber: BatchHash] = [:]
-    /// Batches behind this one are left out: they were checked when the journal was opened.
+    /// Batches after this one are left out: they were checked when the journal was opened.
     private let limit: SequenceNumber?
 
     /// More findings than this say nothing new.
@@ -82,7 +82,7 @@ struct FullCheck: Sendable {
         var isOver = true
         let finding = try Self.finding {
             let oldest = try Row.fetchOne(try db.cachedStatement(sql: "SELECT min(first) FROM batches"))?.sequence(0)
-            // Retention may have taken the rows behind the last step: the chain then begins anew at the oldest.
+            // Retention may have taken the rows after the last step: the chain then begins anew at the oldest.
             if let oldest, let position = chain.position, position.sequence.next < oldest, limit != nil {
                 chain.position = nil
             }

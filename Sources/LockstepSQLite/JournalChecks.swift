@@ -145,7 +145,7 @@ struct ChainCheck: Sendable {
         return batch
     }
 
-    /// Goes on behind a row that ``next(_:)`` refused, as far as its columns can be believed.
+    /// Goes on after a row that ``next(_:)`` refused, as far as its columns can be believed.
     mutating func skip(_ row: Row) {
         guard let last = row.sequence(1), let epoch = row.integer(2), let hash = row.number128(3) else {
             position = nil

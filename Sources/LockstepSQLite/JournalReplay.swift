@@ -2,7 +2,7 @@ public import Lockstep
 import LockstepCore
 import LockstepNode
 
-/// The journal of a node that does not run, folded through a reactor: no effect is run and nothing is written (S17).
+/// The journal of a node that does not run, folded through a reactor: no effect is run and nothing is written.
 ///
 ///     let replay = try JournalReplay(Counters(), folder: "data/primary", store: "counters")
 ///     let then = try replay.state(at: SequenceNumber(rawValue: 5_000))
@@ -35,9 +35,9 @@ public final class JournalReplay<R: Reactor>: Sendable {
     /// Frees the folder; further calls fail.
     public func close() throws { try reader.close() }
 
-    /// The state behind an entry, or at the journal's end: from the newest snapshot at or below it, and the batches behind.
+    /// The state after an entry, or at the journal's end: from the newest snapshot at or below it, and the batches after.
     ///
-    /// - Parameter sequence: The entry; one behind the end is the end. Also one in the middle of a batch.
+    /// - Parameter sequence: The entry; one after the end is the end. Also one in the middle of a batch.
     /// - Returns: The state, with the place and the time of the entry.
     /// - Throws: ``LockstepError``: `positionTooOld` if neither a snapshot nor all batches before it are kept;
     ///   `journalDamaged`; `refused` for a state or mutations that this reactor cannot read.
@@ -46,7 +46,7 @@ public final class JournalReplay<R: Reactor>: Sendable {
         return try fold(from: base(atOrBelow: sequence), through: sequence) { _ in }
     }
 
-    /// Calls `body` for each commit behind an entry, in order, with the states before and behind it.
+    /// Calls `body` for each commit after an entry, in order, with the states before and after it.
     ///
     /// - Parameters:
     ///   - start: The entry; 0 begins with the first, or where the journal's oldest snapshot stands if that is later.
@@ -167,7 +167,7 @@ public final class JournalReplay<R: Reactor>: Sendable {
         return JournalComparison(commonEnd: common, difference: try difference(from: other, behind: parting))
     }
 
-    /// The first entry behind `place` that is not the same in both.
+    /// The first entry after `place` that is not the same in both.
     private func difference(from other: JournalReplay, behind first: SequenceNumber) throws -> JournalDifference {
         let start = SequenceNumber(rawValue: first.rawValue - 1)
         let (mine, theirs) = (try lines(behind: start), try other.lines(behind: start))

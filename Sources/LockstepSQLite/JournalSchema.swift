@@ -11,7 +11,7 @@ package struct JournalTuning: Hashable, Sendable {
     /// The write-ahead log is copied to the main file when it holds this much, after the answer of the commit that
     /// filled it.
     ///
-    /// Smaller costs more syncs, larger a longer stall of the commit behind it.
+    /// Smaller costs more syncs, larger a longer stall of the commit after it.
     package var checkpointBytes = 4 << 20
     /// A snapshot is written, checked and deleted in rows of this size, each in a transaction of its own, so an append
     /// waits for one row at most.

@@ -12,13 +12,13 @@ struct RecoveryCheck {
     struct Result: Sendable {
         var snapshot: SnapshotRow?
         var end: Position
-        /// Of the batches behind the snapshot.
+        /// Of the batches after the snapshot.
         var batchBytes: Int
         /// The newest file of the mark is not what it should be and is written anew.
         var isMarkStale: Bool
     }
 
-    /// Checks the newest snapshot, every batch behind it and the mark; throws ``JournalFinding``.
+    /// Checks the newest snapshot, every batch after it and the mark; throws ``JournalFinding``.
     ///
     /// Memory: one batch, or the snapshot.
     func run(_ db: Database) throws -> Result {

@@ -42,7 +42,7 @@ extension SQLiteJournal {
         }
     }
 
-    /// Moves every batch behind `position` into the quarantine and makes `position` the journal's end.
+    /// Moves every batch after `position` into the quarantine and makes `position` the journal's end.
     ///
     /// For an operator's recovery, after ``openForRepair()``; the journal is opened and verified anew afterwards.
     /// `position` must be a batch's or a snapshot's end in this journal, or the log's start. Returns how many batches

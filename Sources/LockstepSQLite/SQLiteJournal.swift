@@ -36,7 +36,7 @@ package final class SQLiteJournal: Journal {
         var head: Position
         var newestSnapshot: SequenceNumber = .zero
         var failure: String?
-        /// Of batches behind the newest snapshot, of that snapshot, of all batches that are kept.
+        /// Of batches after the newest snapshot, of that snapshot, of all batches that are kept.
         var batchBytes = 0
         var snapshotBytes = 0
         var keptBytes = 0

@@ -132,7 +132,7 @@ package final class SQLiteJournalReader: Sendable {
         }
     }
 
-    /// Hands out, in order, every batch with an entry behind `start` and at or below `end`, each checked by the chain.
+    /// Hands out, in order, every batch with an entry after `start` and at or below `end`, each checked by the chain.
     package func batches(
         after start: SequenceNumber, through end: SequenceNumber? = nil, _ body: (SealedBatch) throws -> Void
     ) throws {
@@ -152,10 +152,10 @@ package final class SQLiteJournalReader: Sendable {
         }
     }
 
-    /// Where the end begins that only opens epochs and marks digests, behind the last batch that tells anything; none if
-    /// the last epoch has told something, or nothing opens one behind the newest snapshot.
+    /// Where the end begins that only opens epochs and marks digests, after the last batch that tells anything; none if
+    /// the last epoch has told something, or nothing opens one after the newest snapshot.
     ///
-    /// Cost: reads every batch behind the newest snapshot.
+    /// Cost: reads every batch after the newest snapshot.
     package func emptyEnd() throws -> Position? {
         var position = try snapshots().first?.position ?? .start(of: identity.store)
         var found: Position?

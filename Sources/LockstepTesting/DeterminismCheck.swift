@@ -5,7 +5,7 @@ import LockstepCore
 ///
 /// The actions run through the reactor once, as on a primary. The log of mutations that comes of it is then replayed
 /// several times in this process and in other processes, which have other hash seeds, other addresses, another time zone
-/// and another locale. The digests are compared behind every entry.
+/// and another locale. The digests are compared after every entry.
 ///
 /// ```swift
 /// @Test func theReducerIsDeterministic() throws {
@@ -57,7 +57,7 @@ public struct DeterminismReport: Hashable, Sendable {
     public let actions: Int
     /// Those that the reactor refused.
     public let rejections: Int
-    /// The entries that were compared behind each.
+    /// The entries that were compared after each.
     public let entries: Int
     /// How often the log was replayed.
     public let replays: Int
@@ -84,7 +84,7 @@ public enum DeterminismError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// The first entry behind which a replay had another state.
+/// The first entry after which a replay had another state.
 public struct NondeterministicEntry: Hashable, Sendable, CustomStringConvertible {
     /// The entry's number, from 1; 0 is the initial state, before the first.
     public let entry: Int
@@ -92,7 +92,7 @@ public struct NondeterministicEntry: Hashable, Sendable, CustomStringConvertible
     public let mutations: [String]
     /// Which replay differed, such as `replay in process 2`.
     public let replay: String
-    /// The state's digest behind the entry when the actions ran first, and in the replay.
+    /// The state's digest after the entry when the actions ran first, and in the replay.
     public let digests: [Digest]
     /// Where the states differ, at most 16 places.
     public let differences: [StateDifference]

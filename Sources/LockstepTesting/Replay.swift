@@ -11,7 +11,7 @@ struct ReplayLog: Codable, Sendable {
     }
 
     var entries: [Entry] = []
-    /// The state's digest before the first entry and behind each.
+    /// The state's digest before the first entry and after each.
     var digests: [DigestText] = []
 
     static let epoch = Epoch(rawValue: 1)
@@ -69,7 +69,7 @@ struct ReplayDifference: Codable, Sendable {
 enum Replay {
     /// Reduces everything, and stops at the first digest that is not the log's.
     ///
-    /// With `isEncoded` the state is written and read behind every entry, as it is when a replica joins.
+    /// With `isEncoded` the state is written and read after every entry, as it is when a replica joins.
     static func run<R: Reactor>(
         _ log: ReplayLog, from initial: R.State, as reactor: R.Type, isEncoded: Bool = false
     ) -> ReplayDifference? {
@@ -110,7 +110,7 @@ struct Recording<R: Reactor> {
     let initial: R.State
     private(set) var log = ReplayLog()
     private(set) var rejections: [String] = []
-    /// The state before the first entry and behind each.
+    /// The state before the first entry and after each.
     private var states: [R.State]
     private var mutations: [[String]] = []
 

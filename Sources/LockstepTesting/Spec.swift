@@ -140,10 +140,10 @@ public struct SpecExpectation<R: Reactor> {
     /// It replies this at once.
     public static func replies(_ reply: R.Reply) -> Self { Self(kind: .replies(reply)) }
 
-    /// The state behind it is the one before, changed in this way.
+    /// The state after it is the one before, changed in this way.
     public static func state(_ change: @escaping (inout R.State) throws -> Void) -> Self { Self(kind: .state(change)) }
 
-    /// The state behind it is the one before.
+    /// The state after it is the one before.
     public static var unchanged: Self { Self(kind: .unchanged) }
 
     /// It is rejected for this reason.

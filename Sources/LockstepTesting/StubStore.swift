@@ -2,7 +2,7 @@ public import Lockstep
 import LockstepCore
 import Synchronization
 
-/// A store without a node, for tests of what uses one: it records what is sent, and shows what the test pushes (K34).
+/// A store without a node, for tests of what uses one: it records what is sent, and shows what the test pushes.
 ///
 /// ```swift
 /// let stub = StubStore<Votes>(state: Votes.State()) { _ in .reply(1) }
@@ -25,7 +25,7 @@ public final class StubStore<R: Reactor>: ReadableStore {
         case rejected(String)
         /// It is accepted and its effect goes on until ``StubStore/end(_:with:)``.
         case accepted
-        /// Nobody knows whether it took effect: the connection broke behind it.
+        /// Nobody knows whether it took effect: the connection broke after it.
         case unknown
         /// Its time passed before it was sent.
         case timeout

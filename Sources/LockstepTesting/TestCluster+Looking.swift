@@ -62,7 +62,7 @@ extension TestCluster {
 
     // MARK: - What a broken promise is about
 
-    /// The entry behind which states differ, and where they do: nodes at one place against what the log gives there.
+    /// The entry after which states differ, and where they do: nodes at one place against what the log gives there.
     var explanation: (entry: String?, differences: [StateDifference]) {
         let views = nodes.enumerated().compactMap { index, node in simulation.node(index).map { (node, $0) } }
         for (_, place) in views {

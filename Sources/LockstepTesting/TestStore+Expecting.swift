@@ -186,7 +186,7 @@ extension TestStore {
 
     // MARK: - Comparing
 
-    /// Compares the state behind an entry with what the test expects there.
+    /// Compares the state after an entry with what the test expects there.
     private func check(
         _ entry: TestEntry<R>, _ change: ((inout R.State) throws -> Void)?, _ what: String, at place: CallSite
     ) {
@@ -236,7 +236,7 @@ extension TestStore {
     }
 }
 
-/// Differences in words, each line behind two spaces; nil where there is none.
+/// Differences in words, each line after two spaces; nil where there is none.
 enum TestText {
     static func difference(expected: some Encodable, found: some Encodable) -> String? {
         guard StateDigest.digest(of: expected) != StateDigest.digest(of: found) else { return nil }

@@ -21,7 +21,7 @@ import LockstepCore
 /// feedback, timers and sources emit is received, in order; and nothing may be left, or still run, at the end. What is
 /// not as expected fails the test at the line of the expectation, with the difference. Values are compared by what they
 /// encode, so they need not be `Equatable`. A second state is fed with the committed log, as a replica is, and
-/// compared behind each step, so that a reducer that is no function of its arguments is found.
+/// compared after each step, so that a reducer that is no function of its arguments is found.
 ///
 /// Effects run on the calling thread until each of them sleeps on ``clock``, has ended, or waits for something that a
 /// test brings; so give dependencies that wait the same clock. For what has threads of its own there is
@@ -33,7 +33,7 @@ public final class TestStore<R: Reactor> {
     public let clock: VirtualClock
     /// Whether everything must be expected; by default it must.
     public var exhaustivity = TestExhaustivity.on
-    /// The state behind everything that was sent and received so far.
+    /// The state after everything that was sent and received so far.
     ///
     /// What was emitted and not received is not in it.
     public internal(set) var state: R.State

@@ -65,7 +65,7 @@ final class TestStoreExecutor: TaskExecutor {
     func waitForJob() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // A cancellation before this is seen here; one behind it finds the waiter.
+                // A cancellation before this is seen here; one after it finds the waiter.
                 let isOver = contents.withLock { contents in
                     guard contents.jobs.isEmpty, !Task.isCancelled else { return true }
                     contents.waiter = continuation

@@ -15,7 +15,7 @@ struct TestEntry<R: Reactor> {
     let kind: Kind
     let place: Place
     let mutations: [R.Mutation]
-    /// What the replica has before and behind the entry.
+    /// What the replica has before and after the entry.
     let before: R.State
     let after: R.State
 }

@@ -15,7 +15,7 @@ public final class VirtualClock: Clock {
         /// How far it is from the beginning of the clock.
         public let offset: Swift.Duration
 
-        /// Names the moment that is `offset` behind the beginning.
+        /// Names the moment that is `offset` after the beginning.
         public init(offset: Swift.Duration) { self.offset = offset }
 
         /// The moment that is `duration` further on.
@@ -83,7 +83,7 @@ public final class VirtualClock: Clock {
         }
         let timeHasCome = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-                // A cancellation before this finds no sleeper, and is seen here; one behind it finds the sleeper.
+                // A cancellation before this finds no sleeper, and is seen here; one after it finds the sleeper.
                 let answer: Bool? = contents.withLock { contents in
                     if deadline.offset <= contents.now { return true }
                     if Task.isCancelled { return false }

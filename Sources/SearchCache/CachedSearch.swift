@@ -11,7 +11,7 @@ public struct SearchAnswer: Codable, Hashable, Sendable {
         case backend
         /// The backend was asked because of somebody else's search, which this one waited for.
         case joined
-        /// Nobody had to be asked: an empty query, or a page behind the last.
+        /// Nobody had to be asked: an empty query, or a page after the last.
         case nothing
     }
 

@@ -35,7 +35,7 @@ public enum SearchResult: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - hits: None for a query that finds nothing; at most ``SearchCache/hitsPerPage`` are taken.
-    ///   - hasNext: Whether there is a page behind it.
+    ///   - hasNext: Whether there is a page after it.
     ///   - total: How many hits there are on all pages, if that is known.
     ///   - etag: What names this version of the page in a later request.
     case page(_ hits: [SearchHit], hasNext: Bool, total: Int? = nil, etag: String? = nil)

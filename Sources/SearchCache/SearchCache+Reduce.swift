@@ -107,11 +107,11 @@ extension SearchCache.State {
     private mutating func put(
         _ page: SearchPage, hasNext: Bool, total: Int?, into entry: inout SearchEntry, _ key: String
     ) {
-        // Another first page: what stood behind the former one has moved.
+        // Another first page: what stood after the former one has moved.
         if page.number == 1, let before = entry.page(1), before.hits != page.hits { drop(from: 2, of: &entry, key) }
         entry.total = total ?? (page.number == 1 ? nil : entry.total)
         if page.hits.isEmpty, page.number > 1 {
-            // There is no such page, and none behind it; the ones before it are not known to be there.
+            // There is no such page, and none after it; the ones before it are not known to be there.
             entry.lastPage = min(entry.lastPage ?? .max, page.number - 1)
             drop(from: page.number, of: &entry, key)
             return

@@ -5,7 +5,7 @@ extension SearchCache {
     public enum Action: Codable, Hashable, Sendable {
         /// A page of a query, unless a fresh one is there or on its way.
         case search(String, page: Int)
-        /// The page behind those that are here; without effect while one is on its way, or behind the last.
+        /// The page after those that are here; without effect while one is on its way, or after the last.
         case loadNextPage(String)
         /// The first page anew, also if it is fresh; a request that is under way for the query is given up.
         case refresh(String)
@@ -21,7 +21,7 @@ extension SearchCache {
     public enum Reply: Codable, Hashable, Sendable {
         /// A fresh page is there.
         case present
-        /// The backend is asked because of this action: under this number, or behind the request of this number.
+        /// The backend is asked because of this action: under this number, or after the request of this number.
         case asked(UInt64)
         /// It was asked already.
         case joined(UInt64)
@@ -64,7 +64,7 @@ extension SearchCache {
     public struct Bounds: Codable, Hashable, Sendable {
         /// Microseconds for which a page is fresh.
         public var fresh: Int64
-        /// Microseconds for which an entry is kept behind its newest answer.
+        /// Microseconds for which an entry is kept after its newest answer.
         public var live: Int64
         /// The most bytes of all entries.
         public var bytes: Int

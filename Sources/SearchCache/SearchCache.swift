@@ -13,7 +13,7 @@ public struct SearchCache: Reactor {
     public static let lastPageNumber = 1_000
     /// The most hits of a page; a backend's further ones are left out.
     public static let hitsPerPage = 100
-    /// The most pages of a query that wait behind the one that is asked for.
+    /// The most pages of a query that wait after the one that is asked for.
     public static let waitingPages = 16
     /// The most queries in one report of reads.
     public static let queriesPerReport = 512
@@ -22,7 +22,7 @@ public struct SearchCache: Reactor {
     public struct Settings: Hashable, Sendable {
         /// How long a page is fresh: 1 s to 30 days.
         public var fresh: Duration = .seconds(60)
-        /// How long an entry is kept behind its newest answer: 1 s to 365 days.
+        /// How long an entry is kept after its newest answer: 1 s to 365 days.
         public var timeToLive: Duration = .seconds(3_600)
         /// The most bytes of all entries: at least 1 MiB, so that any page fits.
         public var bytes = 64 << 20

@@ -85,7 +85,7 @@ public struct SearchEntry: Codable, Hashable, Sendable {
     /// The page of that number, fresh or not.
     public func page(_ number: Int) -> SearchPage? { pages.first { $0.number == number } }
 
-    /// The number of the page behind those that are here without a gap; nil if there is none.
+    /// The number of the page after those that are here without a gap; nil if there is none.
     public var nextPage: Int? {
         let known = pages.enumerated().prefix { $0.offset + 1 == $0.element.number }.count
         return lastPage.map { known >= $0 } ?? false ? nil : known + 1
@@ -123,7 +123,7 @@ public struct WantedPage: Codable, Hashable, Sendable {
     public internal(set) var page: Int
     /// 1, and one more for each that failed before.
     public internal(set) var attempt: Int
-    /// Pages of the same query that are asked for behind it.
+    /// Pages of the same query that are asked for after it.
     public internal(set) var next: [Int]
 }
 

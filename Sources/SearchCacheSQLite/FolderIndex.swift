@@ -23,7 +23,7 @@ public final class FolderIndex: Sendable {
     /// It blocks the thread for some milliseconds.
     ///
     /// - Parameters:
-    ///   - path: The file; its folder must exist. Beside it come files with `-wal`, `-shm` and `-lock` behind its name,
+    ///   - path: The file; its folder must exist. Beside it come files with `-wal`, `-shm` and `-lock` after its name,
     ///     so readers too need the right to write there, unless another process has the index open already.
     ///   - isReadOnly: Whether the index has to exist and is for searching only.
     /// - Throws: ``FolderIndexError``; a file that is something else is not changed.

@@ -15,7 +15,7 @@ struct SearchExpression: Hashable {
 
         /// In quotes, with those inside doubled; a NUL would end the expression.
         ///
-        /// By scalars, as FTS5 reads it: with an accent behind it, a quotation mark is another character.
+        /// By scalars, as FTS5 reads it: with an accent after it, a quotation mark is another character.
         var quoted: String {
             var result = "\"".unicodeScalars
             for scalar in text.unicodeScalars {

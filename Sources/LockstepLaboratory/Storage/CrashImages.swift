@@ -45,7 +45,7 @@ package struct CrashImages: Sendable {
     private let lie: Lie?
     private static let workers = 2
     private static let violationsKept = 20
-    /// So many events of a process that goes on behind a kill are its recovery, which up to half of the images are of.
+    /// So many events of a process that goes on after a kill are its recovery, which up to half of the images are of.
     private static let recoveryEvents = 80
     /// A place has four images, of which one is mostly equal to another.
     private static let imagesOfAPlace = 2.8
@@ -93,7 +93,7 @@ package struct CrashImages: Sendable {
 
     private static func isRecovery(_ life: Int, _ event: Int) -> Bool { life > 0 && event < recoveryEvents }
 
-    /// How many places there are behind which a crash leaves something else than before.
+    /// How many places there are after which a crash leaves something else than before.
     private static func places(of recording: StorageRecording) -> (recovery: Int, other: Int) {
         var folder = RecordedFolder()
         var places = (recovery: 0, other: 0)
@@ -197,7 +197,7 @@ package enum StorageFiles {
     }
 }
 
-/// The traces of a writer's processes, one behind the other, and what each left.
+/// The traces of a writer's processes, one after the other, and what each left.
 package struct StorageRecording: Sendable {
     package struct Life: Sendable {
         package var trace: SystemCallTrace

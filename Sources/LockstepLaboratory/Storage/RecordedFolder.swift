@@ -4,7 +4,7 @@ package import LockstepCore
 /// The files of one folder as a crash could leave them, followed along a trace.
 ///
 /// The model is that of POSIX and no kinder: what was written to a file is durable when a sync of that file, which began
-/// behind the write, has ended; a name is durable when a sync of the folder has. Until then each write, truncation and
+/// after the write, has ended; a name is durable when a sync of the folder has. Until then each write, truncation and
 /// change of a name may have reached the disk or not, whatever the order. Of a write, each sector of 512 bytes may.
 package struct RecordedFolder: Sendable {
     package enum Image: String, CaseIterable, Hashable, Sendable {

@@ -28,7 +28,7 @@ package struct FoundLog: Equatable, Sendable {
 /// Opens a folder with the code that a node starts with, and compares what it hands out with what a script wrote.
 package struct StorageJudge: Sendable {
     package let script: StorageScript
-    /// For each step, the newest snapshot that is acknowledged behind it.
+    /// For each step, the newest snapshot that is acknowledged after it.
     private let saved: [Int?]
     /// For each snapshot, the step that began it.
     private let beginnings: [Int: Int]
@@ -53,7 +53,7 @@ package struct StorageJudge: Sendable {
         self.beginnings = beginnings
     }
 
-    /// What is wrong with a folder that a crash left behind these notes; nil if nothing is.
+    /// What is wrong with a folder that a crash left after these notes; nil if nothing is.
     ///
     /// It is opened twice, and the second time must find the same; with `goesOn` a batch is appended in between.
     package func judge(_ folder: String, notes: StorageNotes, goesOn: Bool = false) -> String? {

@@ -4,7 +4,7 @@ package import LockstepCore
 package import LockstepHarness
 package import LockstepNode
 
-/// What a store's journal is made to do, step by step, and so what it must hold behind each step.
+/// What a store's journal is made to do, step by step, and so what it must hold after each step.
 ///
 /// A seed gives the same script in every process: the one that writes, and the one that judges what is left.
 package struct StorageScript: Sendable {
@@ -37,7 +37,7 @@ package struct StorageScript: Sendable {
 
     package struct Step: Sendable {
         package var action: Action
-        /// The batch at whose end the log stands behind this step; nil is the log's start.
+        /// The batch at whose end the log stands after this step; nil is the log's start.
         package var head: Int?
     }
 
@@ -45,7 +45,7 @@ package struct StorageScript: Sendable {
     package struct Link: Sendable {
         package var parent: Int?
         package var batch: SealedBatch
-        /// What the log determines behind it.
+        /// What the log determines after it.
         package var log: LogState
     }
 
@@ -154,7 +154,7 @@ package struct StorageScript: Sendable {
         steps.append(Step(action: .append([link]), head: link))
     }
 
-    /// A new batch behind `parent`, unlike every other.
+    /// A new batch after `parent`, unlike every other.
     private mutating func grow(_ parent: Int?, opensEpoch: Bool) throws -> Int {
         var log = parent.map { links[$0].log } ?? LogState(store: Self.store)
         let number = UInt64(links.count)

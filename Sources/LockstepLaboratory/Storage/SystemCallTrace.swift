@@ -170,7 +170,7 @@ private struct Call {
     var name: String
     var arguments: [ArraySlice<UInt8>] = []
     var result: Int?
-    /// The process ended in it: `= ?`, sometimes with a reason behind it.
+    /// The process ended in it: `= ?`, sometimes with a reason after it.
     var isCutShort = false
 
     var isSync: Bool { name == "fsync" || name == "fdatasync" }
@@ -205,7 +205,7 @@ private struct Call {
 
     var descriptor: Int? { arguments.first.flatMap { SystemCallTrace.number($0.prefix { $0 != UInt8(ascii: "<") }) } }
 
-    /// The path that stands in angle brackets behind a descriptor; nil also for a file that was deleted.
+    /// The path that stands in angle brackets after a descriptor; nil also for a file that was deleted.
     func path(_ index: Int) -> [UInt8]? {
         guard index < arguments.count, let open = arguments[index].firstIndex(of: UInt8(ascii: "<")),
             arguments[index].last == UInt8(ascii: ">")

@@ -8,7 +8,7 @@
 
     /// Keeps a connection within bounds, before its requests reach anything that answers.
     ///
-    /// It refuses what is too long or no HTTP, by an answer behind which the connection ends; and it ends connections
+    /// It refuses what is too long or no HTTP, by an answer after which the connection ends; and it ends connections
     /// whose client does not read: the answers of one wait in memory only up to the channel's high-water mark and one
     /// answer more, and for ``unreadTime`` at most.
     final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {

@@ -66,7 +66,7 @@
             return number
         }
 
-        /// The text behind percent-encoding, where `+` is a space; nil if it is wrong, or no UTF-8.
+        /// The text after percent-encoding, where `+` is a space; nil if it is wrong, or no UTF-8.
         private static func decoded(_ bytes: Substring.UTF8View) -> String? {
             guard bytes.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else {
                 return String(Substring(bytes))

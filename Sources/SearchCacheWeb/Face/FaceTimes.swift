@@ -10,7 +10,7 @@
 
         /// RFC 3339 with milliseconds: `2026-11-21T08:49:37.250Z`.
         ///
-        /// Its years have four digits, so what is before 1970 or behind 9999 is shown as the nearest such time.
+        /// Its years have four digits, so what is before 1970 or after 9999 is shown as the nearest such time.
         static func rfc3339(_ time: LogTime) -> String {
             let milliseconds = min(max(0, time.rawValue / 1_000), lastMillisecond)
             let parts = Parts(seconds: milliseconds / 1_000)

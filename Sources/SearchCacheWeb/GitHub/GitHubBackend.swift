@@ -38,7 +38,7 @@
 
         /// Asks for one page: one request, and one more for each redirect on the same host.
         ///
-        /// Pages behind GitHub's 1,000th result are empty, and nobody is asked for them. A result that GitHub calls
+        /// Pages after GitHub's 1,000th result are empty, and nobody is asked for them. A result that GitHub calls
         /// incomplete, because its search took too long, is a page as any other.
         ///
         /// - Throws: ``SearchError``, or `CancellationError` if the task was cancelled, which ends the request.

@@ -59,7 +59,7 @@
             else {
                 throw LockstepError(
                     .invalidConfiguration,
-                    "the GitHub backend needs a base URL such as https://api.github.com, with nothing behind its path")
+                    "the GitHub backend needs a base URL such as https://api.github.com, with nothing after its path")
             }
             let token = try tokenFile.map { try GitHubToken(file: $0) }
             try demand(

@@ -8,7 +8,7 @@
         /// Whether it is about something else than what was asked for.
         package var hasAnchor: Bool
 
-        /// Whether one of the field's values names a page behind this one.
+        /// Whether one of the field's values names a page after this one.
         package static func hasNext(_ values: [String]) -> Bool {
             values.contains { parse($0).contains { !$0.hasAnchor && $0.relations.contains("next") } }
         }
@@ -42,7 +42,7 @@
             return true
         }
 
-        /// `"<" URI-Reference ">" *( OWS ";" OWS [ link-param ] )`, and that the list goes on or ends behind it.
+        /// `"<" URI-Reference ">" *( OWS ";" OWS [ link-param ] )`, and that the list goes on or ends after it.
         mutating func link() -> LinkHeader? {
             guard take("<"), let end = bytes.firstIndex(of: UInt8(ascii: ">")) else { return nil }
             let target = String(Substring(bytes[..<end]))
@@ -67,7 +67,7 @@
             return LinkHeader(target: target, relations: relations ?? [], hasAnchor: hasAnchor)
         }
 
-        /// What stands behind a parameter's name; empty if nothing does, nil if it is wrong.
+        /// What stands after a parameter's name; empty if nothing does, nil if it is wrong.
         private mutating func parameterValue() -> String? {
             skipBlanks()
             guard take("=") else { return "" }
