@@ -15,7 +15,7 @@ package enum Limits {
     package static let joinBufferBytes = 64 << 20
     /// What may wait for the journal before new actions get BUSY: two commits of traffic and more.
     package static let unpersistedBytes = 32 << 20
-    /// What one node may have in flight, by default: two commits of traffic.
+    /// What one connection may have in flight, by default: two commits of traffic.
     package static let creditActions = 65_536
     package static let creditBytes = 4 << 20
     /// The largest window of a session.
