@@ -183,6 +183,7 @@ package final class ReplicaDriver {
     // MARK: - Directives
 
     private func run(now: Tick) {
+        machine.checkEvent()
         guard !directives.isEmpty else { return }
         let batch = directives
         directives.removeAll(keepingCapacity: true)

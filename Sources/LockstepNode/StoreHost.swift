@@ -205,6 +205,7 @@ package final class StoreHost {
     }
 
     private func run(_ frame: WaitingFrame? = nil, now: Tick) {
+        client.checkEvent()
         guard !directives.isEmpty else { return }
         var held: ReplyFrame?
         var bytes: ReplyFrame {

@@ -137,7 +137,7 @@ extension ClientStateMachine {
             answeredPosition = .none
             lose(now: now, into: &directives)
         }
-        // Another boot behind the same connection knows nothing of what was said to the one before.
+        // Another boot after the same connection knows nothing of what was said to the one before.
         guard before?.boot != new.boot || binding == .none else { return }
         binding = .none
         bind(now: now, into: &directives)

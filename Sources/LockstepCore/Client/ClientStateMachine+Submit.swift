@@ -1,10 +1,10 @@
 import DequeModule
 
 extension ClientStateMachine {
-    /// Gives the next `count` numbers to `actions`, which are so many, each behind its length; returns the first.
+    /// Gives the next `count` numbers to `actions`, which are so many, each after its length; returns the first.
     ///
     /// Returns nil if there is no session, or the credit or the window is full: the driver keeps the chunk and tries
-    /// again behind the next answers. A chunk larger than the credit is taken when nothing else is pending. Nothing is
+    /// again after the next answers. A chunk larger than the credit is taken when nothing else is pending. Nothing is
     /// sent before ``turnEnded(now:into:)``.
     package mutating func submit(
         _ actions: [UInt8], count: Int, now: Tick, into directives: inout [ClientDirective]
@@ -88,7 +88,7 @@ extension ClientStateMachine {
 
     mutating func outOfOrderReceived(expected: RequestNumber, into directives: inout [ClientDirective]) {
         directives.append(.count(.outOfOrder))
-        // While BUSY lasts the frames behind the refused one are out of order too; the machine went back already.
+        // While BUSY lasts the frames after the refused one are out of order too; the machine went back already.
         guard !isBusy, expected > pending.answered, expected < pending.next else { return }
         pending.goBack(to: expected)
     }

@@ -12,7 +12,7 @@ struct PendingActions: Hashable, Sendable {
     struct Chunk: Hashable, Sendable {
         var first: RequestNumber
         var count: Int
-        /// Actions, each behind its length; empty if void.
+        /// Actions, each after its length; empty if void.
         var bytes: [UInt8]
         var isVoid = false
         var last: RequestNumber { first + UInt64(count) - 1 }
@@ -147,7 +147,7 @@ struct PendingActions: Hashable, Sendable {
         if unsentIndex == 0 { unsentBytes -= cut }
     }
 
-    /// Where the action behind the first `count` begins.
+    /// Where the action after the first `count` begins.
     private static func offset(of count: Int, in bytes: [UInt8]) -> Int {
         withBytes(of: bytes) { span in
             var reader = ByteReader(span)

@@ -20,7 +20,7 @@ package struct BatchBuilder: Hashable, Sendable {
         var count: Int
     }
 
-    /// Opens a batch behind `previous`, which is full at `fullBytes`.
+    /// Opens a batch after `previous`, which is full at `fullBytes`.
     package init(
         store: StoreID, epoch: Epoch, after previous: Position, time: LogTime, fullBytes: Int = Limits.batchFullBytes
     ) {

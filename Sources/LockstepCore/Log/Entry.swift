@@ -67,12 +67,12 @@ package enum Entry: Hashable, Sendable {
     case sessionClose(SessionID)
     case sessionExpire([SessionID])
     case sessionAck([SessionAcknowledgement])
-    /// The digest of state and sessions behind this entry, which is the last of its batch.
+    /// The digest of state and sessions after this entry, which is the last of its batch.
     case digestMark(Digest)
     case clockJump(LogTime)
     /// An action whose effect goes on: session, number, and the action's bytes.
     case accepted(session: SessionID, number: RequestNumber, ackedThrough: RequestNumber, action: Range<Int>)
-    /// Mutations that no action of this entry brought: their cause, and a count and the mutations, each behind its
+    /// Mutations that no action of this entry brought: their cause, and a count and the mutations, each after its
     /// length.
     case emitted(cause: EffectCause, mutations: Range<Int>)
     /// The end of an accepted action: its last mutations and its reply, as an item.

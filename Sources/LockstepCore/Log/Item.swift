@@ -1,11 +1,11 @@
 /// One action of a run as the log holds it: what became of it, where its mutations and its reply are.
 ///
-/// On the wire: a varint of `mutationCount << 2 | status`, the mutations and then the reply, each behind its length
+/// On the wire: a varint of `mutationCount << 2 | status`, the mutations and then the reply, each after its length
 /// (PROTOCOL, section 6).
 package struct Item: Hashable, Sendable {
     package var status: ActionStatus
     package var mutationCount: Int
-    /// The mutations, each behind its length.
+    /// The mutations, each after its length.
     package var mutations: Range<Int>
     package var reply: Range<Int>
 

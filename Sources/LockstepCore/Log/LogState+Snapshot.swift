@@ -52,7 +52,7 @@ package struct SnapshotContent: Sendable {
             if markSequence > .zero { log.mark = LogState.Mark(sequence: markSequence, digest: markDigest) }
             log.epochEnds = try reader.readEpochEnds(from: span)
             log.sessions = try SessionTable(from: span, &reader)
-            // A session behind the position would be opened once more by the entry that stands there.
+            // A session after the position would be opened once more by the entry that stands there.
             guard log.sessions.areOpened(through: log.position) else {
                 throw WireError(.outOfRange, at: reader.offset)
             }

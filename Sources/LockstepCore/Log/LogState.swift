@@ -34,9 +34,9 @@ package struct LogState: Hashable, Sendable {
     /// Why a batch cannot be applied.
     package enum ApplyError: Error, Hashable, Sendable {
         case wrongStore
-        /// The batch does not begin behind this position.
+        /// The batch does not begin after this position.
         case notNext(expected: SequenceNumber, found: SequenceNumber)
-        /// It begins at the right place behind another history.
+        /// It begins at the right place after another history.
         case wrongHash(at: SequenceNumber)
         case lowerEpoch(Epoch)
         /// Bytes that no correct primary writes, or a mutation that cannot be decoded, in the entry at this number.
@@ -180,7 +180,7 @@ package struct LogState: Hashable, Sendable {
         runs.sessionEnded(session)
     }
 
-    /// Reduces the mutations of an emission: a count, then each behind its length.
+    /// Reduces the mutations of an emission: a count, then each after its length.
     static func reduce(
         _ bytes: RawSpan, _ mutations: Range<Int>, at position: (Epoch, SequenceNumber), time: LogTime,
         into state: any ReplicatedState

@@ -37,7 +37,7 @@ package struct ResendWindow: Hashable, Sendable {
         byteCount = 0
     }
 
-    /// The hash at the end of the batch that ends with `sequence`, if that batch, or the one behind it, is here.
+    /// The hash at the end of the batch that ends with `sequence`, if that batch, or the one after it, is here.
     package func hash(at sequence: SequenceNumber) -> BatchHash? {
         if let first = batches.first, first.head.first == sequence.next { return first.head.previous }
         guard let index = index(containing: sequence), batches[index].head.last == sequence else { return nil }
@@ -49,7 +49,7 @@ package struct ResendWindow: Hashable, Sendable {
         index(containing: sequence).map { batches[$0] }
     }
 
-    /// The batches behind the batch end `sequence`, up to `bytes` of them and at least one; nil if they are not held.
+    /// The batches after the batch end `sequence`, up to `bytes` of them and at least one; nil if they are not held.
     package func batches(after sequence: SequenceNumber, through last: SequenceNumber, bytes: Int) -> [SealedBatch]? {
         guard let start = index(containing: sequence.next), batches[start].head.first == sequence.next else {
             return nil

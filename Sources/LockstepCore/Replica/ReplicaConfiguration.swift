@@ -50,7 +50,7 @@ enum ReplicaTiming {
     static let plan: Int64 = 1_000
     /// The first SYNC on a new socket, which is lost if the socket is not connected yet.
     static let planOnNewSocket: Int64 = 200
-    /// Chunks wait behind each other and behind the server's throttle.
+    /// Chunks wait after each other and after the server's throttle.
     static let chunk: Int64 = 2_000
     /// No chunk for so long: the socket, or the server, is gone.
     static let fetchProgress: Int64 = 10_000
@@ -62,7 +62,7 @@ enum ReplicaTiming {
     static let repairSilence: Int64 = 20
     /// The first patience with a repair; it doubles up to eight times as much.
     static let repair: Int64 = 250
-    /// So many are asked for on one socket: 3.75 s, lest a replica be behind for more than 5 s of a healed cut.
+    /// So many are asked for on one socket: 3.75 s, lest a replica be after for more than 5 s of a healed cut.
     static let repairTries = 4
     /// So many repairs within ``repairMemory`` mean that the stream is faster than this replica.
     static let repairsBeforePulling = 3

@@ -15,7 +15,7 @@ package enum ReplicaDirective: Hashable, Sendable {
     /// Decode this snapshot's state elsewhere; answer with `snapshotPrepared` or `snapshotRefused` and this ticket.
     case prepare(PrepareTicket, SnapshotContent.StateBytes)
     /// A snapshot replaced everything; the state is in place. A journal starts anew from `encoded`, which is a whole
-    /// ``SnapshotContent`` (empty if the replica has no journal), feeds begin behind it.
+    /// ``SnapshotContent`` (empty if the replica has no journal), feeds begin after it.
     case installed(LogState, digest: Digest, encoded: [UInt8])
     /// What the replica had belonged to a volatile primary that is gone: state and log are at their beginning, feeds
     /// end. A journal keeps what it has until ``installed(_:digest:encoded:)`` replaces it (PROTOCOL, R-43).

@@ -28,7 +28,7 @@ extension ReplicaStateMachine {
         let isSame = previous == new
         guard !isSame || (stage == .idle && phase != .ahead) else { return }
         // What an earlier boot has sent need not be of this history: an operator may have put an older copy back. A
-        // batch from behind that copy's end would show a hole that nobody can fill. What is of this history is repaired.
+        // batch from after that copy's end would show a hole that nobody can fill. What is of this history is repaired.
         if previous?.boot != new.boot || previous?.epoch != new.epoch { buffer.removeAll() }
         pending = nil
         target = .zero
@@ -88,7 +88,7 @@ extension ReplicaStateMachine {
         dropSnapshots(into: &directives)
     }
 
-    /// Opens a new subscription; whatever was under way begins again behind its first frame.
+    /// Opens a new subscription; whatever was under way begins again after its first frame.
     mutating func subscribe(now: Tick, into directives: inout [ReplicaDirective]) {
         guard let publisher, let channel else { preconditionFailure("no stream is known before a WELCOME") }
         directives.append(

@@ -13,7 +13,7 @@ extension ReplicaStateMachine {
         do throws(WireError) {
             let (header, message) = try Message.decode(frame, rule: clusterRule)
             guard header.channel == channel else { throw WireError(.wrongCluster, at: 2) }
-            // Another boot behind the same address: what it says is for a question that its WELCOME will bring.
+            // Another boot after the same address: what it says is for a question that its WELCOME will bring.
             guard header.epoch == publisher.epoch else {
                 directives.append(.count(.staleFrames))
                 return

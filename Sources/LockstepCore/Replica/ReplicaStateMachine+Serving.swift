@@ -34,7 +34,7 @@ extension ReplicaStateMachine {
         }
         guard header.channel == channel else {
             directives.append(.count(.framesRefused))
-            // A channel of another life, or of another node, behind the same address: the peer asks anew which it is.
+            // A channel of another life, or of another node, after the same address: the peer asks anew which it is.
             if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
@@ -240,7 +240,7 @@ extension ReplicaStateMachine {
                 directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
             case .wantsSnapshot: break
             case .audienceAhead:
-                // A replica may well be behind those who join from it; they are told AHEAD and ask the primary.
+                // A replica may well be after those who join from it; they are told AHEAD and ask the primary.
                 break
             case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
             case .count(let counter): directives.append(.count(counter))

@@ -123,7 +123,7 @@ extension ReplicaStateMachine {
 
     /// Takes a snapshot of what is applied; all of it has committed, so it may be encoded at once.
     ///
-    /// Nothing may be applied behind it in the same event.
+    /// Nothing may be applied after it in the same event.
     mutating func captureSnapshot(state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
         guard encoding == nil else { return }
         isSaveDue = isSnapshotDue

@@ -19,7 +19,7 @@
 ///        |  |                  until |  | BUSY                 |              |
 ///        |  `- 1.5 s of silence    waiting <---- damaged ------+--------------'
 ///
-/// A frame of the stream is applied only while following, and only if it is the next one; before that, and behind a
+/// A frame of the stream is applied only while following, and only if it is the next one; before that, and after a
 /// hole, it waits in `buffer`. Each wait for a peer has a deadline, since frames and whole connections are lost.
 ///
 /// Invariants, checked by ``checkInvariants()``:
@@ -98,7 +98,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     var isSnapshotDue = false
     /// The snapshot that is being encoded is for the journal as well.
     var isSaveDue = false
-    /// A mark was reached in this event; the image is taken at the event's end, since the driver takes it behind all
+    /// A mark was reached in this event; the image is taken at the event's end, since the driver takes it after all
     /// that the event applies.
     var isCaptureDue = false
     var nextSnapshot: SnapshotNumber = 1
@@ -187,8 +187,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
 
     mutating func jitter(_ milliseconds: UInt64) -> Int64 { Int64(generator.next(below: milliseconds + 1)) }
 
-    /// The relations that the machine's header names.
-    package func checkInvariants() {
+    /// Checks the relations that the machine's header names, in constant time: nodes do so after every event.
+    package func checkEvent() {
         if let last = window.last { precondition(last.position == log.position, "the window ends at the position") }
         if repair != .none { precondition(stage == .following, "a repair belongs to following") }
         if mustDrain { precondition(stage == .following, "the buffer is applied while following") }
@@ -201,6 +201,11 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         precondition(newlyApplied.isEmpty, "what was applied is handed over within its event")
         precondition(highestEpoch >= log.position.epoch, "the log's epoch is known")
         precondition(repairsBegun.count <= ReplicaTiming.repairsBeforePulling + 1, "repairs are remembered in bounds")
+    }
+
+    /// The same, with a walk over what is held: for tests and the simulator.
+    package func checkInvariants() {
+        checkEvent()
         buffer.checkInvariants(epoch: publisher?.epoch)
         fetch?.checkInvariants()
         joins.checkInvariants()
@@ -223,7 +228,7 @@ extension ReplicaStateMachine {
         }
     }
 
-    /// Hands over what was applied; called before whatever must come behind it.
+    /// Hands over what was applied; called before whatever must come after it.
     mutating func handOver(into directives: inout [ReplicaDirective]) {
         guard !newlyApplied.isEmpty else { return }
         directives.append(.applied(newlyApplied))

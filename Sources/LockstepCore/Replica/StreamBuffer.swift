@@ -1,6 +1,6 @@
 import DequeModule
 
-/// What a replica keeps of the stream until it can apply it: while it joins, and behind a hole (PROTOCOL, R-31).
+/// What a replica keeps of the stream until it can apply it: while it joins, and after a hole (PROTOCOL, R-31).
 ///
 /// Batches are in order and do not overlap; there may be holes. When the bytes are above the capacity the oldest go.
 struct StreamBuffer: Hashable, Sendable {

@@ -29,7 +29,7 @@ package struct RunPlan: Hashable, Sendable {
 
 /// What the last action that was performed asks for besides its item; see ``ReplicatedState/takeRequest()``.
 package struct RunRequest: Hashable, Sendable {
-    /// The action behind the performed ones does not end at once: it is to be accepted with this plan.
+    /// The action after the performed ones does not end at once: it is to be accepted with this plan.
     package var plan: RunPlan?
     /// Where its bytes are.
     package var action: Range<Int>
@@ -221,7 +221,7 @@ package struct RunScheduler: Hashable, Sendable {
         ready.append(id)
     }
 
-    /// Checks what must hold behind every step; `log` is everything that was sequenced.
+    /// Checks what must hold after every step; `log` is everything that was sequenced.
     package func checkInvariants(_ log: RunTable) {
         var slots: [String: Int] = [:]
         for (id, entry) in runs {

@@ -10,7 +10,7 @@ public struct ByteWriter: Sendable, Hashable {
         if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
 
-    /// Goes on behind `bytes`.
+    /// Goes on after `bytes`.
     @inlinable
     public init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
 
@@ -69,7 +69,7 @@ public struct ByteWriter: Sendable, Hashable {
         }
     }
 
-    /// Writes bytes behind their length.
+    /// Writes bytes after their length.
     @inlinable
     public mutating func writeBytes(_ content: [UInt8]) {
         writeVarint(UInt64(content.count))
@@ -90,7 +90,7 @@ public struct ByteWriter: Sendable, Hashable {
         unsafe content.extracting(range).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
     }
 
-    /// Writes what `body` writes, behind its length as a varint; returns where the content begins.
+    /// Writes what `body` writes, after its length as a varint; returns where the content begins.
     ///
     /// A content of 128 bytes or more is moved once, by one byte or a few, to make room for the longer length.
     @inlinable
