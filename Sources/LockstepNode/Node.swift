@@ -19,6 +19,8 @@ public actor Node: Service {
 
     var services: NodeServices?
     var hosts: [StoreHost] = []
+    /// Of the stores in ``hosts``, in their order.
+    private var dispatch = FrameDispatch()
     var ingressRing = FairRing(capacity: 64 << 20, share: 16 << 20)
     var bulkRing = FairRing(capacity: 16 << 20, share: 4 << 20)
     private var administration: AdministrationServer?
@@ -169,7 +171,9 @@ public actor Node: Service {
             (services.ingressEndpoint, services.broadcastEndpoint, services.bulkEndpoint) = endpoints
         }
         for (index, store) in attached.enumerated() {
-            hosts.append(try StoreOpening(services: services, index: index, store: store).open())
+            let host = try StoreOpening(services: services, index: index, store: store).open()
+            hosts.append(host)
+            dispatch.add(host.name, channel: host.channel)
         }
         let channels = hosts.compactMap(\.channel)
         guard Set(channels).count == channels.count else {
@@ -194,6 +198,7 @@ public actor Node: Service {
         administration?.close()
         administration = nil
         hosts = []
+        dispatch = FrameDispatch()
         // The poller's hold on its sockets is the last but one on the context, whose end frees the ports.
         loop.poller.removeClosed()
         services = nil
@@ -270,23 +275,21 @@ public actor Node: Service {
     /// Handles up to 64 frames of the ingress, for at most 2 ms, and some of the bulk link.
     private func handlePeers(now: Tick, wall: LogTime) -> Bool {
         let end = now.advanced(byMilliseconds: 2)
+        // No frame of a peer changes what is known of a channel or of the cluster: both stay for the turn.
+        for (store, host) in hosts.enumerated() { dispatch.setChannel(host.channel, of: store) }
+        let rule = services?.cluster.map { FrameHeader.ClusterRule.member($0.hash) } ?? .any
         var count = 0
         while count < 64, let (frame, connection) = ingressRing.popFirst() {
             count += 1
-            guard let host = host(of: frame) else {
-                resync(frame) { try $0.send($1, to: connection) }
-                continue
+            if let host = host(of: frame, rule, answer: { try $0.send($1, to: connection) }) {
+                host.primary?.ingressReceived(frame, from: connection, now: now, wall: wall)
+                host.replica?.ingressReceived(frame, from: connection, now: now)
             }
-            host.primary?.ingressReceived(frame, from: connection, now: now, wall: wall)
-            host.replica?.ingressReceived(frame, from: connection, now: now)
             if count % 4 == 0, MonotonicClock.now >= end { break }
         }
         while count < 96, let (frame, connection) = bulkRing.popFirst() {
             count += 1
-            guard let host = host(of: frame) else {
-                resync(frame) { try $0.sendBulk($1, to: connection) }
-                continue
-            }
+            guard let host = host(of: frame, rule, answer: { try $0.sendBulk($1, to: connection) }) else { continue }
             host.primary?.bulkReceived(frame, from: connection, now: now, wall: wall)
             host.replica?.bulkReceived(frame, from: connection, now: now)
         }
@@ -298,40 +301,24 @@ public actor Node: Service {
         return count > 0
     }
 
-    /// The store that a frame is for: by its channel, a HELLO by the store's name.
+    /// The store that a frame is for; nil for what is nobody's, which is counted, and answered where that is owed.
     ///
-    /// A HELLO for a store that is not here, or of another version of the wire, goes to the first, which refuses it.
-    private func host(of frame: WaitingFrame) -> StoreHost? {
-        frame.withFrame { bytes in
-            var reader = ByteReader(bytes)
-            // What is too short for a header is nobody's.
-            guard hosts.count > 1 else { return hosts.first }
-            guard (try? reader.skip(2)) != nil, let number = try? reader.read(UInt16.self, from: bytes) else {
-                return nil
+    /// The first store counts for all.
+    private func host(
+        of frame: WaitingFrame, _ rule: FrameHeader.ClusterRule,
+        answer: (ServerSockets, [UInt8]) throws -> Bool
+    ) -> StoreHost? {
+        switch frame.withFrame({ dispatch.verdict(on: $0, rule: rule) }) {
+        case .store(let store): return hosts[store]
+        case .dropped: hosts.first?.count(.framesRefused)
+        case .resync(let stamp):
+            hosts.first?.count(.framesRefused)
+            guard let services else { return nil }
+            if services.attempt({ try answer(services.server, stamp.frame(.resync)) }) == false {
+                hosts.first?.metrics.dropped(.sent)
             }
-            let channel = Channel(rawValue: number)
-            guard channel == .none else { return hosts.first { $0.channel == channel } }
-            // What cannot be read gets its answer, or is counted, there.
-            guard let decoded = try? Message.decode(bytes, rule: .any), case .hello(let hello) = decoded.message else {
-                return hosts.first
-            }
-            return hosts.first { $0.name == hello.store } ?? hosts.first
         }
-    }
-
-    /// Tells a peer that no store here has the channel of its frame: it begins again with HELLO, or with SYNC.
-    ///
-    /// What cannot be read, and what is no request, is not answered (PROTOCOL, R-10).
-    private func resync(_ frame: WaitingFrame, _ send: (ServerSockets, [UInt8]) throws -> Bool) {
-        guard let services else { return }
-        let rule = services.cluster.map { FrameHeader.ClusterRule.member($0.hash) } ?? .any
-        let header = frame.withFrame { try? FrameHeader(from: $0, rule: rule) }
-        guard let header, header.kind.isRequest else { return }
-        hosts.first?.count(.framesRefused)
-        let stamp = FrameStamp(channel: header.channel, clusterHash: header.clusterHash, epoch: .zero)
-        if services.attempt({ try send(services.server, stamp.frame(.resync)) }) == false {
-            hosts.first?.metrics.dropped(.sent)
-        }
+        return nil
     }
 
     // MARK: - The end

@@ -5,18 +5,20 @@ extension Simulation {
     /// Whether nothing is open any more: all calls answered, all nodes live and at one place.
     func isAtRest() -> Bool {
         operatorDesk.lookAgain()
-        guard let machine = primary.machine, machine.phase == .admitting, machine.isDrained else { return false }
+        guard let machine = store.primary.machine, machine.phase == .admitting, machine.isDrained else { return false }
         let head = machine.committed.position
         return callers.allSatisfy(\.isIdle)
-            && replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
+            && store.replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
             && processes.allSatisfy { $0.isUp || $0 is RogueProcess || $0 is RecoveryProcess } && areRunsOver(machine)
     }
 
     /// Whether no effect runs, senders that live have acknowledged their ends, and the state waits for nothing.
     private func areRunsOver(_ machine: PrimaryStateMachine) -> Bool {
-        guard machine.log.runs.unfinishedCount == 0, workload.isAtRest(primary.state.base) else { return false }
+        guard machine.log.runs.unfinishedCount == 0, store.workload.isAtRest(store.primary.state.base) else {
+            return false
+        }
         // Where a history was given up, acknowledgements are, too, and senders do not know of these ends any more.
-        guard machine.log.runs.count > 0, !oracle.hasForked else { return true }
+        guard machine.log.runs.count > 0, !store.oracle.hasForked else { return true }
         let open = Set(callers.compactMap { $0.machine.session?.id })
         return !machine.log.runs.sorted.contains { open.contains($0.id.session) }
     }
@@ -24,7 +26,7 @@ extension Simulation {
     /// What was still open when the time was over.
     var openEnds: String {
         var parts: [String] = []
-        if let machine = primary.machine {
+        if let machine = store.primary.machine {
             if machine.phase != .admitting { parts.append("the primary is \(machine.phase)") }
             parts.append("the primary is at \(machine.committed.position.sequence)")
             let runs = machine.log.runs.sorted
@@ -32,13 +34,13 @@ extension Simulation {
                 let count = machine.log.runs.unfinishedCount
                 parts.append("\(count) runs go on, \(runs.count - count) ends are kept, the first is \(runs[0].id)")
             }
-            if !workload.isAtRest(primary.state.base) { parts.append("the state waits for something") }
+            if !store.workload.isAtRest(store.primary.state.base) { parts.append("the state waits for something") }
         } else {
             parts.append("the primary is down")
         }
-        for replica in replicas
+        for replica in store.replicas
         where replica.machine?.phase != .live
-            || replica.machine?.log.position != primary.machine?.committed.position
+            || replica.machine?.log.position != store.primary.machine?.committed.position
         {
             let place = replica.machine.map { "\($0.phase.name) at \($0.log.position.sequence)" } ?? "down"
             parts.append("\(replica.name) is \(place)")

@@ -6,15 +6,14 @@ import LockstepCore
 /// two phases: faults, while operations are issued, then a healed network in which everything must come to rest.
 package final class Simulation {
     package let options: SimulationOptions
-    let workload: any Workload
     let cluster: ClusterID
-    let storeName = "simulated"
+    private(set) lazy var store = SimulatedStore(simulation: self, name: "simulated", workload: workload)
+    private let workload: any Workload
     package private(set) var now: Int64 = 0
     /// What is on now; it is empty in the second phase.
     var plan: FaultPlan
     package private(set) var violation: Violation?
     package internal(set) var coverage = Coverage()
-    var history = CallHistory()
     private(set) var processes: [SimulatedProcess] = []
     private(set) var callers: [Caller] = []
     private(set) var isHealed = false
@@ -28,7 +27,6 @@ package final class Simulation {
     private var random: SplitMix64
     private let generators: (network: SplitMix64, desk: SplitMix64, injector: SplitMix64)
     private(set) lazy var network = Network(simulation: self, random: generators.network)
-    private(set) lazy var oracle = Oracle(simulation: self)
     private(set) lazy var waits = Waits(simulation: self)
     private(set) lazy var silence = Silence(simulation: self)
     /// What the checkers of waits measure from.
@@ -57,14 +55,14 @@ package final class Simulation {
     }
 
     private func makeProcesses() {
-        processes.append(PrimaryProcess(id: 0, name: "primary", simulation: self, random: random.fork()))
+        add(PrimaryProcess(id: 0, name: "primary", store: store, random: random.fork()))
         for number in 1...max(1, options.replicas) {
             let hasJournal =
                 options.script?.replicasHaveJournals
                 ?? (!options.isVolatile && (number == 1 || random.chance(0.6)))
-            processes.append(
+            add(
                 ReplicaProcess(
-                    id: processes.count, name: "replica-\(number)", simulation: self, random: random.fork(),
+                    id: processes.count, name: "replica-\(number)", store: store, random: random.fork(),
                     hasJournal: hasJournal))
         }
         for number in 1...max(1, options.clients) {
@@ -72,21 +70,21 @@ package final class Simulation {
             let home =
                 isReader || (options.script == nil && random.chance(0.2))
                 ? Int(random.between(1, Int64(options.replicas))) : 0
-            processes.append(
+            add(
                 ClientProcess(
-                    id: processes.count, name: "client-\(number)", simulation: self, random: random.fork(), home: home,
+                    id: processes.count, name: "client-\(number)", store: store, random: random.fork(), home: home,
                     isReader: isReader))
         }
-        processes.append(
-            RecoveryProcess(id: processes.count, name: "operator", simulation: self, random: random.fork()))
+        add(
+            RecoveryProcess(id: processes.count, name: "operator", store: store, random: random.fork()))
         if plan.isOn(.rogueClient) {
-            processes.append(RogueProcess(id: processes.count, name: "rogue", simulation: self, random: random.fork()))
+            add(RogueProcess(id: processes.count, name: "rogue", store: store, random: random.fork()))
         }
     }
 
-    var primary: PrimaryProcess {
-        guard let primary = processes[0] as? PrimaryProcess else { preconditionFailure("the first is the primary") }
-        return primary
+    private func add(_ process: SimulatedProcess) {
+        processes.append(process)
+        process.store.add(process)
     }
 
     /// The operator's program, which runs when it is needed.
@@ -97,7 +95,6 @@ package final class Simulation {
         return recovery
     }
 
-    var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }
     package var names: [String] { processes.map(\.name) }
     package var traceHash: UInt64 { traced.hash }
     package var traceText: [String] { traced.text(names: names) }
@@ -106,13 +103,6 @@ package final class Simulation {
 
     /// Whether a fault could have made two histories.
     var mayHaveForked: Bool { isForkExpected || options.mayFork }
-
-    /// Whether some replica has all that has committed.
-    var hasEqualReplica: Bool {
-        replicas.contains {
-            $0.isUp && !$0.state.isTainted && $0.machine?.log.position.sequence == oracle.committed.sequence
-        }
-    }
 
     // MARK: - For the parts
 
@@ -209,7 +199,7 @@ package final class Simulation {
         case .operatorLooks: operatorDesk.look()
         case .stopsAreDue: stopDue()
         case .usualWays: for process in processes { process.takeUsualWays() }
-        case .calm: oracle.isCalm()
+        case .calm: store.oracle.isCalm()
         case .look: look()
         }
     }
@@ -217,7 +207,7 @@ package final class Simulation {
     private func look() {
         waits.look()
         silence.look()
-        for replica in replicas where replica.isReadable { oracle.checkServes("may be read", replica) }
+        for replica in store.replicas where replica.isReadable { store.oracle.checkServes("may be read", replica) }
         // What the bounds are calibrated with: 1,000 operations in 90 s.
         let load = Double(options.operations) * 120 * Double(Span.second) / (1_000 * Double(options.faultTime))
         let isUnusual = options.plan.isOn(.buggify)
@@ -266,7 +256,7 @@ package final class Simulation {
         guard !isHealed, issued < options.operations, !caller.isClosed else { return }
         let burst = random.chance(0.03) ? Int(random.between(5, 40)) : 1
         for _ in 0..<burst where issued < options.operations {
-            guard var call = workload.next(caller: caller.id, random: &random) else { break }
+            guard var call = store.workload.next(caller: caller.id, random: &random) else { break }
             if let client = caller.process as? ClientProcess, client.isReader, case .action = call {
                 guard let read = readInstead(caller) else { break }
                 call = read
@@ -280,7 +270,7 @@ package final class Simulation {
 
     private func readInstead(_ caller: Caller) -> Call? {
         for _ in 0..<64 {
-            if case .read(let query, _)? = workload.next(caller: caller.id, random: &random) {
+            if case .read(let query, _)? = store.workload.next(caller: caller.id, random: &random) {
                 return .read(query, random.chance(0.5) ? .session : .local)
             }
         }
@@ -316,7 +306,7 @@ extension Simulation {
             process.resume()
             (process as? NodeProcess)?.makeRoom()
             if process is RogueProcess { process.stop() }
-            let isRecovered = process === primary && operatorDesk.isRecovering
+            let isRecovered = process === store.primary && operatorDesk.isRecovering
             if !process.isUp, !(process is RogueProcess || process is RecoveryProcess || isRecovered) {
                 add(.start(process, boot: process.boot), after: random.between(0, 500) * Span.millisecond)
             }
@@ -327,17 +317,19 @@ extension Simulation {
     private func finish() {
         noteCoverage()
         guard violation == nil else { return }
-        oracle.checkLearned()
-        oracle.checkRuns()
-        guard let machine = primary.machine else { return }
-        for replica in replicas where replica.machine?.log != machine.log {
+        store.oracle.checkLearned()
+        store.oracle.checkRuns()
+        guard let machine = store.primary.machine else { return }
+        for replica in store.replicas where replica.machine?.log != machine.log {
             fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
         }
-        if machine.log != oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
+        if machine.log != store.oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
         guard violation == nil else { return }
-        history.resolve { oracle.replies[Oracle.ReplyKey(session: $0, number: $1)] }
-        guard let final = oracle.remembered else { return }
-        if let found = workload.findings(in: oracle.kept(history.records), final: final).first { violation = found }
+        store.history.resolve { store.oracle.replies[Oracle.ReplyKey(session: $0, number: $1)] }
+        guard let final = store.oracle.remembered else { return }
+        if let found = store.workload.findings(in: store.oracle.kept(store.history.records), final: final).first {
+            violation = found
+        }
     }
 
     private func noteCoverage() {
@@ -350,6 +342,6 @@ extension Simulation {
             if let caller = (process as? ClientProcess)?.caller { coverage.noteFired(caller.machine.buggify.fired) }
         }
         if coverage.buggifySites != 0 { coverage.fire(.buggify) }
-        coverage.effects.merge(oracle.runs.fired) { $0 + $1 }
+        coverage.effects.merge(store.oracle.runs.fired) { $0 + $1 }
     }
 }

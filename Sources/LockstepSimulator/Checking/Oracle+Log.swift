@@ -81,7 +81,7 @@ extension Oracle {
         replies[ReplyKey(session: id.session, number: id.number)] = Reply(
             epoch: batch.head.epoch, sequence: sequence, status: .accepted, bytes: [], batch: batch.hash)
         kept(1, of: id.session, at: sequence)
-        simulation.workload.wasAccepted(id)
+        store.workload.wasAccepted(id)
     }
 
     /// Everything is healed since a while: from here on timers are not late.

@@ -61,7 +61,7 @@ extension Oracle {
         }
         if let id = runs.unfinished.sorted().first { return fail(.runEnd, "\(id) has no end") }
         guard runs.readsScripts else { return }
-        for record in simulation.history.records {
+        for record in store.history.records {
             guard case .action(let bytes) = record.call, case .start(let script)? = EffectAction(bytes),
                 case .answered(.rejected, _) = record.outcome, isPresent(record)
             else { continue }

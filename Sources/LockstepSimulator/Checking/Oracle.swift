@@ -5,6 +5,7 @@ import LockstepCore
 /// It keeps the whole committed history and a state of its own that applies it, and knows nothing of the machines'
 /// insides. The first promise that is broken ends the run.
 final class Oracle {
+    unowned let store: SimulatedStore
     unowned let simulation: Simulation
     /// Every batch that ever committed, also of histories that were given up.
     private(set) var batches: [BatchHash: Known] = [:]
@@ -102,12 +103,12 @@ final class Oracle {
         var process: String
     }
 
-    init(simulation: Simulation) {
-        self.simulation = simulation
-        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
-        reference = LogState(store: store)
-        state = SimulatedState(simulation.workload.makeState(), isItemByItem: true)
-        runs = RunChecker(readsScripts: simulation.workload.hasScriptedEffects)
+    init(store: SimulatedStore) {
+        self.store = store
+        simulation = store.simulation
+        reference = LogState(store: store.id)
+        state = SimulatedState(store.workload.makeState(), isItemByItem: true)
+        runs = RunChecker(readsScripts: store.workload.hasScriptedEffects)
     }
 
     var committed: Position { reference.position }
@@ -184,12 +185,12 @@ final class Oracle {
 
     private func goBack(to path: [SealedBatch]) {
         givenUp.keep(replies, runs.runs, discarded)
-        givenUp.order = simulation.history.order
+        givenUp.order = store.history.order
         reference = LogState(store: reference.store)
-        state = SimulatedState(simulation.workload.makeState(), isItemByItem: true)
+        state = SimulatedState(store.workload.makeState(), isItemByItem: true)
         replies = [:]
         sessions = [:]
-        runs = RunChecker(readsScripts: simulation.workload.hasScriptedEffects)
+        runs = RunChecker(readsScripts: store.workload.hasScriptedEffects)
         // An older copy may have given its epoch the number of one that it forgot.
         behind = nil
         for batch in path { apply(batch) }
@@ -230,7 +231,7 @@ final class Oracle {
         }
         batches[batch.hash] = Known(
             batch: batch, digest: state.digest + reference.digest, print: LogPrint(reference),
-            remembered: simulation.workload.remember(state.base))
+            remembered: store.workload.remember(state.base))
         discarded.remove(batch.hash)
         if ends[batch.head.last]?.contains(batch.hash) != true { ends[batch.head.last, default: []].append(batch.hash) }
     }
@@ -323,7 +324,7 @@ final class Oracle {
         // One, unless a history was given up: then it may be that one's.
         let known = ends[sequence, default: []].compactMap { batches[$0] }
         guard !known.isEmpty else { return }
-        guard known.contains(where: { simulation.workload.isRight(answer, to: query, at: $0.remembered) }) else {
+        guard known.contains(where: { store.workload.isRight(answer, to: query, at: $0.remembered) }) else {
             fail(.committedOnly, "\(process.name) read at \(sequence) what the log does not give there")
             return
         }

@@ -60,7 +60,7 @@ final class Silence {
             // A session that has not committed is guessed; every answer would show it. The end of one commits
             // before it is told, and an unusual way loses what waits for a commit.
             case .query(let query)
-            where query.session.sequence <= simulation.oracle.committed.sequence
+            where query.session.sequence <= simulation.store.oracle.committed.sequence
                 && !simulation.options.plan.isOn(.buggify):
                 query.number
             case .sync(let sync): sync.nonce

@@ -95,18 +95,18 @@ final class Waits {
     // MARK: - Nodes
 
     private func noteNodes() {
-        let (primary, now) = (simulation.primary, simulation.now)
+        let (primary, now) = (simulation.store.primary, simulation.now)
         if let machine = primary.machine, machine.phase == .admitting {
             // It does all that it has to.
         } else {
             simulation.health.isUnready(primary.id, at: now)
             // One that is behind waits for its operator.
             if let machine = primary.machine, machine.phase != .behind {
-                let from = simulation.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
+                let from = simulation.store.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
                 add(.admission, primary, from: from)
             }
         }
-        for replica in simulation.replicas {
+        for replica in simulation.store.replicas {
             guard let machine = replica.machine, machine.phase == .live else {
                 simulation.health.isUnready(replica.id, at: now)
                 if let machine = replica.machine, machine.phase != .ahead, machine.phase != .halted {
@@ -127,13 +127,13 @@ final class Waits {
     private func note(_ caller: Caller) {
         let (process, machine) = (caller.process, caller.machine)
         let home = process is PrimaryProcess ? process.id : Endpoint(machine.endpoint)?.process ?? 0
-        let primary = simulation.primary.id
+        let primary = simulation.store.primary.id
         // It may have come from a node that it could not reach.
-        let nodes = simulation.replicas.map { simulation.health.since(process.id, $0.id) }.max() ?? 0
+        let nodes = simulation.store.replicas.map { simulation.health.since(process.id, $0.id) }.max() ?? 0
         let toPrimary = max(
             simulation.health.sinceReady(process.id, primary), simulation.health.sinceReady(process.id, home), nodes)
         if let session = machine.session {
-            let isThere = simulation.oracle.sessions[session.id]?.isOver == false
+            let isThere = simulation.store.oracle.sessions[session.id]?.isOver == false
             if !machine.isBound {
                 add(isThere ? .resumption : .lostSession, process, session.id.sequence.rawValue, from: toPrimary)
             }
@@ -153,18 +153,18 @@ final class Waits {
         for query in caller.waitingQueries {
             add(.query, process, query.session.sequence.rawValue, query.number, from: toPrimary)
         }
-        for id in caller.awaited.keys.sorted() where simulation.oracle.runs.runs[id]?.end != nil {
+        for id in caller.awaited.keys.sorted() where simulation.store.oracle.runs.runs[id]?.end != nil {
             add(.end, process, id.session.sequence.rawValue, id.number, from: toPrimary)
         }
     }
 
     /// A read that is to include a place of a history that was given up waits until the log is as long again.
     private func isReachable(_ record: Int) -> Bool {
-        simulation.history[record].minimum <= simulation.oracle.committed.sequence
+        simulation.store.history[record].minimum <= simulation.store.oracle.committed.sequence
     }
 
     private func kind(_ record: Int) -> Kind {
-        guard case .read(_, let level) = simulation.history[record].call else { return .localRead }
+        guard case .read(_, let level) = simulation.store.history[record].call else { return .localRead }
         return switch level {
         case .local: .localRead
         case .session: .sessionRead

@@ -61,7 +61,7 @@ final class FaultInjector {
     func happens(_ event: FaultEvent) {
         switch event {
         case .unblock(let from, let to): simulation.network.unblock(from, to)
-        case .takeCopy: if !isOver { simulation.primary.disk.takeCopy() }
+        case .takeCopy: if !isOver { simulation.store.primary.disk.takeCopy() }
         case .strike(let fault):
             scheduled.remove(fault)
             guard !isOver, simulation.plan.isOn(fault) else { return }
@@ -77,8 +77,8 @@ final class FaultInjector {
         case .cut, .oneWayCut: cut(isOneWay: fault == .oneWayCut)
         case .reconnect:
             if let link = simulation.network.reconnectAny() { simulation.fired(.reconnect, UInt64(link)) }
-        case .primaryCrash: kill(simulation.primary, fault)
-        case .replicaCrash: kill(random.pick(simulation.replicas), fault)
+        case .primaryCrash: kill(simulation.store.primary, fault)
+        case .replicaCrash: kill(random.pick(simulation.store.replicas), fault)
         case .clientCrash: if let client = anyClient { kill(client, fault) }
         case .pause:
             let process = random.pick(simulation.processes)
@@ -130,17 +130,17 @@ final class FaultInjector {
     }
 
     private func fillDisk() {
-        let nodes: [NodeProcess] = [simulation.primary] + simulation.replicas
+        let nodes: [NodeProcess] = [simulation.store.primary] + simulation.store.replicas
         let node = random.pick(nodes)
         simulation.fired(.diskFull, UInt64(node.id))
         node.fillDisk(for: Int64(random.fraction() * 10 * Double(Span.second)))
     }
 
     private func flipBit() {
-        let nodes: [NodeProcess] = [simulation.primary] + simulation.replicas
+        let nodes: [NodeProcess] = [simulation.store.primary] + simulation.store.replicas
         let node = random.pick(nodes)
         // Without anybody who has more, what the primary loses is lost.
-        if node === simulation.primary, !simulation.hasEqualReplica { return }
+        if node === simulation.store.primary, !simulation.store.hasEqualReplica { return }
         guard node.isUp, node.disk.flipBit(&random) else { return }
         simulation.fired(.bitFlip, UInt64(node.id))
         node.stop()
@@ -148,7 +148,7 @@ final class FaultInjector {
     }
 
     private func putOldCopyBack() {
-        let primary = simulation.primary
+        let primary = simulation.store.primary
         guard primary.isUp else { return }
         primary.stop()
         if primary.disk.putCopyBack() { simulation.fired(.oldCopy, 0) }
@@ -157,7 +157,7 @@ final class FaultInjector {
     }
 
     private func wipeReplica() {
-        let replica = random.pick(simulation.replicas)
+        let replica = random.pick(simulation.store.replicas)
         guard replica.isUp else { return }
         simulation.fired(.wipedReplica, UInt64(replica.id))
         replica.stop()
@@ -181,7 +181,7 @@ final class FaultInjector {
     }
 
     private func diverge() {
-        let replica = random.pick(simulation.replicas)
+        let replica = random.pick(simulation.store.replicas)
         // A second time within an hour would stop it for good, as it should.
         guard replica.isUp, !simulation.coverage.wasDiverged(replica.id) else { return }
         simulation.coverage.noteDiverged(replica.id)

@@ -31,7 +31,9 @@ final class OperatorDesk {
             }
             reported = known
             // Of a client it hears that an answer is missing; of a replica that it must not go on.
-            if simulation.replicas.contains(where: { $0.name == node }) { simulation.oracle.toldBehind(process) }
+            if simulation.store.replicas.contains(where: { $0.name == node }) {
+                simulation.store.oracle.toldBehind(process)
+            }
             lookSoon()
         case .diskFull, .diskHasRoom, .sessionsNearLimit, .sessionsHaveRoom: break
         case .duplicateNodes(let names):
@@ -79,7 +81,7 @@ final class OperatorDesk {
         }
         simulation.coverage.operatorActs += 1
         simulation.trace(process.id, .operatorActed, 1, 0)
-        if process === simulation.primary {
+        if process === simulation.store.primary {
             restorePrimary()
         } else {
             process.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
@@ -107,7 +109,7 @@ final class OperatorDesk {
 
     func look() {
         isLookScheduled = false
-        let primary = simulation.primary
+        let primary = simulation.store.primary
         guard !isRecovering else { return lookSoon() }
         if let reported {
             guard primary.isUp else {
@@ -141,7 +143,7 @@ final class OperatorDesk {
 
     /// Looks again at replicas that stand aside; called while a healed cluster is to come to rest.
     func lookAgain() {
-        for replica in simulation.replicas where replica.machine?.phase == .ahead { ahead.insert(replica.id) }
+        for replica in simulation.store.replicas where replica.machine?.phase == .ahead { ahead.insert(replica.id) }
         if !ahead.isEmpty || reported != nil { lookSoon() }
     }
 
@@ -151,7 +153,7 @@ final class OperatorDesk {
 
     /// The replica that has the most.
     private var best: ReplicaProcess? {
-        simulation.replicas.filter { $0.isUp && $0.mayBeRecoveredFrom }.max { left, right in
+        simulation.store.replicas.filter { $0.isUp && $0.mayBeRecoveredFrom }.max { left, right in
             let (a, b) = (left.machine?.log.position, right.machine?.log.position)
             return (a?.epoch ?? .zero, a?.sequence ?? .zero) < (b?.epoch ?? .zero, b?.sequence ?? .zero)
         }
@@ -165,7 +167,7 @@ final class OperatorDesk {
 
     /// Asks the replica that has the most now; without any, looks again, or begins the store anew when all is healed.
     func recoverFromSomebody() {
-        let primary = simulation.primary
+        let primary = simulation.store.primary
         if let best {
             simulation.coverage.note(.recoveryBegun)
             return simulation.recovery.recover(from: best)
@@ -175,7 +177,7 @@ final class OperatorDesk {
         // Nobody has anything: it may be that somebody starts yet; at the end the store begins anew.
         if simulation.isHealed {
             primary.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
-            simulation.oracle.chose(.start(of: simulation.oracle.reference.store))
+            simulation.store.oracle.chose(.start(of: simulation.store.oracle.reference.store))
             simulation.isForkExpected = true
         }
         simulation.restart(primary, after: Span.second)
@@ -183,7 +185,7 @@ final class OperatorDesk {
 
     /// The recovery has all that the replica had.
     func recovered(_ result: RecoveryProcess.Result) {
-        let primary = simulation.primary
+        let primary = simulation.store.primary
         isRecovering = false
         // The journal of a primary that runs is locked: the operator stops it, and begins again.
         if primary.isUp {
@@ -192,14 +194,14 @@ final class OperatorDesk {
         }
         simulation.coverage.note(.recoveryDone)
         primary.disk.become(result.disk)
-        simulation.oracle.chose(result.position)
+        simulation.store.oracle.chose(result.position)
         simulation.isForkExpected = true
         simulation.restart(primary, after: Span.second)
     }
 
     /// `lockstep recover --accept-loss`: what was reported is given up.
     private func acceptLoss(of known: KnownPosition) {
-        let primary = simulation.primary
+        let primary = simulation.store.primary
         let before = primary.lossAccepted?.position
         if (before?.epoch ?? .zero, before?.sequence ?? .zero) < (known.position.epoch, known.position.sequence) {
             primary.lossAccepted = known

@@ -10,7 +10,7 @@ extension Caller {
 
     /// Plans the cancellation of actions that were just submitted, if their sender means to.
     func planCancellation(of bytes: [UInt8], _ number: RequestNumber) {
-        guard let session = machine.session?.id, let delay = simulation.workload.cancelDelay(of: bytes) else { return }
+        guard let session = machine.session?.id, let delay = store.workload.cancelDelay(of: bytes) else { return }
         process.mail(.cancelRun(RunID(session: session, number: number)), after: delay)
     }
 
@@ -29,8 +29,8 @@ extension Caller {
         }
         simulation.trace(process.id, .runEnded, ended.id.session.sequence.rawValue, ended.id.number)
         simulation.coverage.note(item.status == .void ? .learnedCancel : .learnedEnd)
-        simulation.oracle.learned(ended, item.status, Array(frame[item.reply]), by: process)
-        simulation.history[record].end = .told(item.status, Array(frame[item.reply]))
+        store.oracle.learned(ended, item.status, Array(frame[item.reply]), by: process)
+        store.history[record].end = .told(item.status, Array(frame[item.reply]))
         seen = max(seen, ended.sequence)
     }
 
@@ -39,9 +39,9 @@ extension Caller {
             simulation.fail(.runEnd, "\(process.name) loses the end of \(id), which it does not await")
             return
         }
-        simulation.history[record].end = .lost
+        store.history[record].end = .lost
         simulation.coverage.note(.lostEnd)
         // While the session is its own, only the primary can have said so.
-        if machine.session?.id == id.session, !isClosed { simulation.oracle.lostEnd(id, by: process) }
+        if machine.session?.id == id.session, !isClosed { store.oracle.lostEnd(id, by: process) }
     }
 }

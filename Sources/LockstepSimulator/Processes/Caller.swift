@@ -14,6 +14,7 @@ protocol CallerHost: AnyObject {
 final class Caller {
     let id: Int
     unowned let simulation: Simulation
+    unowned let store: SimulatedStore
     unowned let host: any CallerHost
     unowned let process: SimulatedProcess
     var machine: ClientStateMachine
@@ -37,9 +38,10 @@ final class Caller {
         self.process = process
         self.host = host
         simulation = process.simulation
+        store = process.store
         machine = ClientStateMachine(configuration: configuration)
         client = configuration.client
-        simulation.oracle.ownership.began(client)
+        store.oracle.ownership.began(client)
     }
 
     /// Everything asked has been answered, or never will be.
@@ -62,10 +64,10 @@ final class Caller {
 
     /// The process is gone: what waited has an unknown outcome.
     func end() {
-        for record in staged { simulation.history.forget(record) }
-        for (_, record) in outstanding { simulation.history.lost(record) }
-        for record in reads.values { simulation.history.forget(record) }
-        for record in awaited.values { simulation.history[record].end = .lost }
+        for record in staged { store.history.forget(record) }
+        for (_, record) in outstanding { store.history.lost(record) }
+        for record in reads.values { store.history.forget(record) }
+        for record in awaited.values { store.history[record].end = .lost }
         staged = []
         outstanding = []
         reads = [:]
@@ -76,7 +78,7 @@ final class Caller {
     // MARK: - Calls
 
     func call(_ call: Call) {
-        let record = simulation.history.begin(call, caller: id)
+        let record = store.history.begin(call, caller: id)
         switch call {
         case .action:
             staged.append(record)
@@ -87,7 +89,7 @@ final class Caller {
 
     private func read(_ query: [UInt8], _ level: ReadLevel, _ record: Int) {
         let minimum = level == .session ? seen : .zero
-        simulation.history[record].minimum = minimum
+        store.history[record].minimum = minimum
         if level != .linearizable, host.answerLocally(record, query, minimum: minimum) { return }
         let id = nextRead
         nextRead += 1
@@ -98,7 +100,7 @@ final class Caller {
             now: process.now, into: &directives)
         if !isTaken {
             reads[id] = nil
-            simulation.history.forget(record)
+            store.history.forget(record)
         }
         run()
     }
@@ -107,15 +109,15 @@ final class Caller {
     private func losePatience() {
         guard simulation.mayHaveForked else { return }
         for id in reads.keys.sorted() {
-            guard let record = reads[id], simulation.history[record].minimum > simulation.oracle.committed.sequence
+            guard let record = reads[id], store.history[record].minimum > store.oracle.committed.sequence
             else {
                 continue
             }
             reads[id] = nil
             machine.cancelRead(id)
-            simulation.history.forget(record)
+            store.history.forget(record)
         }
-        seen = min(seen, simulation.oracle.committed.sequence)
+        seen = min(seen, store.oracle.committed.sequence)
     }
 
     private func submitStaged() {
@@ -128,7 +130,7 @@ final class Caller {
             let count = min(staged.count, 1 + Int(process.random.next(below: 4)))
             var writer = ByteWriter()
             for record in staged.prefix(count) {
-                guard case .action(let bytes) = simulation.history[record].call else { continue }
+                guard case .action(let bytes) = store.history[record].call else { continue }
                 writer.writeBytes(bytes)
             }
             guard
@@ -136,13 +138,13 @@ final class Caller {
             else { return }
             let last = number + UInt64(count) - 1
             let session = machine.session?.id ?? .none
-            simulation.oracle.ownership.submitted(client, session, through: last)
+            store.oracle.ownership.submitted(client, session, through: last)
             for place in 0..<count {
                 let record = staged.removeFirst()
                 outstanding.append((number + UInt64(place), record))
-                simulation.history[record].session = session
-                simulation.history[record].number = number + UInt64(place)
-                if case .action(let bytes) = simulation.history[record].call {
+                store.history[record].session = session
+                store.history[record].number = number + UInt64(place)
+                if case .action(let bytes) = store.history[record].call {
                     planCancellation(of: bytes, number + UInt64(place))
                 }
             }
@@ -150,7 +152,7 @@ final class Caller {
             if simulation.plan.isOn(.giveUp), process.random.chance(0.1 * simulation.plan[.giveUp]) {
                 simulation.fired(.giveUp, number)
                 machine.giveUp(number...last)
-                simulation.oracle.ownership.gaveUp(client, session, number...last)
+                store.oracle.ownership.gaveUp(client, session, number...last)
             }
         }
     }
@@ -159,7 +161,7 @@ final class Caller {
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        simulation.oracle.ownership.closed(client)
+        store.oracle.ownership.closed(client)
         machine.close(now: process.now, into: &directives)
         run()
     }
@@ -209,7 +211,7 @@ final class Caller {
         case .queried(let result):
             if let record = askedAgain.removeValue(forKey: Query(session: result.session, number: result.number)) {
                 // The session is over, here or for the primary; what it had unanswered stays unknown.
-                simulation.history.lost(record)
+                store.history.lost(record)
             }
         case .queryAnswered(let session, let answers): queryAnswered(session, answers, frame)
         case .refused(let refused): simulation.operatorDesk.refused(refused, caller: self)
@@ -239,8 +241,8 @@ final class Caller {
                 simulation.fail(.sessionOrder, "\(process.name) got an answer to \(session) \(number) out of order")
                 return
             }
-            simulation.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)
-            simulation.history.answer(
+            store.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)
+            store.history.answer(
                 next.record, .answered(item.0, item.1), epoch: answers.epoch, sequence: sequence)
             simulation.trace(process.id, .answered, UInt64(next.record), sequence.rawValue)
             seen = max(seen, sequence)
@@ -257,7 +259,7 @@ final class Caller {
             {
                 askedAgain[Query(session: session, number: number)] = record
             } else {
-                simulation.history.lost(record)
+                store.history.lost(record)
             }
         }
         outstanding = []
@@ -267,9 +269,9 @@ final class Caller {
         for (place, item) in items(answers, frame).enumerated() {
             let number = answers.first + UInt64(place)
             let sequence = answers.firstSequence.advanced(by: place)
-            simulation.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)
+            store.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)
             guard let record = askedAgain.removeValue(forKey: Query(session: session, number: number)) else { continue }
-            simulation.history.answer(
+            store.history.answer(
                 record, .answered(item.0, item.1), epoch: answers.epoch, sequence: sequence)
         }
     }
@@ -277,13 +279,13 @@ final class Caller {
     private func readAnswered(_ result: ReadResult, _ frame: [UInt8]) {
         guard let record = reads.removeValue(forKey: result.id) else { return }
         guard result.status == .answered else {
-            simulation.history.forget(record)
+            store.history.forget(record)
             return
         }
         // A replica may answer wrongly until the next mark shows that it does (PROTOCOL R-53).
-        if simulation.oracle.divergence.isDoubtful(frame) { return simulation.history.forget(record) }
-        guard case .read(let query, let level) = simulation.history[record].call else { return }
-        if host is ClientProcess, !simulation.primary.isUp {
+        if store.oracle.divergence.isDoubtful(frame) { return store.history.forget(record) }
+        guard case .read(let query, let level) = store.history[record].call else { return }
+        if host is ClientProcess, !store.primary.isUp {
             simulation.coverage.note(level == .local ? .localReadAlone : .sessionReadAlone)
         }
         let isIndex = result.answer.isEmpty && host is ReplicaProcess
@@ -293,16 +295,16 @@ final class Caller {
 
     /// A read has its answer, from wherever.
     func readDone(_ record: Int, _ answer: [UInt8], epoch: Epoch, sequence: SequenceNumber) {
-        let minimum = simulation.history[record].minimum
+        let minimum = store.history[record].minimum
         if sequence < minimum {
             simulation.fail(.monotonic, "\(process.name) asked for \(minimum) and read at \(sequence)")
         }
-        guard case .read(let query, _) = simulation.history[record].call else { return }
-        simulation.oracle.wasRead(answer, to: query, epoch: epoch, sequence, by: process)
+        guard case .read(let query, _) = store.history[record].call else { return }
+        store.oracle.wasRead(answer, to: query, epoch: epoch, sequence, by: process)
         seen = max(seen, sequence)
-        if simulation.oracle.isAcrossFork(simulation.history[record], epoch, sequence) {
-            return simulation.history.forget(record)
+        if store.oracle.isAcrossFork(store.history[record], epoch, sequence) {
+            return store.history.forget(record)
         }
-        simulation.history.answer(record, .read(answer), epoch: epoch, sequence: sequence)
+        store.history.answer(record, .read(answer), epoch: epoch, sequence: sequence)
     }
 }

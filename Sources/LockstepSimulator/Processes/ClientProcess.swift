@@ -9,15 +9,15 @@ final class ClientProcess: SimulatedProcess, CallerHost {
     /// Without a session it reads only.
     let isReader: Bool
 
-    init(id: Int, name: String, simulation: Simulation, random: SplitMix64, home: Int, isReader: Bool) {
+    init(id: Int, name: String, store: SimulatedStore, random: SplitMix64, home: Int, isReader: Bool) {
         self.home = home
         self.isReader = isReader
-        super.init(id: id, name: name, simulation: simulation, random: random)
+        super.init(id: id, name: name, store: store, random: random)
     }
 
     override func begin() -> Bool {
         let configuration = ClientConfiguration(
-            store: simulation.storeName, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
+            store: store.name, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
             boot: BootID(rawValue: random.bits128()), incarnation: Incarnation(rawValue: random.bits128()),
             cluster: random.chance(0.5) ? simulation.cluster : nil,
             endpoint: Endpoint(process: home, port: .ingress).text, timeToLive: simulation.timeToLive(&random),

@@ -32,11 +32,11 @@ class NodeProcess: SimulatedProcess, CallerHost {
         var minimum: SequenceNumber
     }
 
-    override init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
+    override init(id: Int, name: String, store: SimulatedStore, random: SplitMix64) {
         var random = random
         disk = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
-        state = SimulatedState(simulation.workload.makeState())
-        super.init(id: id, name: name, simulation: simulation, random: random)
+        state = SimulatedState(store.workload.makeState())
+        super.init(id: id, name: name, store: store, random: random)
     }
 
     /// Where readers of this node stand: epoch, sequence number.
@@ -49,7 +49,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
 
     // MARK: - Life
 
-    func makeState() { state = SimulatedState(simulation.workload.makeState()) }
+    func makeState() { state = SimulatedState(store.workload.makeState()) }
 
     func makeCaller(_ configuration: ClientConfiguration) {
         caller = Caller(id: simulation.nextCaller(), process: self, host: self, configuration: configuration)
@@ -60,7 +60,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
         simulation.silence.ended(self)
         caller?.end()
         caller = nil
-        for reader in readers { simulation.history.forget(reader.record) }
+        for reader in readers { store.history.forget(reader.record) }
         readers = []
         images = [:]
         shelf = [:]
@@ -235,7 +235,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
 
     /// Sends a frame of one of the node's own sockets, behind the checkers' look at it.
     func send(_ frame: [UInt8], to connection: Connection) {
-        simulation.oracle.wasSent(frame, by: self)
+        store.oracle.wasSent(frame, by: self)
         simulation.silence.sent(frame, to: connection, by: self)
         simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
         simulation.network.reply(frame, to: connection)
@@ -267,12 +267,12 @@ class NodeProcess: SimulatedProcess, CallerHost {
         for reader in ready {
             let answer = withBytes(of: reader.query) { try? state.answer($0, 0..<$0.byteCount) }
             guard let answer, let caller else {
-                simulation.history.forget(reader.record)
+                store.history.forget(reader.record)
                 continue
             }
-            simulation.oracle.checkServes("lets a reader of its own see its state", self)
+            store.oracle.checkServes("lets a reader of its own see its state", self)
             if state.isTainted {
-                simulation.history.forget(reader.record)
+                store.history.forget(reader.record)
             } else {
                 caller.readDone(reader.record, answer, epoch: place.epoch, sequence: place.sequence)
             }

@@ -8,10 +8,10 @@ extension PrimaryProcess: EffectPort {
 
     var unfinishedRuns: [RunID] { machine?.log.runs.sorted.filter { $0.end == nil }.map(\.id) ?? [] }
 
-    func committedRun(_ id: RunID) -> RunNote? { simulation.oracle.runs.runs[id] }
+    func committedRun(_ id: RunID) -> RunNote? { store.oracle.runs.runs[id] }
 
     func isEmission(_ cause: EffectCause, at sequence: SequenceNumber) -> Bool {
-        simulation.oracle.runs.isEmission(cause, at: sequence)
+        store.oracle.runs.isEmission(cause, at: sequence)
     }
 
     func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64) {

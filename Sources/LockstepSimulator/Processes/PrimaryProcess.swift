@@ -37,14 +37,13 @@ final class PrimaryProcess: NodeProcess {
     override func begin() -> Bool {
         makeState()
         let options = simulation.options
-        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
         if options.isVolatile {
             disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
-            simulation.oracle.began()
+            store.oracle.began()
         }
         let recovered: SimulatedDisk.Recovered
         do {
-            recovered = try disk.recover(store: store, into: state, windowBytes: Limits.resendWindowBytes)
+            recovered = try disk.recover(store: store.id, into: state, windowBytes: Limits.resendWindowBytes)
         } catch {
             simulation.operatorDesk.cannotStart(self, error)
             return false
@@ -54,12 +53,12 @@ final class PrimaryProcess: NodeProcess {
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
         var configuration = PrimaryConfiguration(
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
-            channel: Channel(rawValue: 0), storeName: simulation.storeName, isVolatile: options.isVolatile,
+            channel: Channel(rawValue: 0), storeName: store.name, isVolatile: options.isVolatile,
             publishEndpoint: Endpoint(process: id, port: .broadcast).text,
             bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), lossAccepted: lossAccepted,
             buggify: buggify)
         configuration.audience = audience
-        simulation.oracle.recovered(recovered.log, by: self)
+        store.oracle.recovered(recovered.log, by: self)
         beginLine(retries: false)
         var machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
@@ -67,10 +66,10 @@ final class PrimaryProcess: NodeProcess {
         machine.start(now: now, wall: wall, state: state, into: &directives)
         self.machine = machine
         watch = SessionWatch(recovered: recovered.log.sessions.ids(after: .none), now: now)
-        executor = simulation.workload.makeExecutor(self, random: random.fork())
+        executor = store.workload.makeExecutor(self, random: random.fork())
         makeCaller(
             ClientConfiguration(
-                store: simulation.storeName, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
+                store: store.name, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
                 boot: boot, incarnation: disk.incarnation, cluster: simulation.cluster, endpoint: "local",
                 timeToLive: simulation.timeToLive(&random), seed: random.next(), wantsSession: false))
         run()
@@ -126,7 +125,7 @@ final class PrimaryProcess: NodeProcess {
         guard case .batches(let batches) = settle(ticket, outcome) else { return }
         switch outcome {
         case .done:
-            simulation.oracle.committed(batches, by: self)
+            store.oracle.committed(batches, by: self)
             if let last = batches.last {
                 simulation.trace(id, .committed, last.head.epoch.rawValue, last.head.last.rawValue)
             }
@@ -163,7 +162,7 @@ final class PrimaryProcess: NodeProcess {
         nextLook = now.advanced(byMilliseconds: 1_000)
         machine?.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), into: &directives)
         if !simulation.options.isVolatile, isSnapshotDue { machine?.snapshotDue() }
-        if simulation.workload.hasScriptedEffects { abandonOne() }
+        if store.workload.hasScriptedEffects { abandonOne() }
         run()
         checkSilence()
     }
@@ -224,7 +223,7 @@ final class PrimaryProcess: NodeProcess {
     private func run(_ directive: PrimaryDirective) {
         switch directive {
         case .send(let frame, .local):
-            simulation.oracle.wasSent(frame, by: self)
+            store.oracle.wasSent(frame, by: self)
             noteOpened(frame, .local)
             toCaller.append(frame)
         case .send(let frame, let connection), .sendBulk(let frame, let connection):
@@ -236,11 +235,11 @@ final class PrimaryProcess: NodeProcess {
                 channel: machine.configuration.channel, clusterHash: simulation.cluster.hash, epoch: machine.epoch)
             sendChunks(number, indices, to: connection, stamp: stamp)
         case .publish(let frame):
-            simulation.oracle.wasSent(frame, by: self)
+            store.oracle.wasSent(frame, by: self)
             let count = simulation.network.publish(frame, from: self)
             simulation.trace(id, .published, UInt64(frame.count > 5 ? frame[5] : 0), UInt64(count))
         case .persist(let batches):
-            simulation.oracle.handedOver(batches)
+            store.oracle.handedOver(batches)
             if let first = batches.first, let last = batches.last {
                 simulation.trace(id, .persisting, first.head.first.rawValue, last.head.last.rawValue)
             }
@@ -319,17 +318,17 @@ extension PrimaryProcess {
         // Where many are open, those that were never used end before their time.
         let isCrowded = machine.log.sessions.count * 2 >= machine.sessionLimit
         let finding = watch.expired(now: now, isOpen: { machine.log.sessions.standing(of: $0) != nil }) {
-            guard let standing = simulation.oracle.sessions[$0], !(isCrowded && standing.last == 0) else { return nil }
+            guard let standing = store.oracle.sessions[$0], !(isCrowded && standing.last == 0) else { return nil }
             return standing.timeToLive
         }
-        simulation.oracle.judge(finding, "ends", by: self)
+        store.oracle.judge(finding, "ends", by: self)
     }
 
     private func checkSilence() {
         guard let status = machine?.status else { return }
         let isWorking = status.phase == .admitting && !status.isDiskFull && !isDiskFull
-        let finding = watch.looked(now: now, isWorking: isWorking) { simulation.oracle.sessions[$0]?.timeToLive }
-        simulation.oracle.judge(finding, "keeps", by: self)
+        let finding = watch.looked(now: now, isWorking: isWorking) { store.oracle.sessions[$0]?.timeToLive }
+        store.oracle.judge(finding, "keeps", by: self)
     }
 }
 

@@ -57,8 +57,7 @@ final class RecoveryProcess: SimulatedProcess {
         (bulk, welcome) = (nil, nil)
         link = simulation.network.connect(self, to: Endpoint(process: replica.id, port: .ingress))
         fetched = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
-        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
-        position = LogState(store: store).position
+        position = LogState(store: store.id).position
         go(to: .greeting)
     }
 
@@ -87,12 +86,12 @@ final class RecoveryProcess: SimulatedProcess {
         case .greeting:
             let hello = Hello(
                 nonce: nonce, role: .client, node: "recovery", incarnation: .none, boot: BootID(rawValue: 1),
-                store: simulation.storeName, known: .none)
+                store: store.name, known: .none)
             send(.hello(hello), on: link)
         case .planning:
-            let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
             let sync = Sync(
-                nonce: nonce, store: store, node: "recovery", have: LogState(store: store).known, firstFrame: .zero,
+                nonce: nonce, store: store.id, node: "recovery", have: LogState(store: store.id).known,
+                firstFrame: .zero,
                 wantsSnapshot: false)
             send(.sync(sync), on: bulk)
         case .fetching(let info, _, let next):
@@ -175,7 +174,7 @@ final class RecoveryProcess: SimulatedProcess {
     private func goOn() {
         guard position.sequence >= planEnd else { return go(to: .repairing) }
         // Without a primary it stands still, so it may not keep anything back.
-        if let held = target?.machine?.log.position.sequence, held > position.sequence, !simulation.primary.isUp {
+        if let held = target?.machine?.log.position.sequence, held > position.sequence, !store.primary.isUp {
             simulation.fail(.durability, "an operator got the log through \(position.sequence) of \(held)")
         }
         fetched.mark()

@@ -9,9 +9,9 @@ final class ReplicaProcess: NodeProcess {
     private var bulk: Link?
     private let hasJournal: Bool
 
-    init(id: Int, name: String, simulation: Simulation, random: SplitMix64, hasJournal: Bool) {
+    init(id: Int, name: String, store: SimulatedStore, random: SplitMix64, hasJournal: Bool) {
         self.hasJournal = hasJournal
-        super.init(id: id, name: name, simulation: simulation, random: random)
+        super.init(id: id, name: name, store: store, random: random)
     }
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
@@ -28,11 +28,10 @@ final class ReplicaProcess: NodeProcess {
     override func begin() -> Bool {
         makeState()
         state.mayRun = false
-        let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
         var recovered: SimulatedDisk.Recovered?
         if hasJournal {
             do {
-                recovered = try disk.recover(store: store, into: state, windowBytes: Limits.resendWindowBytes)
+                recovered = try disk.recover(store: store.id, into: state, windowBytes: Limits.resendWindowBytes)
             } catch {
                 simulation.operatorDesk.cannotStart(self, error)
                 return false
@@ -43,7 +42,7 @@ final class ReplicaProcess: NodeProcess {
         var buggify = Buggify.off
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
         let configuration = ReplicaConfiguration(
-            storeName: simulation.storeName, node: name, cluster: hasJournal ? simulation.cluster : nil, boot: boot,
+            storeName: store.name, node: name, cluster: hasJournal ? simulation.cluster : nil, boot: boot,
             incarnation: incarnation, channel: hasJournal ? Channel(rawValue: 0) : nil, hasJournal: hasJournal,
             bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), buggify: buggify)
         machine = ReplicaStateMachine(
@@ -51,14 +50,14 @@ final class ReplicaProcess: NodeProcess {
             joinBufferBytes: simulation.joinBufferBytes)
         machine?.start(now: now, state: state)
         if let recovered, recovered.log.position.sequence > .zero {
-            simulation.oracle.recovered(recovered.log, by: self)
+            store.oracle.recovered(recovered.log, by: self)
         } else {
-            simulation.oracle.forgot(self)
+            store.oracle.forgot(self)
         }
         beginLine(retries: true)
         makeCaller(
             ClientConfiguration(
-                store: simulation.storeName, node: name, role: .replica, client: ClientKey(rawValue: random.bits128()),
+                store: store.name, node: name, role: .replica, client: ClientKey(rawValue: random.bits128()),
                 boot: boot, incarnation: incarnation, cluster: hasJournal ? simulation.cluster : nil,
                 endpoint: Endpoint(process: 0, port: .ingress).text, timeToLive: simulation.timeToLive(&random),
                 seed: random.next(), wantsSession: true,
@@ -159,7 +158,7 @@ final class ReplicaProcess: NodeProcess {
     override func checkInvariants() {
         // The newest part stays, however large it is.
         if let machine,
-            machine.status.bufferedBytes > simulation.joinBufferBytes + simulation.oracle.largestBatch + 1_024
+            machine.status.bufferedBytes > simulation.joinBufferBytes + store.oracle.largestBatch + 1_024
         {
             simulation.fail(.boundedMemory, "\(name) buffers \(machine.status.bufferedBytes) bytes of the stream")
             return
@@ -196,7 +195,7 @@ final class ReplicaProcess: NodeProcess {
         case .applied(let batches): applied(batches)
         case .prepare(let ticket, let content): prepare(ticket, content)
         case .installed(let log, let digest, let encoded): installed(log, digest, encoded)
-        case .discarded: simulation.oracle.forgot(self)
+        case .discarded: store.oracle.forgot(self)
         case .phaseChanged(let phase): phaseChanged(phase)
         case .send(let frame, let connection): send(frame, to: connection)
         case .sendBulkReply(let frame, let connection):
@@ -222,7 +221,7 @@ final class ReplicaProcess: NodeProcess {
     private func applied(_ batches: [SealedBatch]) {
         guard let last = batches.last else { return }
         simulation.trace(id, .applied, last.head.epoch.rawValue, last.head.last.rawValue)
-        simulation.oracle.applied(batches, by: self)
+        store.oracle.applied(batches, by: self)
         if hasJournal { append(batches) }
     }
 
@@ -234,14 +233,14 @@ final class ReplicaProcess: NodeProcess {
 
     private func installed(_ log: LogState, _ digest: Digest, _ encoded: [UInt8]) {
         simulation.trace(id, .installed, log.position.epoch.rawValue, log.position.sequence.rawValue)
-        simulation.oracle.installed(log, digest, by: self)
+        store.oracle.installed(log, digest, by: self)
         if hasJournal, !encoded.isEmpty { replace(with: encoded, at: log.position) }
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {
         simulation.trace(id, .phase, phase.number, machine?.log.position.sequence.rawValue ?? 0)
         simulation.coverage.note(phase)
-        if machine?.phase == .quarantined, isReadable { simulation.oracle.checkServes("may be read", self) }
+        if machine?.phase == .quarantined, isReadable { store.oracle.checkServes("may be read", self) }
     }
 
     // MARK: - The journal

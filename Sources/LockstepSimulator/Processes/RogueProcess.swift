@@ -16,10 +16,10 @@ final class RogueProcess: SimulatedProcess {
     /// A session of another, for a while.
     private var victim = SessionID.none
 
-    override init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
+    override init(id: Int, name: String, store: SimulatedStore, random: SplitMix64) {
         var random = random
         client = ClientKey(rawValue: random.bits128())
-        super.init(id: id, name: name, simulation: simulation, random: random)
+        super.init(id: id, name: name, store: store, random: random)
     }
 
     override func begin() -> Bool {
@@ -58,10 +58,10 @@ final class RogueProcess: SimulatedProcess {
             case .opened(let opened):
                 guard opened.nonce == openNonce else { return }
                 session = opened.session
-                simulation.oracle.rogueSessions.insert(session)
+                store.oracle.rogueSessions.insert(session)
                 answeredThrough = 0
             case .result(let run): resulted(run, span, frame)
-            case .runEnded(let ended): simulation.oracle.told.insert(ended.id)
+            case .runEnded(let ended): store.oracle.told.insert(ended.id)
             case .sessionExpired(session), .sessionUnknown(session): session = .none
             case .resync: welcome = nil
             default: break
@@ -73,7 +73,7 @@ final class RogueProcess: SimulatedProcess {
         var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         for place in 0..<run.count {
             guard let item = try? ReplyItem(from: bytes, &reader) else { return }
-            simulation.oracle.answered(
+            store.oracle.answered(
                 run.session, run.first + UInt64(place), epoch: run.epoch, run.firstSequence.advanced(by: place),
                 item.status, Array(frame[item.reply]), by: self)
         }
@@ -88,7 +88,7 @@ final class RogueProcess: SimulatedProcess {
             nonce = random.next()
             let hello = Hello(
                 nonce: nonce, role: .client, node: name, incarnation: .none, boot: BootID(rawValue: 1),
-                store: simulation.storeName, known: .none)
+                store: store.name, known: .none)
             send(.hello(hello), channel: .none)
             return
         }
@@ -140,7 +140,7 @@ final class RogueProcess: SimulatedProcess {
     }
 
     /// The last number of the victim's session in the log.
-    private var numberOfVictim: RequestNumber { simulation.oracle.sessions[victim]?.last ?? 0 }
+    private var numberOfVictim: RequestNumber { store.oracle.sessions[victim]?.last ?? 0 }
 
     /// Awaits, cancels and acknowledges runs, its own and those of others.
     private func askForRuns(channel: Channel) {
@@ -153,7 +153,7 @@ final class RogueProcess: SimulatedProcess {
         // Of its own it may say that it has what it was not told.
         if target == session {
             for wish in wishes where wish.kind == .acknowledge {
-                simulation.oracle.told.insert(RunID(session: session, number: wish.number))
+                store.oracle.told.insert(RunID(session: session, number: wish.number))
             }
         }
         send(.runRequest(RunMessage(session: target, wishes: wishes)), channel: channel)
@@ -173,7 +173,7 @@ final class RogueProcess: SimulatedProcess {
         let isVoid = random.chance(0.1)
         if !isVoid {
             for _ in 0..<count {
-                guard case .action(let action)? = simulation.workload.next(caller: -1, random: &random) else {
+                guard case .action(let action)? = store.workload.next(caller: -1, random: &random) else {
                     writer.writeBytes([UInt8(truncatingIfNeeded: random.next())])
                     continue
                 }

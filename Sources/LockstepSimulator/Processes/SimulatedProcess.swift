@@ -42,6 +42,8 @@ enum PreparedOutcome {
 class SimulatedProcess {
     let id: Int
     let name: String
+    /// What it belongs to, and where its calls and what it says are judged.
+    unowned let store: SimulatedStore
     unowned let simulation: Simulation
     var random: SplitMix64
     /// How often it was started; what belongs to an earlier life is not delivered.
@@ -52,10 +54,11 @@ class SimulatedProcess {
     private var inbox: Deque<Arrival> = []
     private var turnAt = Int64.max
 
-    init(id: Int, name: String, simulation: Simulation, random: SplitMix64) {
+    init(id: Int, name: String, store: SimulatedStore, random: SplitMix64) {
         self.id = id
         self.name = name
-        self.simulation = simulation
+        self.store = store
+        simulation = store.simulation
         self.random = random
     }
 

@@ -32,8 +32,8 @@ extension SimulationResult {
         return SimulationResult(
             options: options, violation: violation, coverage: simulation.coverage, traceHash: simulation.traceHash,
             traceText: violation == nil ? [] : simulation.traceText, steps: simulation.stepCount,
-            virtualTime: simulation.virtualTime, calls: simulation.history.records.count,
-            answered: simulation.history.answered, unknown: simulation.history.unknown)
+            virtualTime: simulation.virtualTime, calls: simulation.store.history.records.count,
+            answered: simulation.store.history.answered, unknown: simulation.store.history.unknown)
     }
 
     #if LOCKSTEP_PLANTED_DEFECTS

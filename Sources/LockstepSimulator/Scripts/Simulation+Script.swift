@@ -25,32 +25,32 @@ extension Simulation {
         let process = processes[process]
         let caller = (process as? ClientProcess)?.caller ?? (process as? NodeProcess)?.caller
         guard process.isUp, let caller else { return nil }
-        let record = history.records.count
+        let record = store.history.records.count
         caller.call(call)
         process.wake(at: now)
         return record
     }
 
-    package func record(_ index: Int) -> CallRecord { history[index] }
+    package func record(_ index: Int) -> CallRecord { store.history[index] }
 
     /// Where the log has the action of a record, whether or not its caller knows.
     package func placeInLog(of index: Int) -> (epoch: Epoch, sequence: SequenceNumber)? {
-        let record = history[index]
+        let record = store.history[index]
         guard record.number > 0 else { return nil }
-        return oracle.replies[Oracle.ReplyKey(session: record.session, number: record.number)].map {
+        return store.oracle.replies[Oracle.ReplyKey(session: record.session, number: record.number)].map {
             ($0.epoch, $0.sequence)
         }
     }
 
     /// How the log ended the accepted action of a record, whether or not its caller knows.
     package func endInLog(of index: Int) -> RunNote.End? {
-        let record = history[index]
-        return oracle.runs.runs[RunID(session: record.session, number: record.number)]?.end
+        let record = store.history[index]
+        return store.oracle.runs.runs[RunID(session: record.session, number: record.number)]?.end
     }
 
     /// The caller of a record asks for its effect to be ended; without effect if it has no number, or is gone.
     package func cancelRun(of index: Int) {
-        let record = history[index]
+        let record = store.history[index]
         guard record.number > 0, let caller = callers.first(where: { $0.id == record.caller }) else { return }
         caller.cancelRun(RunID(session: record.session, number: record.number))
     }
@@ -144,12 +144,12 @@ extension Simulation {
     }
 
     /// What the log gives, applied by nobody but the checkers.
-    package var checkedState: any ReplicatedState { oracle.state.base }
-    package var checkedPosition: Position { oracle.committed }
+    package var checkedState: any ReplicatedState { store.oracle.state.base }
+    package var checkedPosition: Position { store.oracle.committed }
 
     /// A place of the log that committed: the batch that ends there, the digest, and what the workload remembers.
     package func checked(_ position: Position) -> (batch: SealedBatch, digest: Digest, remembered: any Sendable)? {
-        oracle.batches[position.hash].map { ($0.batch, $0.digest, $0.remembered) }
+        store.oracle.batches[position.hash].map { ($0.batch, $0.digest, $0.remembered) }
     }
 
     /// Compares the primary's state with that of the log, if nothing is under way.
@@ -166,11 +166,11 @@ extension Simulation {
     /// The checks over all that happened, of a cluster that is settled.
     package func checkSettled() {
         checkPrimary()
-        guard violation == nil, let log = node(0).map({ _ in primary.machine?.log }) else { return }
-        oracle.checkLearned()
-        oracle.checkRuns()
-        if log != oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
-        for replica in replicas where replica.machine?.log != log {
+        guard violation == nil, let log = node(0).map({ _ in store.primary.machine?.log }) else { return }
+        store.oracle.checkLearned()
+        store.oracle.checkRuns()
+        if log != store.oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
+        for replica in store.replicas where replica.machine?.log != log {
             fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
         }
     }

@@ -16,14 +16,26 @@ final class RawPeer {
         poller.add(socket, as: true)
     }
 
-    /// Sends a frame, again and again, until an answer comes; the suite's time limit ends it otherwise.
+    /// Sends a frame once, as soon as there is a connection; the suite's time limit ends it otherwise.
+    func send(_ frame: [UInt8]) throws {
+        while try !socket.send(frame) {
+            try Task.checkCancellation()
+            try poller.wait(timeout: .milliseconds(10))
+        }
+    }
+
+    /// Sends a frame, again and again, until an answer comes, and reads it; the suite's time limit ends it otherwise.
     func ask(_ frame: [UInt8]) throws -> LockstepCore.Message? {
+        withBytes(of: try exchange(frame)) { try? LockstepCore.Message.decode($0, rule: .any).message }
+    }
+
+    /// Sends a frame, again and again, until an answer comes; the suite's time limit ends it otherwise.
+    func exchange(_ frame: [UInt8]) throws -> [UInt8] {
         while true {
             try Task.checkCancellation()
             _ = try socket.send(frame)
             try poller.wait(timeout: .milliseconds(100))
-            guard case .some(.message) = try socket.receive(into: &message) else { continue }
-            return withBytes(of: message.bytes) { try? LockstepCore.Message.decode($0, rule: .any).message }
+            if case .some(.message) = try socket.receive(into: &message) { return message.bytes }
         }
     }
 }

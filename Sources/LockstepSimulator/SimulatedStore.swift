@@ -1,0 +1,38 @@
+import LockstepCore
+
+/// What belongs to one store of the simulated cluster: its calls, its history, and what judges them.
+///
+/// A process belongs to one store: it is that store on a node, with a journal and machines of its own.
+final class SimulatedStore {
+    unowned let simulation: Simulation
+    let name: String
+    let id: StoreID
+    let workload: any Workload
+    var history = CallHistory()
+    private var processes: [SimulatedProcess] = []
+    private(set) lazy var oracle = Oracle(store: self)
+
+    init(simulation: Simulation, name: String, workload: any Workload) {
+        self.simulation = simulation
+        self.name = name
+        self.workload = workload
+        id = StoreID(cluster: simulation.cluster, name: name)
+    }
+
+    /// Adds a process of this store; the first is its primary.
+    func add(_ process: SimulatedProcess) { processes.append(process) }
+
+    var primary: PrimaryProcess {
+        guard let primary = processes[0] as? PrimaryProcess else { preconditionFailure("the first is the primary") }
+        return primary
+    }
+
+    var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }
+
+    /// Whether some replica has all that has committed.
+    var hasEqualReplica: Bool {
+        replicas.contains {
+            $0.isUp && !$0.state.isTainted && $0.machine?.log.position.sequence == oracle.committed.sequence
+        }
+    }
+}
