@@ -9,10 +9,6 @@ final class PrimaryProcess: NodeProcess {
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toCaller: Deque<[UInt8]> = []
-    /// What an operator gave up, for the next start.
-    var lossAccepted: KnownPosition?
-    /// The replicas that it has, for the next start.
-    private var audience: [String] = []
     private var watch = SessionWatch(recovered: [], now: .zero)
     private var hasExpired = false
 
@@ -35,6 +31,7 @@ final class PrimaryProcess: NodeProcess {
     // MARK: - Life
 
     override func begin() -> Bool {
+        guard simulation.operatorDesk.mayServe(self, as: .primary) else { return false }
         makeState()
         let options = simulation.options
         let store = StoreID(cluster: simulation.cluster, name: simulation.storeName)
@@ -49,6 +46,7 @@ final class PrimaryProcess: NodeProcess {
             simulation.operatorDesk.cannotStart(self, error)
             return false
         }
+        simulation.operatorDesk.serves(self)
         let boot = BootID(rawValue: random.bits128())
         var buggify = Buggify.off
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
@@ -56,9 +54,9 @@ final class PrimaryProcess: NodeProcess {
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
             channel: Channel(rawValue: 0), storeName: simulation.storeName, isVolatile: options.isVolatile,
             publishEndpoint: Endpoint(process: id, port: .broadcast).text,
-            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), lossAccepted: lossAccepted,
-            buggify: buggify)
-        configuration.audience = audience
+            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(),
+            lossAccepted: disk.notes.lossAccepted, buggify: buggify)
+        configuration.audience = disk.notes.audience
         simulation.oracle.recovered(recovered.log, by: self)
         beginLine(retries: false)
         var machine = PrimaryStateMachine(
@@ -254,7 +252,7 @@ final class PrimaryProcess: NodeProcess {
         case .encodeSnapshot(let number): encode(number)
         case .saveSnapshot(let number): save(number)
         case .dropSnapshot(let number): drop(number)
-        case .audienceChanged(let names): audience = names
+        case .audienceChanged(let names): disk.notes.audience = names
         case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
         case .count(let counter):
