@@ -68,18 +68,8 @@ final class Oracle {
         }
     }
 
-    struct ReplyKey: Hashable {
-        var session: SessionID
-        var number: RequestNumber
-    }
-
-    struct Reply: Hashable {
-        var epoch: Epoch
-        var sequence: SequenceNumber
-        var status: ActionStatus
-        var bytes: [UInt8]
-        var batch: BatchHash
-    }
+    typealias ReplyKey = LogReply.Key
+    typealias Reply = LogReply
 
     struct Standing: Hashable {
         var last: RequestNumber = 0
@@ -244,7 +234,7 @@ final class Oracle {
 
     /// A replica has nothing any more, or begins with nothing.
     func forgot(_ process: NodeProcess) {
-        divergence.began(process)
+        divergence.began(process.id)
         places[process.id] = nil
     }
 
@@ -278,7 +268,7 @@ final class Oracle {
 
     /// A node stands at another place than before; it may only have gone on.
     private func moved(_ process: NodeProcess, to position: Position, from place: BatchHash?) {
-        divergence.began(process)
+        divergence.began(process.id)
         if let place, let before = batches[place]?.batch, before.head.last > position.sequence,
             !simulation.coverage.wasDiverged(process.id)
         {

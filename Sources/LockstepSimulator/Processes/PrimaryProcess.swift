@@ -10,7 +10,8 @@ final class PrimaryProcess: NodeProcess {
     private var toMachine: Deque<[UInt8]> = []
     private var toCaller: Deque<[UInt8]> = []
     private var watch = SessionWatch(recovered: [], now: .zero)
-    private var hasExpired = false
+    /// Sessions that have expired since the watch looked.
+    private var expired = 0
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
         guard let machine else { return (.zero, .zero) }
@@ -216,7 +217,7 @@ final class PrimaryProcess: NodeProcess {
             directives.removeAll(keepingCapacity: true)
             for directive in batch where isUp { run(directive) }
         }
-        if hasExpired { checkExpiry() }
+        if expired > 0 { checkExpiry() }
     }
 
     private func run(_ directive: PrimaryDirective) {
@@ -257,7 +258,7 @@ final class PrimaryProcess: NodeProcess {
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
         case .count(let counter):
             simulation.coverage.count(counter)
-            hasExpired = hasExpired || counter == .sessionsExpired
+            if counter == .sessionsExpired { expired += 1 }
         }
     }
 
@@ -312,12 +313,14 @@ extension PrimaryProcess {
     }
 
     private func checkExpiry() {
-        hasExpired = false
+        let ended = expired
+        expired = 0
         guard let machine else { return }
-        // Where many are open, those that were never used end before their time.
-        let isCrowded = machine.log.sessions.count * 2 >= machine.sessionLimit
+        let (open, limit) = (machine.log.sessions.count, machine.sessionLimit)
         let finding = watch.expired(now: now, isOpen: { machine.log.sessions.standing(of: $0) != nil }) {
-            guard let standing = simulation.oracle.sessions[$0], !(isCrowded && standing.last == 0) else { return nil }
+            guard let standing = simulation.oracle.sessions[$0],
+                !SessionWatch.mayGiveWay(last: standing.last, open: open, ended: ended, limit: limit)
+            else { return nil }
             return standing.timeToLive
         }
         simulation.oracle.judge(finding, "ends", by: self)
