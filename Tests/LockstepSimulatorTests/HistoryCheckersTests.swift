@@ -123,6 +123,17 @@ import Testing
         #expect(GivenUp.kept(forgotten, reply: nil, isAtPresentPlace: false)?.outcome == .answered(.void, []))
     }
 
+    /// A cluster is not at rest while a sender that lives does not acknowledge an end, also behind a fork; what is older
+    /// than the fork is excused, since its acknowledgement may have been given up.
+    @Test func endsBehindAForkMustBeAcknowledged() {
+        func must(_ acceptedAt: UInt64?, isOpen: Bool = true, forkedAt: UInt64 = 0) -> Bool {
+            GivenUp.mustBeAcknowledged(
+                acceptedAt: acceptedAt.map(Self.at), isSessionOpen: isOpen, forkedAt: Self.at(forkedAt))
+        }
+        #expect(must(5) && must(6, forkedAt: 5) && must(nil))
+        #expect(!must(5, forkedAt: 5) && !must(5, isOpen: false) && !must(6, isOpen: false, forkedAt: 5))
+    }
+
     /// A read counts if its place is the kept history's; a session's as a local one.
     @Test func readsOfTheKeptHistoryCount() throws {
         for (level, counted) in [

@@ -37,6 +37,18 @@ package struct GivenUp {
         ends[ended.id, default: []].contains { $0.isTold(by: ended, status, bytes) }
     }
 
+    /// Whether the end of a run that the log keeps must be acknowledged before all is at rest.
+    ///
+    /// Its sender lives, and it was accepted behind the place where a history was given up last: of what is older the
+    /// acknowledgement may have been given up, and its sender does not know of it any more. `acceptedAt` is nil for a run
+    /// that the checkers do not know.
+    package static func mustBeAcknowledged(
+        acceptedAt: SequenceNumber?, isSessionOpen: Bool, forkedAt: SequenceNumber
+    ) -> Bool {
+        guard let acceptedAt else { return isSessionOpen }
+        return isSessionOpen && acceptedAt > forkedAt
+    }
+
     /// A call as the history that was kept has it; nil if it is not in that one.
     ///
     /// `reply` is what the kept history answers to its number; `isAtPresentPlace` says whether a batch of that history

@@ -18,6 +18,8 @@ final class Oracle {
     /// Committed in a history that an operator gave up.
     private(set) var discarded: Set<BatchHash> = []
     private(set) var hasForked = false
+    /// Where the present history went on when one was given up last; zero if none was.
+    private(set) var forkedAt = SequenceNumber.zero
     /// Where each node's log ends, as it said.
     private var places: [Int: BatchHash] = [:]
     /// What callers learned, to be compared with the log at the end.
@@ -183,6 +185,7 @@ final class Oracle {
         // An older copy may have given its epoch the number of one that it forgot.
         behind = nil
         for batch in path { apply(batch) }
+        forkedAt = committed.sequence
     }
 
     /// An operator chose the history that ends here; what only others have is given up.
