@@ -72,31 +72,29 @@ struct RecoverCommand: ParsableCommand {
     private static func acceptLoss(of text: String, in journal: SQLiteJournal) throws {
         let store = journal.identity.storeName
         guard let place = Place(text) else { throw CommandFailure("\(text) is not EPOCH:SEQUENCE", status: .usage) }
-        guard let reported = try journal.note(.reportedBehind).flatMap(KnownPosition.init(noteText:)) else {
+        let reported = try journal.note(.reportedBehind).flatMap(KnownPosition.init(noteText:))
+        let wall = LogTime(rawValue: Int64(Date().timeIntervalSince1970 * 1_000_000))
+        switch LossVerdict(place.epoch, place.sequence, reported: reported, wall: wall) {
+        case .accepted(let known):
+            try journal.setNote(.lossAccepted, to: known.noteText)
+            try journal.setNote(.reportedBehind, to: nil)
+            let position = known.position
+            Output.line(
+                "given up through \(position.epoch):\(position.sequence); nodes that have it will say AHEAD and stay so"
+            )
+        case .noAlarm:
             throw CommandFailure(
                 "nothing was changed: the primary of \(store) has raised no alarm PRIMARY_BEHIND since its last start, so "
                     + "there is nothing to give up; start it and see \"lockstep status\"")
-        }
-        let position = reported.position
-        guard place.epoch == position.epoch, place.sequence == position.sequence else {
+        case .other(let position):
             throw CommandFailure(
                 "nothing was changed: the alarm of \(store) named \(position.epoch):\(position.sequence), and only that "
                     + "can be given up")
+        case .impossible(let epoch):
+            throw CommandFailure(
+                "nothing was changed: epoch \(epoch) is more than a year in the future, so no primary wrote it; find the "
+                    + "node that reported it and stop it")
         }
-        try checkEpoch(position.epoch)
-        try journal.setNote(.lossAccepted, to: reported.noteText)
-        try journal.setNote(.reportedBehind, to: nil)
-        Output.line(
-            "given up through \(position.epoch):\(position.sequence); nodes that have it will say AHEAD and stay so")
-    }
-
-    /// The next epoch is above what is given up; one that no clock can have led to would use the numbers up.
-    private static func checkEpoch(_ epoch: Epoch) throws {
-        let now = Date().timeIntervalSince1970 * 1_000
-        guard Double(epoch.rawValue) > now + 366 * 86_400_000 else { return }
-        throw CommandFailure(
-            "nothing was changed: epoch \(epoch) is more than a year in the future, so no primary wrote it; find the node "
-                + "that reported it and stop it")
     }
 }
 

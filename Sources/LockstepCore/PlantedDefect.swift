@@ -122,6 +122,14 @@
         case snapshotNeedsPrimary
         /// A replica plans without its last batch (against R-32).
         case planWithoutLastBatch
+        /// A journal is served in any role, whatever it notes (against R-49).
+        case roleForgotten
+        /// An operator may give up any position, whatever the alarm named (against R-41).
+        case acceptLossTakesAnyPosition
+        /// A demoted folder keeps the epoch at its end in which nobody was told anything (against R-49).
+        case emptyEndKept
+        /// A joiner whose place is older than what is known of the log is told DIVERGED (against R-32).
+        case oldPlaceDiverged
 
         /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
         case commitNotSynced

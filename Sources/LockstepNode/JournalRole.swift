@@ -1,10 +1,6 @@
 package import LockstepCore
 
-/// The role in which a journal was last served, as it is noted in the journal (PROTOCOL, R-49).
-package enum JournalRole: String, Hashable, Sendable, CaseIterable {
-    case primary
-    case replica
-
+extension JournalRole {
     /// What a journal says of itself; none of one that was never served, or was made before roles were noted.
     package init?(notedIn journal: any Journal) throws {
         guard let role = try journal.note(.role).flatMap(JournalRole.init(rawValue:)) else { return nil }
@@ -15,9 +11,9 @@ package enum JournalRole: String, Hashable, Sendable, CaseIterable {
     ///
     /// It is asked before anything is read or written, so that a refused folder is as it was.
     package func check(_ journal: any Journal, from source: JournalSource, changesRole: Bool) throws {
-        guard !journal.isVolatile, !changesRole, let noted = try JournalRole(notedIn: journal), noted != self else {
-            return
-        }
+        guard !journal.isVolatile, let noted = try JournalRole(notedIn: journal),
+            !mayServe(noted: noted, changesRole: changesRole)
+        else { return }
         let folder = source.folder ?? "FOLDER"
         let store = journal.identity.storeName
         let advice =

@@ -157,17 +157,10 @@ package final class SQLiteJournalReader: Sendable {
     ///
     /// Cost: reads every batch after the newest snapshot.
     package func emptyEnd() throws -> Position? {
-        var position = try snapshots().first?.position ?? .start(of: identity.store)
-        var found: Position?
-        try batches(after: position.sequence) { batch in
-            if batch.tellsSomething {
-                found = nil
-            } else if found == nil, batch.opensEpoch {
-                found = position
-            }
-            position = batch.position
-        }
-        return found
+        let start = try snapshots().first?.position ?? .start(of: identity.store)
+        var end = EmptyEnd(behind: start)
+        try batches(after: start.sequence) { end.saw($0) }
+        return end.start
     }
 
     /// What was moved out of the log, in the order of moving.

@@ -63,19 +63,20 @@ package struct SimulationOptions: Sendable, Hashable {
         options.clients = pins.clients ?? clients
         options.operations = pins.operations ?? 1_000
         options.faultTime = pins.faultTime ?? 120 * Span.second
-        for fault in FaultClass.allCases {
+        func draw(_ fault: FaultClass) {
             let isOn = random.chance(fault.likelihood)
             let strength = 0.1 + 0.9 * random.fraction()
             options.plan[fault] = pins.strengths[fault] ?? (isOn ? strength : 0)
         }
+        for fault in FaultClass.allCases where !FaultClass.ofOperator.contains(fault) { draw(fault) }
         let hasEffects = random.chance(0.7)
         let share = 0.1 + 0.4 * random.fraction()
         options.effects = pins.effects ?? (hasEffects ? share : 0)
+        for fault in FaultClass.ofOperator { draw(fault) }
         // A log that dies with its process keeps no promise that these faults could break.
         if options.isVolatile {
-            for fault in [FaultClass.oldCopy, .bitFlip, .commitError, .tornWrite, .lostWrites] {
-                options.plan[fault] = 0
-            }
+            let ofDisk = [FaultClass.oldCopy, .bitFlip, .commitError, .tornWrite, .lostWrites]
+            for fault in ofDisk + FaultClass.ofOperator { options.plan[fault] = 0 }
         }
         return options
     }

@@ -17,10 +17,13 @@ extension Simulation {
         guard machine.log.runs.unfinishedCount == 0, store.workload.isAtRest(store.primary.state.base) else {
             return false
         }
-        // Where a history was given up, acknowledgements are, too, and senders do not know of these ends any more.
-        guard machine.log.runs.count > 0, !store.oracle.hasForked else { return true }
+        guard machine.log.runs.count > 0 else { return true }
         let open = Set(callers.compactMap { $0.machine.session?.id })
-        return !machine.log.runs.sorted.contains { open.contains($0.id.session) }
+        return !machine.log.runs.sorted.contains { run in
+            GivenUp.mustBeAcknowledged(
+                acceptedAt: store.oracle.runs.runs[run.id]?.sequence, isSessionOpen: open.contains(run.id.session),
+                forkedAt: store.oracle.forkedAt)
+        }
     }
 
     /// What was still open when the time was over.

@@ -34,6 +34,74 @@ import Testing
         #expect(health.since(0, 1) == 7)
     }
 
+    // MARK: - Deadlines
+
+    private static func wait(_ kind: WaitBook.Kind, boot: Int = 1, _ first: UInt64 = 0) -> WaitBook.Wait {
+        WaitBook.Wait(kind: kind, process: 2, boot: boot, first: first)
+    }
+
+    /// Looks four times a second for so many seconds; the second, times four, in which a wait was found too long.
+    private static func found(
+        _ kind: WaitBook.Kind, seconds: Int64, isUnusual: Bool = false, healthySince: (Int64) -> Int64 = { _ in 0 },
+        isThere: (Int64) -> WaitBook.Wait?
+    ) -> Int64? {
+        var book = WaitBook()
+        for quarter in 0...(4 * seconds) {
+            book.begin()
+            let now = quarter * second / 4
+            if let wait = isThere(quarter) { book.note(wait, healthySince: healthySince(quarter) * second / 4) }
+            if let late = book.end(now: now, isUnusual: isUnusual) {
+                #expect(late.wait.kind == kind)
+                return quarter
+            }
+        }
+        return nil
+    }
+
+    /// Each kind is found at the first look behind its bound, and not at it; with unusual ways later.
+    @Test(arguments: WaitBook.Kind.allCases) func aWaitIsFoundBehindItsBound(kind: WaitBook.Kind) {
+        for isUnusual in [false, true] {
+            let bound = WaitBook.bound(kind, isUnusual: isUnusual) / Self.second
+            let found = Self.found(kind, seconds: bound + 1, isUnusual: isUnusual) { _ in Self.wait(kind) }
+            #expect(found == 4 * bound + 1)
+        }
+        #expect(WaitBook.bound(kind, isUnusual: true) > WaitBook.bound(kind, isUnusual: false))
+    }
+
+    /// What was over in between, of another boot, or of another number, is another wait.
+    @Test func aWaitThatIsOverBeginsAnew() {
+        #expect(Self.found(.query, seconds: 30) { $0 % 20 == 0 ? nil : Self.wait(.query) } == nil)
+        #expect(Self.found(.query, seconds: 30) { Self.wait(.query, boot: Int($0) / 20) } == nil)
+        #expect(Self.found(.query, seconds: 30) { Self.wait(.query, UInt64($0) / 20) } == nil)
+        // One look more is too long: 5 s are 20 quarters.
+        #expect(Self.found(.query, seconds: 30) { Self.wait(.query, UInt64($0) / 22) } == 21)
+    }
+
+    /// A strike begins the time anew, as long as it comes within the bound.
+    @Test func aStrikeBeginsTheTimeAnew() {
+        #expect(
+            Self.found(.liveness, seconds: 60, healthySince: { $0 / 30 * 30 }, isThere: { _ in Self.wait(.liveness) })
+                == nil)
+        // One that lasts ten seconds begins it when it ends: 8 s are 32 quarters.
+        #expect(
+            Self.found(.liveness, seconds: 60, healthySince: { min($0, 40) }, isThere: { _ in Self.wait(.liveness) })
+                == 73)
+    }
+
+    /// Of two that are too long the first that was noted is told, and a look without any finds nothing.
+    @Test func theFirstIsTold() {
+        var book = WaitBook()
+        func look(at now: Int64, _ waits: [WaitBook.Wait]) -> WaitBook.Wait? {
+            book.begin()
+            for wait in waits { book.note(wait, healthySince: 0) }
+            return book.end(now: now, isUnusual: false)?.wait
+        }
+        let (query, end) = (Self.wait(.query), Self.wait(.end))
+        #expect(look(at: 0, [query, end]) == nil)
+        #expect(look(at: 10 * Self.second, [end, query]) == end)
+        #expect(look(at: 10 * Self.second, []) == nil)
+    }
+
     /// BUSY has a pause for each reason: a primary whose disk is full is asked four times a second by each client.
     @Test func aStormOfBusyIsFound() {
         let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))

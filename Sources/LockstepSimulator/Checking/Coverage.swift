@@ -47,4 +47,18 @@ package enum NodeDeed: String, CaseIterable, Sendable, Hashable, Codable {
     /// A replica answered a client's local or session read over the network, while no primary ran.
     case localReadAlone
     case sessionReadAlone
+    /// A replica refused a primary's folder, a primary a replica's.
+    case primarysFolderRefused
+    case replicasFolderRefused
+    /// `recover --accept-loss` was refused: no alarm since the last start, or another one.
+    case lossWithoutAlarmRefused
+    case otherLossRefused
+    case lossAccepted
+    /// A primary's folder became a replica's, and the other way round; an end that told nobody anything was cut.
+    case switchedOver
+    case emptyEndCut
+    /// Folders changed their roles, and something that only the primary's had was given up.
+    case switchedOverWithLoss
+    /// An old copy of a replica's folder came back to live.
+    case oldReplicaCaughtUp
 }

@@ -1,37 +1,50 @@
-import LockstepCore
+package import LockstepCore
 
 /// Replicas that reduce wrongly: until their next mark they cannot know, from then on they serve nobody (PROTOCOL R-53).
-struct Divergence {
+package struct Divergence {
     /// Those that stand at or behind a mark that their digest contradicts, until they are fed anew.
     private var knowing: Set<Int> = []
     /// Answers to reads from states that were wrong before anybody could know.
     private var doubtful: Set<[UInt8]> = []
 
-    /// A replica applied batches of which this is the last.
+    package init() {}
+
+    /// A replica has applied everything up to `last`; the newest mark of the log there, and both digests.
     ///
-    /// One that differs at a mark applies nothing behind it, so the mark is the last batch's.
-    mutating func applied(_ last: Oracle.Known?, by process: ReplicaProcess) {
-        guard process.state.isTainted, let last, let machine = process.machine,
-            machine.log.position.hash == last.batch.hash, last.print.mark?.sequence == last.batch.head.last,
-            process.state.digest + machine.log.digest != last.digest
-        else { return }
-        knowing.insert(process.id)
+    /// One that differs at a mark applies nothing behind it, so the mark that tells it is the last batch's.
+    package mutating func applied(
+        through last: SequenceNumber, mark: SequenceNumber?, own: Digest, log: Digest, by process: Int
+    ) {
+        if mark == last, own != log { knowing.insert(process) }
     }
 
     /// It has a state that is not the one before.
-    mutating func began(_ process: NodeProcess) { knowing.remove(process.id) }
+    package mutating func began(_ process: Int) { knowing.remove(process) }
 
     /// Whether it must know that its state is wrong.
-    func isKnown(to process: NodeProcess) -> Bool { knowing.contains(process.id) }
+    package func isKnown(to process: Int) -> Bool { knowing.contains(process) }
 
     /// A state that is wrong has answered a read, and could not know.
-    mutating func note(_ frame: [UInt8]) { doubtful.insert(frame) }
-    func isDoubtful(_ frame: [UInt8]) -> Bool { !doubtful.isEmpty && doubtful.contains(frame) }
+    package mutating func note(_ frame: [UInt8]) { doubtful.insert(frame) }
+    package func isDoubtful(_ frame: [UInt8]) -> Bool { !doubtful.isEmpty && doubtful.contains(frame) }
+}
+
+extension Divergence {
+    /// A replica applied batches of which this is the last.
+    mutating func applied(_ last: Oracle.Known?, by process: ReplicaProcess) {
+        guard process.state.isTainted, let last, let machine = process.machine,
+            machine.log.position.hash == last.batch.hash
+        else { return }
+        applied(
+            through: last.batch.head.last, mark: last.print.mark?.sequence,
+            own: process.state.digest + machine.log.digest,
+            log: last.digest, by: process.id)
+    }
 }
 
 extension Oracle {
     func checkServes(_ does: String, _ process: NodeProcess) {
-        guard divergence.isKnown(to: process) else { return }
+        guard divergence.isKnown(to: process.id) else { return }
         fail(.digest, "\(process.name) \(does), although its mark showed that its state is wrong")
     }
 

@@ -64,7 +64,8 @@ package struct FrameRates {
             switch MessageKind(rawValue: UInt8(kind)) {
             case .hello: (30, .max)
             case .welcome: (160, .max)
-            case .refused: (60, 200)
+            // One of four HELLOs, where that way is on.
+            case .refused: (60, .max)
             case .open: (30, 150)
             case .opened: (80, 150)
             case .resume: (10, .max)

@@ -1,17 +1,19 @@
-import LockstepCore
+package import LockstepCore
 
 /// What histories said that an operator gave up: who learned it then was told the truth.
-struct GivenUp {
-    private var replies: [Oracle.ReplyKey: [Oracle.Reply]] = [:]
+package struct GivenUp {
+    private var replies: [LogReply.Key: [LogReply]] = [:]
     private var ends: [RunID: [RunNote.End]] = [:]
     /// The last number of the calls' order when a history was given up.
     var order: Int64 = 0
     /// Runs of which a node said that it keeps none, in any history.
     var gone: Set<RunID> = []
 
+    package init() {}
+
     /// Keeps what belongs to batches that are given up.
-    mutating func keep(
-        _ replies: [Oracle.ReplyKey: Oracle.Reply], _ runs: [RunID: RunNote], _ discarded: Set<BatchHash>
+    package mutating func keep(
+        _ replies: [LogReply.Key: LogReply], _ runs: [RunID: RunNote], _ discarded: Set<BatchHash>
     ) {
         for (key, reply) in replies where discarded.contains(reply.batch) {
             self.replies[key, default: []].append(reply)
@@ -22,8 +24,8 @@ struct GivenUp {
     }
 
     /// Whether such a history answered so.
-    func has(
-        _ key: Oracle.ReplyKey, _ epoch: Epoch, _ sequence: SequenceNumber, _ status: ActionStatus, _ bytes: [UInt8]
+    package func has(
+        _ key: LogReply.Key, _ epoch: Epoch, _ sequence: SequenceNumber, _ status: ActionStatus, _ bytes: [UInt8]
     ) -> Bool {
         replies[key, default: []].contains {
             $0.epoch == epoch && $0.sequence == sequence && $0.status == status && $0.bytes == bytes
@@ -31,8 +33,46 @@ struct GivenUp {
     }
 
     /// Whether a run ended so in such a history.
-    func has(_ ended: RunEnded, _ status: ActionStatus, _ bytes: [UInt8]) -> Bool {
+    package func has(_ ended: RunEnded, _ status: ActionStatus, _ bytes: [UInt8]) -> Bool {
         ends[ended.id, default: []].contains { $0.isTold(by: ended, status, bytes) }
+    }
+
+    /// Whether the end of a run that the log keeps must be acknowledged before all is at rest.
+    ///
+    /// Its sender lives, and it was accepted behind the place where a history was given up last: of what is older the
+    /// acknowledgement may have been given up, and its sender does not know of it any more. `acceptedAt` is nil for a run
+    /// that the checkers do not know.
+    package static func mustBeAcknowledged(
+        acceptedAt: SequenceNumber?, isSessionOpen: Bool, forkedAt: SequenceNumber
+    ) -> Bool {
+        guard let acceptedAt else { return isSessionOpen }
+        return isSessionOpen && acceptedAt > forkedAt
+    }
+
+    /// A call as the history that was kept has it; nil if it is not in that one.
+    ///
+    /// `reply` is what the kept history answers to its number; `isAtPresentPlace` says whether a batch of that history
+    /// ends where the call was read. It lacks the answers and reads of those that were given up, whose actions did not
+    /// happen.
+    package static func kept(_ record: CallRecord, reply: LogReply?, isAtPresentPlace: Bool) -> CallRecord? {
+        switch record.outcome {
+        case .pending, .unknown: return record
+        case .read:
+            guard isAtPresentPlace else { return nil }
+            // Its caller may have stopped to ask for what was given up and came back; its minimum was compared.
+            var read = record
+            if case .read(let query, .session) = record.call { read.call = .read(query, .local) }
+            return read
+        case .answered:
+            guard record.session != .none else { return record }
+            guard let reply else { return nil }
+            if reply.epoch == record.epoch, reply.sequence == record.sequence { return record }
+            // It came again, and nobody was told.
+            var again = record
+            again.outcome = .answered(reply.status, reply.bytes)
+            (again.epoch, again.sequence, again.returned) = (reply.epoch, reply.sequence, nil)
+            return again
+        }
     }
 }
 
@@ -96,28 +136,12 @@ extension Oracle {
     }
 
     /// The calls as the history that was kept has them.
-    ///
-    /// It lacks the answers and reads of those that were given up, whose actions did not happen.
     func kept(_ records: [CallRecord]) -> [CallRecord] {
         guard hasForked else { return records }
         return records.compactMap { record in
-            switch record.outcome {
-            case .pending, .unknown: return record
-            case .read:
-                guard isPresent(record.epoch, record.sequence) else { return nil }
-                // Its caller may have stopped to ask for what was given up and came back; its minimum was compared.
-                var read = record
-                if case .read(let query, .session) = record.call { read.call = .read(query, .local) }
-                return read
-            case .answered:
-                guard record.session != .none, !isPresent(record) else { return record }
-                guard let reply = replies[ReplyKey(session: record.session, number: record.number)] else { return nil }
-                // It came again, and nobody was told.
-                var again = record
-                again.outcome = .answered(reply.status, reply.bytes)
-                (again.epoch, again.sequence, again.returned) = (reply.epoch, reply.sequence, nil)
-                return again
-            }
+            GivenUp.kept(
+                record, reply: replies[ReplyKey(session: record.session, number: record.number)],
+                isAtPresentPlace: isPresent(record.epoch, record.sequence))
         }
     }
 }

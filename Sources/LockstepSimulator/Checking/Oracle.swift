@@ -19,6 +19,8 @@ final class Oracle {
     /// Committed in a history that an operator gave up.
     private(set) var discarded: Set<BatchHash> = []
     private(set) var hasForked = false
+    /// Where the present history went on when one was given up last; zero if none was.
+    private(set) var forkedAt = SequenceNumber.zero
     /// Where each node's log ends, as it said.
     private var places: [Int: BatchHash] = [:]
     /// What callers learned, to be compared with the log at the end.
@@ -69,18 +71,8 @@ final class Oracle {
         }
     }
 
-    struct ReplyKey: Hashable {
-        var session: SessionID
-        var number: RequestNumber
-    }
-
-    struct Reply: Hashable {
-        var epoch: Epoch
-        var sequence: SequenceNumber
-        var status: ActionStatus
-        var bytes: [UInt8]
-        var batch: BatchHash
-    }
+    typealias ReplyKey = LogReply.Key
+    typealias Reply = LogReply
 
     struct Standing: Hashable {
         var last: RequestNumber = 0
@@ -194,6 +186,7 @@ final class Oracle {
         // An older copy may have given its epoch the number of one that it forgot.
         behind = nil
         for batch in path { apply(batch) }
+        forkedAt = committed.sequence
     }
 
     /// An operator chose the history that ends here; what only others have is given up.
@@ -245,7 +238,7 @@ final class Oracle {
 
     /// A replica has nothing any more, or begins with nothing.
     func forgot(_ process: NodeProcess) {
-        divergence.began(process)
+        divergence.began(process.id)
         places[process.id] = nil
     }
 
@@ -279,7 +272,7 @@ final class Oracle {
 
     /// A node stands at another place than before; it may only have gone on.
     private func moved(_ process: NodeProcess, to position: Position, from place: BatchHash?) {
-        divergence.began(process)
+        divergence.began(process.id)
         if let place, let before = batches[place]?.batch, before.head.last > position.sequence,
             !simulation.coverage.wasDiverged(process.id)
         {

@@ -80,6 +80,14 @@ package struct SessionWatch {
 
     // MARK: - Ends
 
+    /// Whether a session may end before its time: it never had an action, and the store was three quarters full when
+    /// somebody opened another.
+    ///
+    /// `open` sessions are left after `ended` have ended, the new one among them.
+    package static func mayGiveWay(last: RequestNumber, open: Int, ended: Int, limit: Int) -> Bool {
+        last == 0 && (open + ended) * 4 >= limit * 3
+    }
+
     /// The owner closed the session.
     package mutating func closed(_ session: SessionID) { sessions[session] = nil }
 

@@ -6,79 +6,24 @@ import LockstepCore
 /// strike that touched the two processes or the way between them; in the second phase nothing strikes any more.
 final class Waits {
     private unowned let simulation: Simulation
-    /// The waits of the last look, with the time at which each was first seen.
-    private var seen: [Wait: Int64] = [:]
-    private var current: [(wait: Wait, from: Int64)] = []
-
-    /// What is waited for.
-    enum Kind: String, CaseIterable {
-        case session = "a session"
-        case resumption = "its session on a new connection"
-        case lostSession = "word that its session is lost"
-        case answer = "the answer to its next action"
-        case localRead = "the answer to a local read"
-        case sessionRead = "the answer to a session read"
-        case linearizableRead = "the answer to a linearizable read"
-        case query = "word of what became of a number"
-        case end = "the end of an accepted action, which has committed"
-        case liveness = "being live"
-        case repair = "what the primary has beyond its place"
-        case admission = "admitting"
-    }
-
-    private struct Wait: Hashable {
-        var kind: Kind
-        var process: Int
-        var boot: Int
-        /// What tells two waits of a kind apart.
-        var first: UInt64 = 0
-        var second: UInt64 = 0
-    }
+    private var book = WaitBook()
 
     static let period = 250 * Span.millisecond
 
     init(simulation: Simulation) { self.simulation = simulation }
 
-    /// The longest that a healthy wait may last, in seconds, without unusual ways and with them.
-    ///
-    /// Two to four times the longest of 600 seeds, which was 2.6 s without unusual ways, and 17 s with them. They make a
-    /// client begin anew again and again, 30 s long in one seed of 3,000, so their bounds are twice as high. Clocks may
-    /// run at half the rate. Two are the protocol's: a primary
-    /// awaits its replicas for 5 s, and an unknown session is believed after 10 s.
-    static func bound(_ kind: Kind, isUnusual: Bool) -> Int64 {
-        let (usual, unusual): (Int64, Int64) =
-            switch kind {
-            case .resumption: (4, 30)
-            case .session, .answer, .linearizableRead, .end: (6, 30)
-            case .lostSession: (25, 40)
-            case .localRead, .sessionRead: (8, 45)
-            case .query: (5, 8)
-            case .liveness: (8, 15)
-            case .repair: (6, 8)
-            case .admission: (12, 16)
-            }
-        return (isUnusual ? 2 * unusual : usual) * Span.second
-    }
-
     // MARK: - Looking
 
     func look() {
-        current.removeAll(keepingCapacity: true)
+        book.begin()
         noteNodes()
-        let isUnusual = simulation.options.plan.isOn(.buggify)
         for caller in simulation.callers where caller.process.isUp && !caller.isClosed { note(caller) }
-        var next: [Wait: Int64] = [:]
-        let now = simulation.now
-        for (wait, from) in current {
-            let began = seen[wait] ?? now
-            next[wait] = began
-            let since = max(began, from)
-            if now - since > Self.bound(wait.kind, isUnusual: isUnusual) { tooLong(wait, since) }
+        if let (wait, since) = book.end(now: simulation.now, isUnusual: simulation.options.plan.isOn(.buggify)) {
+            tooLong(wait, since)
         }
-        seen = next
     }
 
-    private func tooLong(_ wait: Wait, _ since: Int64) {
+    private func tooLong(_ wait: WaitBook.Wait, _ since: Int64) {
         let process = simulation.processes[wait.process]
         let seconds = Double((simulation.now - since) / Span.millisecond) / 1_000
         simulation.fail(
@@ -87,9 +32,10 @@ final class Waits {
     }
 
     private func add(
-        _ kind: Kind, _ process: SimulatedProcess, _ first: UInt64 = 0, _ second: UInt64 = 0, from: Int64
+        _ kind: WaitBook.Kind, _ process: SimulatedProcess, _ first: UInt64 = 0, _ second: UInt64 = 0, from: Int64
     ) {
-        current.append((Wait(kind: kind, process: process.id, boot: process.boot, first: first, second: second), from))
+        let wait = WaitBook.Wait(kind: kind, process: process.id, boot: process.boot, first: first, second: second)
+        book.note(wait, healthySince: from)
     }
 
     // MARK: - Nodes
@@ -163,7 +109,7 @@ final class Waits {
         simulation.store.history[record].minimum <= simulation.store.oracle.committed.sequence
     }
 
-    private func kind(_ record: Int) -> Kind {
+    private func kind(_ record: Int) -> WaitBook.Kind {
         guard case .read(_, let level) = simulation.store.history[record].call else { return .localRead }
         return switch level {
         case .local: .localRead

@@ -36,12 +36,20 @@ package enum FaultClass: String, CaseIterable, Sendable, Hashable {
     // Programs
     case divergentReducer
     case buggify
+    // The operator
+    case oldReplicaCopy
+    case mixedFolders
+    case wrongLoss
+    case switchOver
+
+    /// What an operator does, or does wrongly; drawn behind all others, so that they are what they were without it.
+    static let ofOperator: [FaultClass] = [.oldReplicaCopy, .mixedFolders, .wrongLoss, .switchOver]
 
     /// How often a seed has it on, unless it is pinned.
     var likelihood: Double {
         switch self {
         case .oldCopy, .bitFlip, .divergentReducer: 0.08
-        case .commitError, .diskFull, .wipedReplica: 0.3
+        case .commitError, .diskFull, .wipedReplica, .oldReplicaCopy, .mixedFolders, .wrongLoss, .switchOver: 0.3
         case .tornWrite, .lostWrites, .crashWhileStarting: 0.5
         case .buggify: 0.7
         case .loss, .duplication, .delay, .reorder, .corruption, .cut, .oneWayCut, .publisherDrops, .reconnect,
@@ -84,6 +92,10 @@ package enum FaultClass: String, CaseIterable, Sendable, Hashable {
         case .sessionChurn: "many sessions come and go"
         case .divergentReducer: "a replica reduces one entry wrongly"
         case .buggify: "machines take unusual ways that the protocol allows"
+        case .oldReplicaCopy: "an older copy of a replica's journal is put back"
+        case .mixedFolders: "the primary's folder is served as a replica's, and the other way round, and refused"
+        case .wrongLoss: "an operator gives up a position that no alarm named, and is refused"
+        case .switchOver: "a replica's folder is promoted, and the primary's demoted"
         }
     }
 }

@@ -6,6 +6,8 @@ enum FaultEvent {
     case strike(FaultClass)
     case unblock(Int, Int)
     case takeCopy
+    /// Of a replica's folder, by its number among the replicas.
+    case takeCopyOfReplica(Int)
 }
 
 /// Lets the faults of a plan happen: each class strikes again and again, the stronger the more often.
@@ -25,7 +27,8 @@ final class FaultInjector {
     private static let striking: [FaultClass] = [
         .cut, .oneWayCut, .reconnect, .primaryCrash, .replicaCrash, .pause, .diskFull, .bitFlip, .oldCopy,
         .wipedReplica,
-        .clockRate, .clockJump, .clientCrash, .sessionChurn, .divergentReducer,
+        .clockRate, .clockJump, .clientCrash, .sessionChurn, .divergentReducer, .oldReplicaCopy, .mixedFolders,
+        .wrongLoss, .switchOver,
     ]
 
     func begin() {
@@ -33,6 +36,12 @@ final class FaultInjector {
         if simulation.plan.isOn(.oldCopy) {
             simulation.add(.fault(.takeCopy), after: random.between(1, 30) * Span.second)
         }
+        guard simulation.plan.isOn(.oldReplicaCopy) else { return }
+        for number in simulation.store.replicas.indices { takeCopySoon(ofReplica: number) }
+    }
+
+    private func takeCopySoon(ofReplica number: Int) {
+        simulation.add(.fault(.takeCopyOfReplica(number)), after: random.between(1, 30) * Span.second)
     }
 
     /// Seconds between two strikes of the weakest and of the strongest.
@@ -41,7 +50,7 @@ final class FaultInjector {
         case .reconnect, .sessionChurn: (10, 1)
         case .cut, .oneWayCut, .pause, .clockJump, .clockRate, .clientCrash: (40, 8)
         case .primaryCrash, .replicaCrash: (40, 5)
-        case .diskFull, .wipedReplica: (60, 20)
+        case .diskFull, .wipedReplica, .oldReplicaCopy, .mixedFolders, .wrongLoss: (60, 20)
         default: (80, 30)
         }
     }
@@ -62,6 +71,7 @@ final class FaultInjector {
         switch event {
         case .unblock(let from, let to): simulation.network.unblock(from, to)
         case .takeCopy: if !isOver { simulation.store.primary.disk.takeCopy() }
+        case .takeCopyOfReplica(let number): if !isOver { simulation.store.replicas[number].disk.takeCopy() }
         case .strike(let fault):
             scheduled.remove(fault)
             guard !isOver, simulation.plan.isOn(fault) else { return }
@@ -92,6 +102,10 @@ final class FaultInjector {
         case .clockRate, .clockJump: disturbClock(fault)
         case .sessionChurn: simulation.churn(&random)
         case .divergentReducer: diverge()
+        case .oldReplicaCopy: putOldReplicaCopyBack()
+        case .mixedFolders: simulation.operatorDesk.mixFolders(&random)
+        case .wrongLoss: simulation.operatorDesk.acceptWrongLoss(&random)
+        case .switchOver: simulation.operatorDesk.switchOver(&random)
         case .loss, .duplication, .delay, .reorder, .corruption, .publisherDrops, .crashWhileStarting, .journalLatency,
             .lostWrites, .tornWrite, .commitError, .lateRetry, .rogueClient, .giveUp, .buggify:
             break
@@ -154,6 +168,21 @@ final class FaultInjector {
         if primary.disk.putCopyBack() { simulation.fired(.oldCopy, 0) }
         simulation.restart(primary, after: random.between(1, 3_000) * Span.millisecond)
         simulation.add(.fault(.takeCopy), after: random.between(1, 30) * Span.second)
+    }
+
+    /// It catches up as one that was away for long does; nothing else may come of it.
+    private func putOldReplicaCopyBack() {
+        let number = Int(random.next(below: UInt64(simulation.store.replicas.count)))
+        let replica = simulation.store.replicas[number]
+        guard replica.isUp, replica.hasJournal else { return }
+        replica.stop()
+        if replica.disk.putCopyBack() {
+            simulation.fired(.oldReplicaCopy, UInt64(replica.id))
+            simulation.store.oracle.forgot(replica)
+            simulation.operatorDesk.putBack.insert(replica.id)
+        }
+        simulation.restart(replica, after: random.between(1, 3_000) * Span.millisecond)
+        takeCopySoon(ofReplica: number)
     }
 
     private func wipeReplica() {

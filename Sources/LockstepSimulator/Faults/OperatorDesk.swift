@@ -13,6 +13,14 @@ final class OperatorDesk {
     private var isLookScheduled = false
     /// The primary is stopped, and its journal is being made anew.
     private(set) var isRecovering = false
+    /// Its files cannot be read, so that it is made anew, without its notes.
+    private var isMadeAnew = false
+    /// What the primary's alarm of this boot named, as the operator read it.
+    var lastAlarm: KnownPosition?
+    /// Folders have just been mixed up.
+    var areFoldersMixed = false
+    /// Replicas that go on from an old copy and were not live since.
+    var putBack: Set<Int> = []
 
     init(simulation: Simulation, random: SplitMix64) {
         self.simulation = simulation
@@ -30,6 +38,8 @@ final class OperatorDesk {
                 return
             }
             reported = known
+            lastAlarm = known
+            process.disk.notes.reportedBehind = known
             // Of a client it hears that an answer is missing; of a replica that it must not go on.
             if simulation.store.replicas.contains(where: { $0.name == node }) {
                 simulation.store.oracle.toldBehind(process)
@@ -82,7 +92,7 @@ final class OperatorDesk {
         simulation.coverage.operatorActs += 1
         simulation.trace(process.id, .operatorActed, 1, 0)
         if process === simulation.store.primary {
-            restorePrimary()
+            restorePrimary(isMadeAnew: true)
         } else {
             process.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
             simulation.restart(process, after: Span.second)
@@ -124,6 +134,7 @@ final class OperatorDesk {
                 restorePrimary()
             } else {
                 acceptLoss(of: reported)
+                simulation.restart(primary, after: Span.second)
             }
             return
         }
@@ -160,8 +171,9 @@ final class OperatorDesk {
     }
 
     /// `lockstep recover --from`: the primary's journal is made anew from the replica that has the most.
-    private func restorePrimary() {
+    private func restorePrimary(isMadeAnew: Bool = false) {
         isRecovering = true
+        self.isMadeAnew = isMadeAnew
         recoverFromSomebody()
     }
 
@@ -190,22 +202,11 @@ final class OperatorDesk {
         // The journal of a primary that runs is locked: the operator stops it, and begins again.
         if primary.isUp {
             primary.stop()
-            return restorePrimary()
+            return restorePrimary(isMadeAnew: isMadeAnew)
         }
         simulation.coverage.note(.recoveryDone)
-        primary.disk.become(result.disk)
+        primary.disk.become(result.disk, isMadeAnew: isMadeAnew)
         simulation.store.oracle.chose(result.position)
-        simulation.isForkExpected = true
-        simulation.restart(primary, after: Span.second)
-    }
-
-    /// `lockstep recover --accept-loss`: what was reported is given up.
-    private func acceptLoss(of known: KnownPosition) {
-        let primary = simulation.store.primary
-        let before = primary.lossAccepted?.position
-        if (before?.epoch ?? .zero, before?.sequence ?? .zero) < (known.position.epoch, known.position.sequence) {
-            primary.lossAccepted = known
-        }
         simulation.isForkExpected = true
         simulation.restart(primary, after: Span.second)
     }

@@ -9,12 +9,9 @@ final class PrimaryProcess: NodeProcess {
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toCaller: Deque<[UInt8]> = []
-    /// What an operator gave up, for the next start.
-    var lossAccepted: KnownPosition?
-    /// The replicas that it has, for the next start.
-    private var audience: [String] = []
     private var watch = SessionWatch(recovered: [], now: .zero)
-    private var hasExpired = false
+    /// Sessions that have expired since the watch looked.
+    private var expired = 0
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
         guard let machine else { return (.zero, .zero) }
@@ -35,6 +32,7 @@ final class PrimaryProcess: NodeProcess {
     // MARK: - Life
 
     override func begin() -> Bool {
+        guard simulation.operatorDesk.mayServe(self, as: .primary) else { return false }
         makeState()
         let options = simulation.options
         if options.isVolatile {
@@ -48,6 +46,7 @@ final class PrimaryProcess: NodeProcess {
             simulation.operatorDesk.cannotStart(self, error)
             return false
         }
+        simulation.operatorDesk.serves(self)
         let boot = BootID(rawValue: random.bits128())
         var buggify = Buggify.off
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
@@ -55,9 +54,9 @@ final class PrimaryProcess: NodeProcess {
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
             channel: Channel(rawValue: 0), storeName: store.name, isVolatile: options.isVolatile,
             publishEndpoint: Endpoint(process: id, port: .broadcast).text,
-            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), lossAccepted: lossAccepted,
-            buggify: buggify)
-        configuration.audience = audience
+            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(),
+            lossAccepted: disk.notes.lossAccepted, buggify: buggify)
+        configuration.audience = disk.notes.audience
         store.oracle.recovered(recovered.log, by: self)
         beginLine(retries: false)
         var machine = PrimaryStateMachine(
@@ -217,7 +216,7 @@ final class PrimaryProcess: NodeProcess {
             directives.removeAll(keepingCapacity: true)
             for directive in batch where isUp { run(directive) }
         }
-        if hasExpired { checkExpiry() }
+        if expired > 0 { checkExpiry() }
     }
 
     private func run(_ directive: PrimaryDirective) {
@@ -253,12 +252,12 @@ final class PrimaryProcess: NodeProcess {
         case .encodeSnapshot(let number): encode(number)
         case .saveSnapshot(let number): save(number)
         case .dropSnapshot(let number): drop(number)
-        case .audienceChanged(let names): audience = names
+        case .audienceChanged(let names): disk.notes.audience = names
         case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
         case .count(let counter):
             simulation.coverage.count(counter)
-            hasExpired = hasExpired || counter == .sessionsExpired
+            if counter == .sessionsExpired { expired += 1 }
         }
     }
 
@@ -313,12 +312,14 @@ extension PrimaryProcess {
     }
 
     private func checkExpiry() {
-        hasExpired = false
+        let ended = expired
+        expired = 0
         guard let machine else { return }
-        // Where many are open, those that were never used end before their time.
-        let isCrowded = machine.log.sessions.count * 2 >= machine.sessionLimit
+        let (open, limit) = (machine.log.sessions.count, machine.sessionLimit)
         let finding = watch.expired(now: now, isOpen: { machine.log.sessions.standing(of: $0) != nil }) {
-            guard let standing = store.oracle.sessions[$0], !(isCrowded && standing.last == 0) else { return nil }
+            guard let standing = store.oracle.sessions[$0],
+                !SessionWatch.mayGiveWay(last: standing.last, open: open, ended: ended, limit: limit)
+            else { return nil }
             return standing.timeToLive
         }
         store.oracle.judge(finding, "ends", by: self)

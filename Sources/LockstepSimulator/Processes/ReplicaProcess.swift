@@ -7,7 +7,7 @@ final class ReplicaProcess: NodeProcess {
     private var link: Link?
     private var subscription: Link?
     private var bulk: Link?
-    private let hasJournal: Bool
+    let hasJournal: Bool
 
     init(id: Int, name: String, store: SimulatedStore, random: SplitMix64, hasJournal: Bool) {
         self.hasJournal = hasJournal
@@ -26,6 +26,7 @@ final class ReplicaProcess: NodeProcess {
     // MARK: - Life
 
     override func begin() -> Bool {
+        guard !hasJournal || simulation.operatorDesk.mayServe(self, as: .replica) else { return false }
         makeState()
         state.mayRun = false
         var recovered: SimulatedDisk.Recovered?
@@ -36,6 +37,7 @@ final class ReplicaProcess: NodeProcess {
                 simulation.operatorDesk.cannotStart(self, error)
                 return false
             }
+            disk.give(.replica)
         }
         let boot = BootID(rawValue: random.bits128())
         let incarnation = hasJournal ? disk.incarnation : Incarnation(rawValue: random.bits128())
@@ -240,6 +242,7 @@ final class ReplicaProcess: NodeProcess {
     private func phaseChanged(_ phase: ReplicaPhase) {
         simulation.trace(id, .phase, phase.number, machine?.log.position.sequence.rawValue ?? 0)
         simulation.coverage.note(phase)
+        if phase == .live { simulation.operatorDesk.isLive(self) }
         if machine?.phase == .quarantined, isReadable { store.oracle.checkServes("may be read", self) }
     }
 

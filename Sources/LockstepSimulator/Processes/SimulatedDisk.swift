@@ -19,15 +19,52 @@ final class SimulatedDisk {
         var sequence: SequenceNumber
     }
 
+    /// What is kept beside the rows for the next start, or by an operator.
+    struct Notes: Hashable {
+        /// The role in which it was last served.
+        var role: JournalRole?
+        /// What the alarm PRIMARY_BEHIND of the last boot named.
+        var reportedBehind: KnownPosition?
+        /// What an operator gave up.
+        var lossAccepted: KnownPosition?
+        /// The replicas that the primary had.
+        var audience: [String] = []
+    }
+
+    /// All that is in the folder.
+    private struct Content {
+        var incarnation: Incarnation
+        var rows: [Row]
+        var snapshot: SavedSnapshot?
+        var sideMark: SequenceNumber
+        var notes: Notes
+        var served: JournalRole?
+    }
+
     private(set) var incarnation: Incarnation
     private(set) var rows: [Row] = []
     private(set) var snapshot: SavedSnapshot?
     /// Written beside the rows after each commit; the journal must reach it.
     private(set) var sideMark = SequenceNumber.zero
+    var notes = Notes()
+    /// For the checkers alone: the role in which it really was served last, or that an operator gave it.
+    private(set) var served: JournalRole?
     /// A whole earlier content, to be put back.
-    private var copy: (rows: [Row], snapshot: SavedSnapshot?, sideMark: SequenceNumber)?
+    private var copy: Content?
 
     init(incarnation: Incarnation) { self.incarnation = incarnation }
+
+    private var content: Content {
+        get {
+            Content(
+                incarnation: incarnation, rows: rows, snapshot: snapshot, sideMark: sideMark, notes: notes,
+                served: served)
+        }
+        set {
+            (incarnation, rows, snapshot) = (newValue.incarnation, newValue.rows, newValue.snapshot)
+            (sideMark, notes, served) = (newValue.sideMark, newValue.notes, newValue.served)
+        }
+    }
 
     // MARK: - Writing
 
@@ -55,11 +92,15 @@ final class SimulatedDisk {
         mark()
     }
 
-    /// Takes another's content: what was here is kept aside, and nobody reads it.
-    func become(_ other: SimulatedDisk) {
+    /// Takes another's batches: what was here is kept aside, and nobody reads it.
+    ///
+    /// A journal that is made anew has no notes; one that is repaired keeps them but for what its alarm named.
+    func become(_ other: SimulatedDisk, isMadeAnew: Bool) {
         rows = other.rows
         snapshot = other.snapshot
         sideMark = other.sideMark
+        notes.reportedBehind = nil
+        if isMadeAnew { (notes, served) = (Notes(), nil) }
     }
 
     var batchBytes: Int { rows.reduce(0) { $0 + $1.bytes.count } }
@@ -68,22 +109,19 @@ final class SimulatedDisk {
     /// Everything is lost: a new journal.
     func wipe(incarnation: Incarnation) {
         self.incarnation = incarnation
-        rows = []
-        snapshot = nil
-        sideMark = .zero
+        (rows, snapshot, sideMark) = ([], nil, .zero)
+        (notes, served) = (Notes(), nil)
         copy = nil
     }
 
     // MARK: - Faults
 
-    func takeCopy() { copy = (rows, snapshot, sideMark) }
+    func takeCopy() { copy = content }
 
     /// Puts an older content back; false if there is none, or nothing was written since.
     func putCopyBack() -> Bool {
         guard let copy, copy.sideMark > .zero, sideMark > copy.sideMark else { return false }
-        rows = copy.rows
-        snapshot = copy.snapshot
-        sideMark = copy.sideMark
+        content = copy
         self.copy = nil
         return true
     }
@@ -97,6 +135,35 @@ final class SimulatedDisk {
         }
         guard let bytes = snapshot?.bytes, !bytes.isEmpty else { return false }
         snapshot?.bytes[Int(random.next(below: UInt64(bytes.count)))] ^= 1 << UInt8(random.next(below: 8))
+        return true
+    }
+
+    // MARK: - Roles
+
+    /// It is served, or an operator says that it is to be.
+    func give(_ role: JournalRole) { (notes.role, served) = (role, role) }
+
+    /// Two folders change their places.
+    func swap(with other: SimulatedDisk) { (content, other.content) = (other.content, content) }
+
+    /// Where its log ends; none if it is empty, or cannot be read.
+    var position: Position? {
+        if let row = rows.last { return (try? SealedBatch(bytes: row.bytes))?.position }
+        return snapshot.flatMap { try? SnapshotContent($0.bytes).log.position }
+    }
+
+    /// Keeps an end aside in which nobody was told anything, as `lockstep demote` does; true if there was one.
+    func cutEmptyEnd(of store: StoreID) -> Bool {
+        let start = snapshot.map { try? SnapshotContent($0.bytes).log.position } ?? .start(of: store)
+        guard let start else { return false }
+        var end = EmptyEnd(behind: start)
+        for row in rows {
+            guard let batch = try? SealedBatch(bytes: row.bytes) else { return false }
+            end.saw(batch)
+        }
+        guard let cut = end.start?.sequence else { return false }
+        rows.removeAll { $0.last > cut }
+        mark()
         return true
     }
 

@@ -116,6 +116,47 @@ import Testing
         #expect(primary.kinds == [.sessionExpired])
     }
 
+    /// Goal: sessions end so from three quarters of the limit on, at most a 64th of it at a time, and every 10 ms at most
+    /// (PROTOCOL R-19).
+    @Test func sessionsGiveWayAFewAtATime() {
+        let primary = PrimaryHarness.open()
+        primary.machine.sessionLimit = 128
+        func open(_ nonce: UInt64) {
+            let connection = Connection(rawValue: 200 + nonce)
+            primary.hello(connection)
+            primary.receive(PrimaryHarness.openMessage(client: UInt128(nonce)), from: connection)
+            primary.commit()
+        }
+        for nonce in 1...96 as ClosedRange<UInt64> { open(nonce) }
+        // Nobody gave way until the 96th was in.
+        #expect(primary.machine.log.sessions.count == 96)
+        primary.advance(milliseconds: 10)
+        open(97)
+        #expect(primary.machine.log.sessions.count == 95)
+        open(98)
+        #expect(primary.machine.log.sessions.count == 96)
+        open(99)
+        #expect(primary.machine.log.sessions.count == 97)
+        primary.advance(milliseconds: 10)
+        open(100)
+        #expect(primary.machine.log.sessions.count == 96)
+    }
+
+    /// Goal: sessions whose connection this boot does not know count as one connection's, so after a restart they give
+    /// way before those of a peer with fewer (PROTOCOL R-19).
+    @Test func sessionsOfNobodyGiveWayFirst() {
+        let primary = PrimaryHarness.open()
+        let before = (1...40).map { primary.session(Connection(rawValue: UInt64($0)), client: UInt128($0)) }
+        let after = PrimaryHarness.open(durable: primary.durable, boot: 2)
+        after.machine.sessionLimit = 64
+        let few = (1...8).map { after.session(honest, client: 900, nonce: UInt64($0)) }
+        #expect(after.machine.log.sessions.count == 48)
+        after.advance(milliseconds: 10)
+        _ = after.session(Connection(rawValue: 77), client: 999)
+        #expect(after.machine.log.sessions.standing(of: before[0]) == nil)
+        #expect((before.dropFirst() + few).allSatisfy { after.machine.log.sessions.standing(of: $0) != nil })
+    }
+
     /// Goal: the alarm rises once at three quarters of the limit, also after a restart, and ends below half of it
     /// (PROTOCOL R-19).
     @Test func theAlarmRisesAndEnds() {
