@@ -95,14 +95,13 @@ extension OperatorDesk {
         else {
             return
         }
-        let store = StoreID(cluster: simulation.cluster, name: simulation.store.name)
         let isLossless = promoted == oracle.committed && !primary.disk.tells(behind: promoted.sequence)
         guard isLossless || simulation.mayHaveForked else { return }
         simulation.fired(.switchOver, UInt64(replica.id))
         simulation.trace(replica.id, .operatorActed, 4, promoted.sequence.rawValue)
         simulation.coverage.operatorActs += 1
         simulation.coverage.note(isLossless ? .switchedOver : .switchedOverWithLoss)
-        if primary.disk.cutEmptyEnd(of: store) { simulation.coverage.note(.emptyEndCut) }
+        if primary.disk.cutEmptyEnd(of: simulation.store.id) { simulation.coverage.note(.emptyEndCut) }
         if !isLossless {
             // What a crash left durable without a word is shown by the demoted node, as a part of what was given up.
             let end = primary.disk.batches(behind: oracle.committed.sequence)
