@@ -130,6 +130,12 @@
         case emptyEndKept
         /// A joiner whose place is older than what is known of the log is told DIVERGED (against R-32).
         case oldPlaceDiverged
+        /// A replica knows its channel as long as it has a primary only (against R-10).
+        case channelLostWithPrimary
+        /// A HELLO goes to a node's first store, whatever it names (against R-10).
+        case helloToFirstStore
+        /// A request that is no store's gets no RESYNC (against R-10).
+        case strangeRequestDropped
 
         /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
         case commitNotSynced

@@ -2,11 +2,9 @@ package import LockstepCore
 
 extension StoreHost {
     /// The store's channel, as far as it is known.
-    ///
-    /// A replica has it from its journal, or from its last WELCOME, and keeps it while its primary is away: it goes on
-    /// answering reads, joins and repairs.
     package var channel: Channel? {
-        primary?.machine.configuration.channel ?? replica?.machine.channel ?? client.welcome?.channel
+        primary?.machine.configuration.channel
+            ?? FrameDispatch.channel(ofReplica: replica?.machine.channel, welcome: client.welcome?.channel)
     }
 
     /// The store as an operator sees it.

@@ -3,6 +3,8 @@ import LockstepCore
 /// What a run is made of; together with the program's version it determines every step.
 package struct SimulationOptions: Sendable, Hashable {
     package var seed: UInt64
+    /// Stores of every node, 1 or 2.
+    package var stores = 1
     /// Replicas beside the one primary.
     package var replicas: Int
     /// Client processes beside the callers that live in the nodes.
@@ -37,6 +39,7 @@ package struct SimulationOptions: Sendable, Hashable {
 
     /// What somebody pins instead of leaving it to the seed.
     package struct Pins: Sendable, Hashable {
+        package var stores: Int?
         package var replicas: Int?
         package var clients: Int?
         package var operations: Int?
@@ -73,17 +76,22 @@ package struct SimulationOptions: Sendable, Hashable {
         let share = 0.1 + 0.4 * random.fraction()
         options.effects = pins.effects ?? (hasEffects ? share : 0)
         for fault in FaultClass.ofOperator { draw(fault) }
+        let isDouble = random.chance(0.5)
         // A log that dies with its process keeps no promise that these faults could break.
         if options.isVolatile {
             let ofDisk = [FaultClass.oldCopy, .bitFlip, .commitError, .tornWrite, .lostWrites]
             for fault in ofDisk + FaultClass.ofOperator { options.plan[fault] = 0 }
         }
+        options.stores = pins.stores ?? (isDouble ? 2 : 1)
+        // The operator knows one store.
+        if options.mayFork || FaultClass.ofOperator.contains(where: options.plan.isOn) { options.stores = 1 }
         return options
     }
 
     /// What is pinned, as the command line takes it.
     package static func description(of pins: Pins) -> String {
         var parts: [String] = []
+        if let stores = pins.stores { parts.append("--stores \(stores)") }
         if let replicas = pins.replicas { parts.append("--replicas \(replicas)") }
         if let clients = pins.clients { parts.append("--clients \(clients)") }
         if let operations = pins.operations { parts.append("--operations \(operations)") }

@@ -7,14 +7,16 @@ final class SimulatedStore {
     unowned let simulation: Simulation
     let name: String
     let id: StoreID
+    let channel: Channel
     let workload: any Workload
     var history = CallHistory()
-    private var processes: [SimulatedProcess] = []
+    private(set) var processes: [SimulatedProcess] = []
     private(set) lazy var oracle = Oracle(store: self)
 
-    init(simulation: Simulation, name: String, workload: any Workload) {
+    init(simulation: Simulation, name: String, channel: Channel, workload: any Workload) {
         self.simulation = simulation
         self.name = name
+        self.channel = channel
         self.workload = workload
         id = StoreID(cluster: simulation.cluster, name: name)
     }
@@ -28,6 +30,9 @@ final class SimulatedStore {
     }
 
     var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }
+
+    /// The store on a host; nil if the host has it not.
+    func process(onHost host: Int) -> SimulatedProcess? { processes.first { $0.host == host } }
 
     /// Whether some replica has all that has committed.
     var hasEqualReplica: Bool {

@@ -5,15 +5,20 @@ extension Simulation {
     /// Whether nothing is open any more: all calls answered, all nodes live and at one place.
     func isAtRest() -> Bool {
         operatorDesk.lookAgain()
+        return callers.allSatisfy(\.isIdle)
+            && processes.allSatisfy { $0.isUp || $0 is RogueProcess || $0 is RecoveryProcess }
+            && stores.allSatisfy(isAtRest)
+    }
+
+    private func isAtRest(_ store: SimulatedStore) -> Bool {
         guard let machine = store.primary.machine, machine.phase == .admitting, machine.isDrained else { return false }
         let head = machine.committed.position
-        return callers.allSatisfy(\.isIdle)
-            && store.replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
-            && processes.allSatisfy { $0.isUp || $0 is RogueProcess || $0 is RecoveryProcess } && areRunsOver(machine)
+        return store.replicas.allSatisfy { $0.machine?.phase == .live && $0.machine?.log.position == head }
+            && areRunsOver(machine, of: store)
     }
 
     /// Whether no effect runs, senders that live have acknowledged their ends, and the state waits for nothing.
-    private func areRunsOver(_ machine: PrimaryStateMachine) -> Bool {
+    private func areRunsOver(_ machine: PrimaryStateMachine, of store: SimulatedStore) -> Bool {
         guard machine.log.runs.unfinishedCount == 0, store.workload.isAtRest(store.primary.state.base) else {
             return false
         }
@@ -28,10 +33,18 @@ extension Simulation {
 
     /// What was still open when the time was over.
     var openEnds: String {
+        var parts = stores.flatMap(openEnds(of:))
+        for caller in callers where !caller.isIdle {
+            parts.append("\(caller.process.name) waits, its machine is \(caller.machine.phase)")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    private func openEnds(of store: SimulatedStore) -> [String] {
         var parts: [String] = []
         if let machine = store.primary.machine {
-            if machine.phase != .admitting { parts.append("the primary is \(machine.phase)") }
-            parts.append("the primary is at \(machine.committed.position.sequence)")
+            if machine.phase != .admitting { parts.append("\(store.primary.name) is \(machine.phase)") }
+            parts.append("\(store.primary.name) is at \(machine.committed.position.sequence)")
             let runs = machine.log.runs.sorted
             if !runs.isEmpty {
                 let count = machine.log.runs.unfinishedCount
@@ -39,7 +52,7 @@ extension Simulation {
             }
             if !store.workload.isAtRest(store.primary.state.base) { parts.append("the state waits for something") }
         } else {
-            parts.append("the primary is down")
+            parts.append("\(store.primary.name) is down")
         }
         for replica in store.replicas
         where replica.machine?.phase != .live
@@ -48,9 +61,6 @@ extension Simulation {
             let place = replica.machine.map { "\($0.phase.name) at \($0.log.position.sequence)" } ?? "down"
             parts.append("\(replica.name) is \(place)")
         }
-        for caller in callers where !caller.isIdle {
-            parts.append("\(caller.process.name) waits, its machine is \(caller.machine.phase)")
-        }
-        return parts.joined(separator: "; ")
+        return parts
     }
 }

@@ -7,8 +7,8 @@ import LockstepCore
 package final class Simulation {
     package let options: SimulationOptions
     let cluster: ClusterID
-    private(set) lazy var store = SimulatedStore(simulation: self, name: "simulated", workload: workload)
-    private let workload: any Workload
+    /// One or two; a node has all of them.
+    private(set) var stores: [SimulatedStore] = []
     package private(set) var now: Int64 = 0
     /// What is on now; it is empty in the second phase.
     var plan: FaultPlan
@@ -30,7 +30,7 @@ package final class Simulation {
     private(set) lazy var waits = Waits(simulation: self)
     private(set) lazy var silence = Silence(simulation: self)
     /// What the checkers of waits measure from.
-    lazy var health = Health(processes: processes.count)
+    lazy var health = Health(hosts: processes.map(\.host))
     lazy var frameRates = FrameRates(processes: processes.count)
     private(set) lazy var operatorDesk = OperatorDesk(simulation: self, random: generators.desk)
     private(set) lazy var injector = FaultInjector(simulation: self, random: generators.injector)
@@ -42,16 +42,23 @@ package final class Simulation {
     /// Small enough that the stream fills it at times.
     let joinBufferBytes: Int
 
-    package init(_ options: SimulationOptions, workload: any Workload) {
+    /// Makes a cluster with a store for each workload.
+    package init(_ options: SimulationOptions, workloads: [any Workload]) {
         self.options = options
-        self.workload = workload
         plan = options.plan
         random = SplitMix64(seed: options.seed)
         cluster = ClusterID(rawValue: random.bits128())
         snapshotDueBytes = 1 << Int(random.between(10, 17))
         joinBufferBytes = 1 << Int(random.between(12, 18))
         generators = (random.fork(), random.fork(), random.fork())
+        for (index, workload) in workloads.enumerated() {
+            stores.append(
+                SimulatedStore(
+                    simulation: self, name: index == 0 ? "simulated" : "simulated-\(index + 1)",
+                    channel: Channel(rawValue: UInt16(index)), workload: workload))
+        }
         makeProcesses()
+        for store in stores.dropFirst() { makeProcesses(of: store) }
     }
 
     private func makeProcesses() {
@@ -80,6 +87,38 @@ package final class Simulation {
         if plan.isOn(.rogueClient) {
             add(RogueProcess(id: processes.count, name: "rogue", store: store, random: random.fork()))
         }
+    }
+
+    /// The nodes' further store, with clients of its own.
+    private func makeProcesses(of store: SimulatedStore) {
+        let suffix = "/\(store.channel.rawValue + 1)"
+        for node in processes {
+            let name = node.name + suffix
+            if node is PrimaryProcess {
+                add(
+                    PrimaryProcess(
+                        id: processes.count, host: node.id, name: name, store: store, random: random.fork()))
+            } else if let replica = node as? ReplicaProcess {
+                add(
+                    ReplicaProcess(
+                        id: processes.count, host: node.id, name: name, store: store, random: random.fork(),
+                        hasJournal: replica.hasJournal))
+            } else if let client = node as? ClientProcess {
+                add(
+                    ClientProcess(
+                        id: processes.count, name: name, store: store, random: random.fork(), home: client.home,
+                        isReader: client.isReader))
+            }
+        }
+    }
+
+    /// The first store, which operators and scripts are about.
+    var store: SimulatedStore { stores[0] }
+
+    /// The other stores of a process's node.
+    func others(onHostOf process: SimulatedProcess) -> [SimulatedProcess] {
+        guard stores.count > 1 else { return [] }
+        return processes.filter { $0.host == process.host && $0 !== process }
     }
 
     private func add(_ process: SimulatedProcess) {
@@ -199,7 +238,7 @@ package final class Simulation {
         case .operatorLooks: operatorDesk.look()
         case .stopsAreDue: stopDue()
         case .usualWays: for process in processes { process.takeUsualWays() }
-        case .calm: store.oracle.isCalm()
+        case .calm: for store in stores { store.oracle.isCalm() }
         case .look: look()
         }
     }
@@ -207,7 +246,9 @@ package final class Simulation {
     private func look() {
         waits.look()
         silence.look()
-        for replica in store.replicas where replica.isReadable { store.oracle.checkServes("may be read", replica) }
+        for store in stores {
+            for replica in store.replicas where replica.isReadable { store.oracle.checkServes("may be read", replica) }
+        }
         // What the bounds are calibrated with: 1,000 operations in 90 s.
         let load = Double(options.operations) * 120 * Double(Span.second) / (1_000 * Double(options.faultTime))
         let isUnusual = options.plan.isOn(.buggify)
@@ -254,6 +295,7 @@ package final class Simulation {
 
     private func issue(_ caller: Caller) {
         guard !isHealed, issued < options.operations, !caller.isClosed else { return }
+        let store = caller.process.store
         let burst = random.chance(0.03) ? Int(random.between(5, 40)) : 1
         for _ in 0..<burst where issued < options.operations {
             guard var call = store.workload.next(caller: caller.id, random: &random) else { break }
@@ -270,7 +312,7 @@ package final class Simulation {
 
     private func readInstead(_ caller: Caller) -> Call? {
         for _ in 0..<64 {
-            if case .read(let query, _)? = store.workload.next(caller: caller.id, random: &random) {
+            if case .read(let query, _)? = caller.process.store.workload.next(caller: caller.id, random: &random) {
                 return .read(query, random.chance(0.5) ? .session : .local)
             }
         }
@@ -316,7 +358,10 @@ extension Simulation {
     /// The checks over the whole run.
     private func finish() {
         noteCoverage()
-        guard violation == nil else { return }
+        for store in stores where violation == nil { finish(store) }
+    }
+
+    private func finish(_ store: SimulatedStore) {
         store.oracle.checkLearned()
         store.oracle.checkRuns()
         guard let machine = store.primary.machine else { return }
@@ -342,6 +387,6 @@ extension Simulation {
             if let caller = (process as? ClientProcess)?.caller { coverage.noteFired(caller.machine.buggify.fired) }
         }
         if coverage.buggifySites != 0 { coverage.fire(.buggify) }
-        coverage.effects.merge(store.oracle.runs.fired) { $0 + $1 }
+        for store in stores { coverage.effects.merge(store.oracle.runs.fired) { $0 + $1 } }
     }
 }

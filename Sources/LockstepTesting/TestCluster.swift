@@ -72,7 +72,7 @@ public final class TestCluster<R: Reactor> {
             replicasHaveJournals: replicasHaveJournals, timeToLive: sessionTimeToLive.wholeNanoseconds / 1_000)
         self.clock = clock
         effects = ClusterEffects(clock: clock, seed: seed)
-        simulation = Simulation(options, workload: ReactorWorkload(reactor, effects: effects))
+        simulation = Simulation(options, workloads: [ReactorWorkload(reactor, effects: effects)])
         simulation.startAll()
         simulation.pass(10 * Span.second) { self.simulation.isSettled }
         if !faults.isEmpty { simulation.inject(FaultPlan(faults)) }

@@ -16,6 +16,10 @@ struct SeedSelection: ParsableArguments {
     var duration: Double?
     @Option(name: .customLong("fault"), help: "NAME=STRENGTH, 0 (off) to 1; may stand several times.")
     var faults: [String] = []
+    @Option(
+        help: "Stores of every node, 1 or 2; always 1 with faults that take an operator.",
+        transform: Within.whole(1...2))
+    var stores: Int?
     @Option(help: "Replicas beside the primary, 1 to 8.", transform: Within.whole(1...8))
     var replicas: Int?
     @Option(help: "Client processes, 1 to 64.", transform: Within.whole(1...64))
@@ -43,6 +47,7 @@ struct SeedSelection: ParsableArguments {
     var pins: SimulationOptions.Pins {
         get throws {
             var pins = SimulationOptions.Pins()
+            pins.stores = stores
             pins.replicas = replicas
             pins.clients = clients
             pins.operations = operations

@@ -61,4 +61,8 @@ package enum NodeDeed: String, CaseIterable, Sendable, Hashable, Codable {
     case switchedOverWithLoss
     /// An old copy of a replica's folder came back to live.
     case oldReplicaCaughtUp
+    /// A frame came to the second store of a node.
+    case secondStoreReached
+    /// A request that was no store's was answered by RESYNC.
+    case strangeRequestAnswered
 }

@@ -5,14 +5,22 @@ import LockstepCore
 /// Times are virtual nanoseconds. What lasts, as a pause, counts until its end.
 package struct Health {
     private let count: Int
+    /// The host of each process; those of one host are disturbed together.
+    private let hosts: [Int]
     private var processes: [Int64]
     /// Both directions of each pair, at `lower * count + higher`.
     private var pairs: [Int64]
     /// When a node was last seen in a state in which it need not do what it usually does.
     private var unready: [Int64]
 
-    package init(processes count: Int) {
+    /// Of processes that each have a host of their own.
+    package init(processes count: Int) { self.init(hosts: Array(0..<count)) }
+
+    /// Of processes on these hosts; a host has the number of its first process.
+    package init(hosts: [Int]) {
+        let count = hosts.count
         self.count = count
+        self.hosts = hosts
         processes = Array(repeating: 0, count: count)
         pairs = Array(repeating: 0, count: count * count)
         unready = Array(repeating: 0, count: count)
@@ -20,7 +28,7 @@ package struct Health {
 
     /// A process was stopped, started, paused, or its disk or clock was disturbed, until `time`.
     package mutating func disturbed(_ process: Int, until time: Int64) {
-        processes[process] = max(processes[process], time)
+        processes[hosts[process]] = max(processes[hosts[process]], time)
     }
 
     /// A frame between the two was lost, late, doubled or damaged, or a connection broke.
@@ -44,15 +52,18 @@ package struct Health {
     }
 
     /// Since when the process has been healthy.
-    package func since(_ process: Int) -> Int64 { processes[process] }
+    package func since(_ process: Int) -> Int64 { processes[hosts[process]] }
 
     /// Since when both processes and the way between them have been healthy.
     package func since(_ one: Int, _ other: Int) -> Int64 {
-        max(max(processes[one], processes[other]), one == other ? 0 : pairs[index(one, other)])
+        max(max(since(one), since(other)), hosts[one] == hosts[other] ? 0 : pairs[index(one, other)])
     }
 
     /// The same, and since when the second, a node, has been ready.
     package func sinceReady(_ one: Int, _ node: Int) -> Int64 { max(since(one, node), unready[node]) }
 
-    private func index(_ one: Int, _ other: Int) -> Int { min(one, other) * count + max(one, other) }
+    private func index(_ one: Int, _ other: Int) -> Int {
+        let (one, other) = (hosts[one], hosts[other])
+        return min(one, other) * count + max(one, other)
+    }
 }

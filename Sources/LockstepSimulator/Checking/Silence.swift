@@ -18,7 +18,7 @@ final class Silence {
         withBytes(of: frame) { bytes in
             // What cannot be read is not answered.
             guard let (_, message) = try? Message.decode(bytes, rule: .member(simulation.cluster.hash)) else { return }
-            if case .query(let query) = message, !mustAnswer(query) { return }
+            if case .query(let query) = message, !mustAnswer(query, node.store) { return }
             debts.taken(message, from: connection, by: node.id, at: simulation.now)
         }
     }
@@ -27,8 +27,8 @@ final class Silence {
     ///
     /// A session that has not committed is guessed; every answer would show it. The end of one commits before it
     /// is told, and an unusual way loses what waits for a commit.
-    private func mustAnswer(_ query: Query) -> Bool {
-        query.session.sequence <= simulation.store.oracle.committed.sequence && !simulation.options.plan.isOn(.buggify)
+    private func mustAnswer(_ query: Query, _ store: SimulatedStore) -> Bool {
+        query.session.sequence <= store.oracle.committed.sequence && !simulation.options.plan.isOn(.buggify)
     }
 
     /// A node answers on a connection.

@@ -16,7 +16,7 @@ final class Waits {
 
     func look() {
         book.begin()
-        noteNodes()
+        for store in simulation.stores { noteNodes(of: store) }
         for caller in simulation.callers where caller.process.isUp && !caller.isClosed { note(caller) }
         if let (wait, since) = book.end(now: simulation.now, isUnusual: simulation.options.plan.isOn(.buggify)) {
             tooLong(wait, since)
@@ -40,19 +40,19 @@ final class Waits {
 
     // MARK: - Nodes
 
-    private func noteNodes() {
-        let (primary, now) = (simulation.store.primary, simulation.now)
+    private func noteNodes(of store: SimulatedStore) {
+        let (primary, now) = (store.primary, simulation.now)
         if let machine = primary.machine, machine.phase == .admitting {
             // It does all that it has to.
         } else {
             simulation.health.isUnready(primary.id, at: now)
             // One that is behind waits for its operator.
             if let machine = primary.machine, machine.phase != .behind {
-                let from = simulation.store.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
+                let from = store.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
                 add(.admission, primary, from: from)
             }
         }
-        for replica in simulation.store.replicas {
+        for replica in store.replicas {
             guard let machine = replica.machine, machine.phase == .live else {
                 simulation.health.isUnready(replica.id, at: now)
                 if let machine = replica.machine, machine.phase != .ahead, machine.phase != .halted {
@@ -71,15 +71,17 @@ final class Waits {
     // MARK: - Callers
 
     private func note(_ caller: Caller) {
-        let (process, machine) = (caller.process, caller.machine)
-        let home = process is PrimaryProcess ? process.id : Endpoint(machine.endpoint)?.process ?? 0
-        let primary = simulation.store.primary.id
+        let (process, machine, store) = (caller.process, caller.machine, caller.process.store)
+        let primary = store.primary.id
+        let home =
+            process is PrimaryProcess
+            ? process.id : Endpoint(machine.endpoint).flatMap { store.process(onHost: $0.process)?.id } ?? primary
         // It may have come from a node that it could not reach.
-        let nodes = simulation.store.replicas.map { simulation.health.since(process.id, $0.id) }.max() ?? 0
+        let nodes = store.replicas.map { simulation.health.since(process.id, $0.id) }.max() ?? 0
         let toPrimary = max(
             simulation.health.sinceReady(process.id, primary), simulation.health.sinceReady(process.id, home), nodes)
         if let session = machine.session {
-            let isThere = simulation.store.oracle.sessions[session.id]?.isOver == false
+            let isThere = store.oracle.sessions[session.id]?.isOver == false
             if !machine.isBound {
                 add(isThere ? .resumption : .lostSession, process, session.id.sequence.rawValue, from: toPrimary)
             }
@@ -88,29 +90,29 @@ final class Waits {
             add(.session, process, from: toPrimary)
         }
         let throughHome = max(toPrimary, simulation.health.sinceReady(home, primary))
-        for (id, record) in caller.waitingReads where isReachable(record) {
-            add(kind(record), process, 0, id, from: throughHome)
+        for (id, record) in caller.waitingReads where isReachable(record, store) {
+            add(kind(record, store), process, 0, id, from: throughHome)
         }
         if let node = process as? NodeProcess {
-            for record in node.waitingRecords where isReachable(record) {
-                add(kind(record), process, 1, UInt64(record), from: throughHome)
+            for record in node.waitingRecords where isReachable(record, store) {
+                add(kind(record, store), process, 1, UInt64(record), from: throughHome)
             }
         }
         for query in caller.waitingQueries {
             add(.query, process, query.session.sequence.rawValue, query.number, from: toPrimary)
         }
-        for id in caller.awaited.keys.sorted() where simulation.store.oracle.runs.runs[id]?.end != nil {
+        for id in caller.awaited.keys.sorted() where store.oracle.runs.runs[id]?.end != nil {
             add(.end, process, id.session.sequence.rawValue, id.number, from: toPrimary)
         }
     }
 
     /// A read that is to include a place of a history that was given up waits until the log is as long again.
-    private func isReachable(_ record: Int) -> Bool {
-        simulation.store.history[record].minimum <= simulation.store.oracle.committed.sequence
+    private func isReachable(_ record: Int, _ store: SimulatedStore) -> Bool {
+        store.history[record].minimum <= store.oracle.committed.sequence
     }
 
-    private func kind(_ record: Int) -> WaitBook.Kind {
-        guard case .read(_, let level) = simulation.store.history[record].call else { return .localRead }
+    private func kind(_ record: Int, _ store: SimulatedStore) -> WaitBook.Kind {
+        guard case .read(_, let level) = store.history[record].call else { return .localRead }
         return switch level {
         case .local: .localRead
         case .session: .sessionRead

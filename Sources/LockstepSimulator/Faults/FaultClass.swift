@@ -42,8 +42,8 @@ package enum FaultClass: String, CaseIterable, Sendable, Hashable {
     case wrongLoss
     case switchOver
 
-    /// What an operator does, or does wrongly; drawn behind all others, so that they are what they were without it.
-    static let ofOperator: [FaultClass] = [.oldReplicaCopy, .mixedFolders, .wrongLoss, .switchOver]
+    /// What an operator does, or does wrongly; drawn after all others, so that they are what they were without it.
+    package static let ofOperator: [FaultClass] = [.oldReplicaCopy, .mixedFolders, .wrongLoss, .switchOver]
 
     /// How often a seed has it on, unless it is pinned.
     var likelihood: Double {

@@ -201,11 +201,15 @@ final class FaultInjector {
         if fault == .clockRate {
             let span = simulation.plan[.clockRate]
             let low = 1_000 - Int64(500 * span)
-            process.clock.setRate(random.between(low, 1_000 + Int64(1_000 * span)), at: simulation.now)
-            process.wake(at: simulation.now)
+            let rate = random.between(low, 1_000 + Int64(1_000 * span))
+            for process in [process] + simulation.others(onHostOf: process) {
+                process.clock.setRate(rate, at: simulation.now)
+                process.wake(at: simulation.now)
+            }
         } else {
             let reach = Int64(simulation.plan[.clockJump] * 50 * 60 * Double(Span.second))
-            process.clock.jump(to: random.between(-reach, reach))
+            let error = random.between(-reach, reach)
+            for process in [process] + simulation.others(onHostOf: process) { process.clock.jump(to: error) }
         }
     }
 

@@ -38,6 +38,8 @@ final class Link {
     unowned let owner: SimulatedProcess
     let ownerBoot: Int
     let target: Endpoint
+    /// Of a subscription, whose frames it gets.
+    let channel: Channel?
     var isOpen = true
     /// What the peer calls it; nil while there is no connection.
     var connection: Connection?
@@ -65,11 +67,12 @@ final class Link {
         var sentAgain: UInt64
     }
 
-    init(id: Int, owner: SimulatedProcess, target: Endpoint) {
+    init(id: Int, owner: SimulatedProcess, target: Endpoint, channel: Channel?) {
         self.id = id
         self.owner = owner
         ownerBoot = owner.boot
         self.target = target
+        self.channel = channel
     }
 }
 

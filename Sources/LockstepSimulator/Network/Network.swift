@@ -28,8 +28,9 @@ final class Network {
 
     // MARK: - Links
 
-    func connect(_ owner: SimulatedProcess, to target: Endpoint) -> Link {
-        let link = Link(id: nextLink, owner: owner, target: target)
+    /// A link; a subscription has the channel whose frames it gets.
+    func connect(_ owner: SimulatedProcess, to target: Endpoint, channel: Channel? = nil) -> Link {
+        let link = Link(id: nextLink, owner: owner, target: target, channel: channel)
         nextLink += 1
         links.append(link)
         simulation.add(.connectionAttempt(link), after: latency())
@@ -50,8 +51,8 @@ final class Network {
     func attemptEnded(_ link: Link) {
         guard link.isOpen, link.connection == nil, link.owner.isUp, link.owner.boot == link.ownerBoot else { return }
         let target = simulation.processes[link.target.process]
-        guard target.isUp, target.listens(on: link.target.port), !isBlocked(link.owner.id, target.id),
-            !isBlocked(target.id, link.owner.id)
+        guard target.isUp, target.listens(on: link.target.port), !isBlocked(link.owner.host, target.id),
+            !isBlocked(target.id, link.owner.host)
         else {
             link.attempts += 1
             simulation.add(
@@ -119,9 +120,9 @@ final class Network {
     }
 
     /// A node answers on one of its own sockets; a peer that is gone gets nothing.
-    func reply(_ bytes: [UInt8], to connection: Connection) {
+    func reply(_ bytes: [UInt8], to connection: Connection, by process: SimulatedProcess) {
         guard let link = byConnection[connection] else { return }
-        simulation.frameRates.sent(bytes, by: link.target.process)
+        simulation.frameRates.sent(bytes, by: process.id)
         let serial = link.toOwner.nextSerial
         link.toOwner.nextSerial += 1
         launch(Flight(link: link, isToTarget: false, connection: connection, serial: serial, bytes: bytes))
@@ -131,7 +132,7 @@ final class Network {
     func publish(_ bytes: [UInt8], from process: SimulatedProcess) -> Int {
         var count = 0
         for link in links
-        where link.isOpen && link.target.process == process.id && link.target.port == .broadcast {
+        where link.isOpen && link.target.process == process.host && link.channel == process.store.channel {
             guard let connection = link.connection else { continue }
             count += 1
             simulation.frameRates.sent(bytes, by: process.id)
@@ -228,7 +229,7 @@ final class Network {
         let link = flight.link
         let target = simulation.processes[link.target.process]
         let (from, to) = flight.isToTarget ? (link.owner, target) : (target, link.owner)
-        guard !isBlocked(from.id, to.id) else {
+        guard !isBlocked(from.host, to.host) else {
             if flight.isToTarget { link.toTarget.held.append(flight) } else { link.toOwner.held.append(flight) }
             return
         }
@@ -239,10 +240,35 @@ final class Network {
         }
         if flight.isToTarget {
             guard target.boot == link.targetBoot else { return }
-            to.arrived(.server(link.target.port, connection, flight.bytes))
+            serve(flight.bytes, on: link.target.port, connection, at: target)
         } else {
             guard link.isOpen, link.owner.boot == link.ownerBoot else { return }
             to.arrived(.link(link, flight.bytes))
+        }
+    }
+
+    /// Gives a frame on one of a node's own sockets to the store that it is for, as nodes do.
+    private func serve(_ bytes: [UInt8], on port: Port, _ connection: Connection, at first: SimulatedProcess) {
+        guard port != .broadcast, first is NodeProcess else {
+            return first.arrived(.server(port, connection, bytes))
+        }
+        let nodes = ([first] + simulation.others(onHostOf: first)).compactMap { $0 as? NodeProcess }
+        var dispatch = FrameDispatch()
+        for node in nodes { dispatch.add(node.store.name, channel: node.channel) }
+        let rule = FrameHeader.ClusterRule.member(simulation.cluster.hash)
+        switch withBytes(of: bytes, { dispatch.verdict(on: $0, rule: rule) }) {
+        case .store(let index):
+            if index > 0 { simulation.coverage.note(.secondStoreReached) }
+            nodes[index].arrived(.server(port, connection, bytes))
+        case .resync(let stamp):
+            simulation.coverage.note(.strangeRequestAnswered)
+            reply(stamp.frame(.resync), to: connection, by: first)
+        case .dropped:
+            // Silence where an answer is owed.
+            guard let header = withBytes(of: bytes, { try? Message.decode($0, rule: rule).header }),
+                header.kind.isRequest
+            else { return }
+            simulation.fail(.waiting, "\(first.name) drops a \(header.kind) that it owes an answer")
         }
     }
 
@@ -272,12 +298,12 @@ final class Network {
         let isBroken = simulation.now - since > 5 * Span.second
         for link in links where link.isOpen {
             let target = link.target.process
-            if link.owner.id == from, target == to {
+            if link.owner.host == from, target == to {
                 let held = link.toTarget.held
                 link.toTarget.held = []
                 if isBroken { reconnect(link) }
                 for flight in held { arrive(flight, after: latency()) }
-            } else if link.owner.id == to, target == from {
+            } else if link.owner.host == to, target == from {
                 let held = link.toOwner.held
                 link.toOwner.held = []
                 if isBroken { reconnect(link) }

@@ -5,7 +5,7 @@ final class ClientProcess: SimulatedProcess, CallerHost {
     private(set) var caller: Caller?
     private var link: Link?
     /// The node that it is configured with.
-    private let home: Int
+    let home: Int
     /// Without a session it reads only.
     let isReader: Bool
 

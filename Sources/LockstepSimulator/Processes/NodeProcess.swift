@@ -32,11 +32,14 @@ class NodeProcess: SimulatedProcess, CallerHost {
         var minimum: SequenceNumber
     }
 
-    override init(id: Int, name: String, store: SimulatedStore, random: SplitMix64) {
+    /// Its channel, as far as it knows it.
+    var channel: Channel? { store.channel }
+
+    override init(id: Int, host: Int? = nil, name: String, store: SimulatedStore, random: SplitMix64) {
         var random = random
         disk = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
         state = SimulatedState(store.workload.makeState())
-        super.init(id: id, name: name, store: store, random: random)
+        super.init(id: id, host: host, name: name, store: store, random: random)
     }
 
     /// Where readers of this node stand: epoch, sequence number.
@@ -146,6 +149,11 @@ class NodeProcess: SimulatedProcess, CallerHost {
     private(set) var diskFullUntil: Int64 = 0
     var isDiskFull: Bool { simulation.now < diskFullUntil }
     func fillDisk(for duration: Int64) {
+        for process in [self] + simulation.others(onHostOf: self) {
+            (process as? NodeProcess)?.hasNoRoom(for: duration)
+        }
+    }
+    private func hasNoRoom(for duration: Int64) {
         diskFullUntil = simulation.now + duration
         simulation.health.disturbed(id, until: diskFullUntil)
     }
@@ -238,7 +246,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
         store.oracle.wasSent(frame, by: self)
         simulation.silence.sent(frame, to: connection, by: self)
         simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
-        simulation.network.reply(frame, to: connection)
+        simulation.network.reply(frame, to: connection, by: self)
     }
 
     func checkBounds() {

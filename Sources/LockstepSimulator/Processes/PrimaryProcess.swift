@@ -52,9 +52,9 @@ final class PrimaryProcess: NodeProcess {
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
         var configuration = PrimaryConfiguration(
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
-            channel: Channel(rawValue: 0), storeName: store.name, isVolatile: options.isVolatile,
-            publishEndpoint: Endpoint(process: id, port: .broadcast).text,
-            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(),
+            channel: store.channel, storeName: store.name, isVolatile: options.isVolatile,
+            publishEndpoint: Endpoint(process: host, port: .broadcast).text,
+            bulkEndpoint: Endpoint(process: host, port: .bulk).text, seed: random.next(),
             lossAccepted: disk.notes.lossAccepted, buggify: buggify)
         configuration.audience = disk.notes.audience
         store.oracle.recovered(recovered.log, by: self)

@@ -55,7 +55,7 @@ final class RecoveryProcess: SimulatedProcess {
         if let link { simulation.network.close(link) }
         if let bulk { simulation.network.close(bulk) }
         (bulk, welcome) = (nil, nil)
-        link = simulation.network.connect(self, to: Endpoint(process: replica.id, port: .ingress))
+        link = simulation.network.connect(self, to: Endpoint(process: replica.host, port: .ingress))
         fetched = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
         position = LogState(store: store.id).position
         go(to: .greeting)

@@ -9,9 +9,9 @@ final class ReplicaProcess: NodeProcess {
     private var bulk: Link?
     let hasJournal: Bool
 
-    init(id: Int, name: String, store: SimulatedStore, random: SplitMix64, hasJournal: Bool) {
+    init(id: Int, host: Int? = nil, name: String, store: SimulatedStore, random: SplitMix64, hasJournal: Bool) {
         self.hasJournal = hasJournal
-        super.init(id: id, name: name, store: store, random: random)
+        super.init(id: id, host: host, name: name, store: store, random: random)
     }
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
@@ -20,6 +20,10 @@ final class ReplicaProcess: NodeProcess {
     }
 
     override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
+
+    override var channel: Channel? {
+        FrameDispatch.channel(ofReplica: machine?.channel, welcome: caller?.machine.welcome?.channel)
+    }
 
     override func listens(on port: Port) -> Bool { machine != nil && port != .broadcast }
 
@@ -45,8 +49,8 @@ final class ReplicaProcess: NodeProcess {
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
         let configuration = ReplicaConfiguration(
             storeName: store.name, node: name, cluster: hasJournal ? simulation.cluster : nil, boot: boot,
-            incarnation: incarnation, channel: hasJournal ? Channel(rawValue: 0) : nil, hasJournal: hasJournal,
-            bulkEndpoint: Endpoint(process: id, port: .bulk).text, seed: random.next(), buggify: buggify)
+            incarnation: incarnation, channel: hasJournal ? store.channel : nil, hasJournal: hasJournal,
+            bulkEndpoint: Endpoint(process: host, port: .bulk).text, seed: random.next(), buggify: buggify)
         machine = ReplicaStateMachine(
             configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow(),
             joinBufferBytes: simulation.joinBufferBytes)
@@ -61,7 +65,8 @@ final class ReplicaProcess: NodeProcess {
             ClientConfiguration(
                 store: store.name, node: name, role: .replica, client: ClientKey(rawValue: random.bits128()),
                 boot: boot, incarnation: incarnation, cluster: hasJournal ? simulation.cluster : nil,
-                endpoint: Endpoint(process: 0, port: .ingress).text, timeToLive: simulation.timeToLive(&random),
+                endpoint: Endpoint(process: store.primary.host, port: .ingress).text,
+                timeToLive: simulation.timeToLive(&random),
                 seed: random.next(), wantsSession: true,
                 buggify: simulation.plan.isOn(.buggify) ? Buggify(seed: random.next()) : .off))
         if let machine { caller?.setKnown(machine.told) }
@@ -183,9 +188,9 @@ final class ReplicaProcess: NodeProcess {
     private func run(_ directive: ReplicaDirective) {
         let network = simulation.network
         switch directive {
-        case .subscribe(let endpoint, _):
+        case .subscribe(let endpoint, let channel):
             if let subscription { network.close(subscription) }
-            subscription = Endpoint(endpoint).map { network.connect(self, to: $0) }
+            subscription = Endpoint(endpoint).map { network.connect(self, to: $0, channel: channel) }
         case .connectBulk(let endpoint):
             if let bulk { network.close(bulk) }
             bulk = Endpoint(endpoint).map { network.connect(self, to: $0) }
@@ -207,7 +212,7 @@ final class ReplicaProcess: NodeProcess {
             guard let machine else { return }
             simulation.coverage.note(.chunksServed)
             let stamp = FrameStamp(
-                channel: Channel(rawValue: 0), clusterHash: simulation.cluster.hash,
+                channel: store.channel, clusterHash: simulation.cluster.hash,
                 epoch: machine.log.position.epoch)
             sendChunks(number, indices, to: connection, stamp: stamp)
         case .captureSnapshot(let number, let log, let digest): capture(number, log: log, digest: digest)

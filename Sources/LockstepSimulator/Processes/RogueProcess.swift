@@ -16,10 +16,10 @@ final class RogueProcess: SimulatedProcess {
     /// A session of another, for a while.
     private var victim = SessionID.none
 
-    override init(id: Int, name: String, store: SimulatedStore, random: SplitMix64) {
+    override init(id: Int, host: Int? = nil, name: String, store: SimulatedStore, random: SplitMix64) {
         var random = random
         client = ClientKey(rawValue: random.bits128())
-        super.init(id: id, name: name, store: store, random: random)
+        super.init(id: id, host: host, name: name, store: store, random: random)
     }
 
     override func begin() -> Bool {
@@ -135,7 +135,7 @@ final class RogueProcess: SimulatedProcess {
     /// Goes after the session of another, also when that has left: nobody may keep it alive then.
     private func chooseVictim() {
         guard victim == .none || random.chance(0.01) else { return }
-        let others = simulation.callers.compactMap { $0.machine.session?.id }
+        let others = simulation.callers.filter { $0.process.store === store }.compactMap { $0.machine.session?.id }
         victim = others.isEmpty ? .none : random.pick(others)
     }
 

@@ -37,10 +37,14 @@ enum PreparedOutcome {
 
 /// One process of the cluster: what every kind of them shares.
 ///
+/// Stores of one node are processes that share a host: its address, its ports, its clock, and its fate.
+///
 /// Frames that arrive wait for its next turn, as in the node's own loop; a turn handles some of them, then the ends of
 /// turns of its machines run, then their deadlines. A process that is paused does nothing and misses nothing.
 class SimulatedProcess {
     let id: Int
+    /// The number under which it is reached: its own, or that of the node's first store.
+    let host: Int
     let name: String
     /// What it belongs to, and where its calls and what it says are judged.
     unowned let store: SimulatedStore
@@ -54,8 +58,9 @@ class SimulatedProcess {
     private var inbox: Deque<Arrival> = []
     private var turnAt = Int64.max
 
-    init(id: Int, name: String, store: SimulatedStore, random: SplitMix64) {
+    init(id: Int, host: Int? = nil, name: String, store: SimulatedStore, random: SplitMix64) {
         self.id = id
+        self.host = host ?? id
         self.name = name
         self.store = store
         simulation = store.simulation
@@ -97,6 +102,7 @@ class SimulatedProcess {
         }
         simulation.trace(id, .started, UInt64(boot), 0)
         wake(at: simulation.now)
+        for other in simulation.others(onHostOf: self) { other.start() }
     }
 
     func stop() {
@@ -108,9 +114,14 @@ class SimulatedProcess {
         inbox.removeAll()
         turnAt = .max
         simulation.network.wentDown(self)
+        for other in simulation.others(onHostOf: self) { other.stop() }
     }
 
     func pause(for duration: Int64) {
+        for process in [self] + simulation.others(onHostOf: self) { process.stand(for: duration) }
+    }
+
+    private func stand(for duration: Int64) {
         pausedUntil = max(pausedUntil, simulation.now + duration)
         simulation.health.disturbed(id, until: pausedUntil)
         simulation.trace(id, .paused, UInt64(pausedUntil), 0)

@@ -25,15 +25,18 @@ extension SimulationResult {
         #if LOCKSTEP_PLANTED_DEFECTS
             plantDefect()
         #endif
-        let usual: any Workload =
+        func usual() -> any Workload {
             options.effects > 0 ? EffectsWorkload(share: options.effects) : CountersWorkload()
-        let simulation = Simulation(options, workload: workload ?? usual)
+        }
+        let simulation = Simulation(
+            options, workloads: workload.map { [$0] } ?? (0..<options.stores).map { _ in usual() })
         let violation = simulation.run()
         return SimulationResult(
             options: options, violation: violation, coverage: simulation.coverage, traceHash: simulation.traceHash,
             traceText: violation == nil ? [] : simulation.traceText, steps: simulation.stepCount,
-            virtualTime: simulation.virtualTime, calls: simulation.store.history.records.count,
-            answered: simulation.store.history.answered, unknown: simulation.store.history.unknown)
+            virtualTime: simulation.virtualTime, calls: simulation.stores.reduce(0) { $0 + $1.history.records.count },
+            answered: simulation.stores.reduce(0) { $0 + $1.history.answered },
+            unknown: simulation.stores.reduce(0) { $0 + $1.history.unknown })
     }
 
     #if LOCKSTEP_PLANTED_DEFECTS
