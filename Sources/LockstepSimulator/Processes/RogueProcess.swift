@@ -124,7 +124,8 @@ final class RogueProcess: SimulatedProcess {
                 random.chance(0.5)
                 ? Query(session: session, number: random.next(below: answeredThrough + 3))
                 : Query(session: victim, number: random.next(below: numberOfVictim + 3))
-            send(.query(query), channel: welcome.channel)
+            // At times on a channel that no store has, which is answered all the same.
+            send(.query(query), channel: random.chance(0.1) ? Channel(rawValue: 9) : welcome.channel)
         case 6 where random.chance(0.2): send(.close(session), channel: welcome.channel)
         case 6: send(.close(victim), channel: welcome.channel)
         case 7: askForRuns(channel: welcome.channel)
