@@ -33,6 +33,10 @@ simulate:
 defects:
 	deploy/defects
 
+# What seeds reach of the pure code that ships; deploy/coverage --tests for the unit tests.
+coverage:
+	deploy/coverage
+
 # Every decoder for SECONDS seconds each, see docs/FUZZING.md.
 SECONDS = 60
 fuzz:
@@ -40,4 +44,4 @@ fuzz:
 
 check: lint build test
 
-.PHONY: build test integration lint bench hot-paths simulate defects fuzz check
+.PHONY: build test integration lint bench hot-paths simulate defects coverage fuzz check
