@@ -9,6 +9,7 @@ test:
 
 integration:
 	swift build -c release --product lockstep
+	swift build -c release --product lockstep-lab
 	swift build -c release --product TestPeer
 	LOCKSTEP_PROGRAM=$$(swift build -c release --show-bin-path)/lockstep \
 		swift test --disable-xctest --filter IntegrationTests
@@ -19,7 +20,8 @@ lint:
 
 bench:
 	swift build -c release --product lockstep
-	$$(swift build -c release --show-bin-path)/lockstep bench
+	swift build -c release --product lockstep-lab
+	$$(swift build -c release --show-bin-path)/lockstep-lab bench
 
 # The hot paths one by one, and their allocations against the limits, see Benchmarks/README.md.
 hot-paths:
@@ -27,8 +29,8 @@ hot-paths:
 
 SEEDS = 300
 simulate:
-	swift build -c release --product lockstep
-	$$(swift build -c release --show-bin-path)/lockstep simulate --seeds $(SEEDS) --jobs 2
+	swift build -c release --product lockstep-lab
+	$$(swift build -c release --show-bin-path)/lockstep-lab simulate --seeds $(SEEDS) --jobs 2
 
 defects:
 	deploy/defects

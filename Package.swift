@@ -69,6 +69,7 @@ let package = Package(
         .library(name: "SearchCacheWeb", targets: ["SearchCacheWeb"]),
         .library(name: "ZeroMQ", targets: ["ZeroMQ"]),
         .executable(name: "lockstep", targets: ["LockstepCLI"]),
+        .executable(name: "lockstep-lab", targets: ["LockstepLabCLI"]),
     ],
     traits: [
         .trait(name: "Macros", description: "The macro @WireCodable, which needs swift-syntax to build."),
@@ -129,26 +130,37 @@ let package = Package(
             name: "LockstepTesting", dependencies: ["LockstepSimulator", "Lockstep", "LockstepCore"],
             swiftSettings: base),
         .target(
-            name: "LockstepHarness",
-            dependencies: ["Counters", "Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite", logging],
+            name: "LockstepFolders", dependencies: ["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
             swiftSettings: base),
         .target(
-            name: "LockstepLaboratory",
+            name: "LockstepCommands",
             dependencies: [
-                "Counters", "SearchCache", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepHarness",
-                "LockstepNode",
-                "LockstepSQLite", logging,
+                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
+                "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
             ], swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepHarness", "LockstepLaboratory", "LockstepSimulator", "LockstepSQLite",
-                "LockstepNode", "LockstepCore",
-                "Counters", "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging,
-                lifecycle,
-                signals,
-            ],
-            swiftSettings: base),
+                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore",
+                "Counters", "SearchCache", "SearchCacheSQLite", "ZeroMQ", arguments,
+            ], swiftSettings: base),
+        // What no operator needs, and the operator's program has nothing of: TidyTests compare.
+        .target(
+            name: "LockstepHarness",
+            dependencies: ["Lockstep", "LockstepFolders", "LockstepNode", "LockstepSQLite"], swiftSettings: base),
+        .target(
+            name: "LockstepLaboratory",
+            dependencies: [
+                "Counters", "SearchCache", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepFolders",
+                "LockstepNode", "LockstepSQLite", logging,
+            ], swiftSettings: base),
+        .executableTarget(
+            name: "LockstepLabCLI",
+            dependencies: [
+                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepHarness", "LockstepLaboratory",
+                "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "SearchCache",
+                "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
+            ], swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
         .testTarget(
@@ -178,7 +190,7 @@ let package = Package(
         .testTarget(
             name: "LockstepLaboratoryTests",
             dependencies: [
-                "LockstepLaboratory", "LockstepChecking", "LockstepHarness", "LockstepSQLite", "LockstepCore",
+                "LockstepLaboratory", "LockstepChecking", "LockstepFolders", "LockstepSQLite", "LockstepCore",
                 "LockstepNode", "Counters", "Lockstep",
             ], swiftSettings: base),
         .testTarget(name: "LockstepCheckingTests", dependencies: ["LockstepChecking"], swiftSettings: base),
@@ -196,8 +208,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Counters", "Lockstep", "LockstepHarness", "LockstepNode", "LockstepCore", "LockstepSQLite",
-                "LockstepCLI", "TestPeer", "ZeroMQ",
+                "Counters", "Lockstep", "LockstepFolders", "LockstepHarness", "LockstepNode", "LockstepCore",
+                "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
             ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
@@ -209,12 +221,12 @@ package.targets += [
     .target(
         name: "LockstepFuzzing",
         dependencies: [
-            "Counters", "Lockstep", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore", "ZeroMQ",
+            "Counters", "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "ZeroMQ",
         ], path: "Fuzz/Targets", swiftSettings: base),
     .testTarget(
         name: "FuzzRegressionTests",
         dependencies: [
-            "Counters", "Lockstep", "LockstepFuzzing", "LockstepHarness", "LockstepSQLite", "LockstepNode",
+            "Counters", "Lockstep", "LockstepFuzzing", "LockstepFolders", "LockstepSQLite", "LockstepNode",
             "LockstepCore",
         ], swiftSettings: base),
 ]
@@ -222,7 +234,7 @@ if Context.environment["LOCKSTEP_FUZZ"] != nil {
     // Not in the packages below: each counter costs time in every execution, whether it counts or not.
     let sanitized = ["-sanitize=fuzzer,address"]
     let instrumented: Set = [
-        "Counters", "Lockstep", "LockstepFuzzing", "LockstepHarness", "LockstepSQLite", "LockstepNode", "LockstepCore",
+        "Counters", "Lockstep", "LockstepFuzzing", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore",
         "ZeroMQ",
     ]
     for target in package.targets where instrumented.contains(target.name) {

@@ -1,7 +1,7 @@
 import Foundation
 import Lockstep
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 
 /// Texts that an operator writes: refused, or a value whose own text is the same value.

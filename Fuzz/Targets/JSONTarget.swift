@@ -1,7 +1,7 @@
 import Counters
 import Foundation
 import Lockstep
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 
 /// What is written as JSON: users' types, operators' requests, and the program's own answers and files.

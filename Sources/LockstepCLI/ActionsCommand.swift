@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import LockstepHarness
+import LockstepCommands
+import LockstepFolders
 import LockstepNode
 
 /// `lockstep actions`: accepted actions of a running primary that have not ended (PROTOCOL, R-60 to R-62).

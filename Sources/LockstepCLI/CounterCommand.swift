@@ -2,6 +2,7 @@ import ArgumentParser
 import Counters
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepNode
 
 /// `lockstep counter`: the counters of a running cluster, without holding a replica.

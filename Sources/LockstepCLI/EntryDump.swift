@@ -1,6 +1,7 @@
 import Counters
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepCore
 import LockstepSQLite
 import SearchCache

@@ -2,8 +2,9 @@ import ArgumentParser
 import Counters
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 

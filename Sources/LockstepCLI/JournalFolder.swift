@@ -1,7 +1,8 @@
 import ArgumentParser
 import Foundation
 import Lockstep
-import LockstepHarness
+import LockstepCommands
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 

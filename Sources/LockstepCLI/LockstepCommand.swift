@@ -1,7 +1,7 @@
 import ArgumentParser
-import Foundation
+import LockstepCommands
 
-/// The program: `lockstep`.
+/// The operator's program: `lockstep`.
 @main
 struct LockstepCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -23,31 +23,7 @@ struct LockstepCommand: AsyncParsableCommand {
             InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
             DemoteCommand.self, CounterCommand.self, SearchCommand.self, OutcomeCommand.self,
             StatusCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self, ClockCommand.self,
-            DemoCommand.self, ChaosCommand.self,
-            BenchCommand.self, SimulateCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,
         ])
 
-    /// Parses, runs, and turns every error into one line on standard error and an honest exit status.
-    static func main() async {
-        do {
-            if let wrong = Arguments.firstThatIsNotText() {
-                throw CommandFailure(
-                    "word \(wrong.place) of the command line is not UTF-8 (\(wrong.repaired)): names and paths are given "
-                        + "in UTF-8", status: .usage)
-            }
-            var command = try parseAsRoot()
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
-            }
-        } catch let failure as CommandFailure {
-            Output.error(failure.message)
-            Foundation.exit(failure.status.rawValue)
-        } catch {
-            guard let failure = CommandFailure(describing: error) else { exit(withError: error) }
-            Output.error(failure.message)
-            Foundation.exit(failure.status.rawValue)
-        }
-    }
+    static func main() async { await runAsProgram() }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Counters
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepCore
 import LockstepNode
 
@@ -125,6 +126,23 @@ struct OutcomeLine: Encodable {
         case "sessionEnded":
             "the session has ended: whether it took effect stays unknown; the journal has it, if it did"
         default: "the session is unknown to this log: whether it took effect stays unknown"
+        }
+    }
+}
+
+extension Program {
+    /// Runs a command that sends; an outcome that stays unknown names the command that asks for it.
+    static func naming<Value>(
+        node: String, store: String, insecure: Bool, _ body: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as LockstepError {
+            guard error.code == .outcomeUnknown, let pending = error.pending else { throw error }
+            // What the library says to programs after the semicolon is another way to ask.
+            let what = error.message.prefix { $0 != ";" }
+            let commands = OutcomeCommand.commands(for: pending, node: node, store: store, insecure: insecure)
+            throw CommandFailure("\(what); ask: \(commands)", status: .outcomeUnknown)
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepCore
 import LockstepNode
 import ZeroMQ

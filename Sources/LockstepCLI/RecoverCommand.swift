@@ -1,8 +1,9 @@
 import ArgumentParser
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 import Synchronization
@@ -314,7 +315,7 @@ extension Recovery {
 
     /// Fills a new journal from the node, and puts it in the place of the old one when it is whole.
     func makeAnew(from node: String) throws -> Report {
-        guard let channel = Hosted.all.firstIndex(of: store) else {
+        guard let channel = Hosted.usual.firstIndex(of: store) else {
             throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
         }
         let place = try JournalReplacement(folder: folder.path, store: store, node: identity.node)

@@ -1,8 +1,9 @@
 import ArgumentParser
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 

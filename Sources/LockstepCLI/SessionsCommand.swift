@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import LockstepHarness
+import LockstepCommands
+import LockstepFolders
 import LockstepNode
 
 /// `lockstep sessions`: the sessions of a running primary (PROTOCOL, R-19, R-27).

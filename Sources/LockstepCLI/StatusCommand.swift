@@ -1,7 +1,8 @@
 import ArgumentParser
 import Foundation
 import Lockstep
-import LockstepHarness
+import LockstepCommands
+import LockstepFolders
 import LockstepNode
 
 /// `lockstep status`: asks running nodes of this host, over the socket in each one's folder.

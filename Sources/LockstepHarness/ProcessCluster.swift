@@ -1,18 +1,33 @@
 import Foundation
+package import LockstepFolders
 import LockstepNode
+
+/// What runs a node: a command, with what it takes beside the node's folder and addresses.
+package struct NodeCommand: Sendable {
+    /// The program; `nil`: that of the cluster.
+    package let program: String?
+    package let words: [String]
+
+    package static let serve = NodeCommand(["serve"])
+
+    package init(_ words: [String], of program: String? = nil) {
+        self.program = program
+        self.words = words
+    }
+}
 
 /// A cluster of processes in a folder of its own: a primary and replicas, for the demonstration and the benchmark.
 package final class ProcessCluster {
     package let folder: String
     package let port: Int
     package let replicas: Int
-    /// The program that the nodes run.
+    /// The program `lockstep`, which makes the folders, and runs the nodes unless a command names another.
     package let program: String
     package private(set) var cluster = ""
     private var children: [String: ChildProcess] = [:]
 
     /// Makes the folders of the nodes; `port` and the ports after it are used, ten for each node.
-    package init(folder: String, port: Int, replicas: Int, program: String = ChildProcess.ownPath) throws {
+    package init(folder: String, port: Int, replicas: Int, program: String) throws {
         self.program = program
         self.folder = folder
         self.port = port
@@ -38,16 +53,16 @@ package final class ProcessCluster {
     /// As the systemd units set it: a state of many small nodes lies in huge pages, where look-ups miss less.
     private static let environment = ["GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"]
 
-    /// Starts a node; `command` is the program's command that runs one, with what it takes beside folder and addresses.
-    package func start(_ index: Int, _ command: [String] = ["serve"]) throws {
-        var arguments = command + ["--data", node(index).path, "--listen", endpoint(index)]
+    /// Starts a node.
+    package func start(_ index: Int, _ command: NodeCommand = .serve) throws {
+        var arguments = command.words + ["--data", node(index).path, "--listen", endpoint(index)]
         if index > 0 { arguments += ["--replica-of", endpoint(0)] }
         children[Self.name(index)] = try ChildProcess(
-            Self.name(index), program, arguments, environment: Self.environment,
+            Self.name(index), command.program ?? program, arguments, environment: Self.environment,
             log: folder + "/\(Self.name(index)).log")
     }
 
-    package func startAll(_ command: [String] = ["serve"]) throws {
+    package func startAll(_ command: NodeCommand = .serve) throws {
         for index in 0...replicas { try start(index, command) }
     }
 

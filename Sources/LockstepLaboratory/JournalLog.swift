@@ -2,7 +2,7 @@ package import Counters
 import Lockstep
 package import LockstepChecking
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepSQLite
 
 /// What a stopped node's journal of one store holds, as the checkers need it.

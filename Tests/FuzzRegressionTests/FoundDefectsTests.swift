@@ -2,7 +2,7 @@ import Counters
 import Foundation
 import Lockstep
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 import Testing

@@ -2,6 +2,7 @@ import Counters
 import Foundation
 import Lockstep
 import LockstepCore
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Testing

@@ -1,10 +1,11 @@
 import Foundation
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Testing
 
 extension IntegrationTests {
-    /// `lockstep bench --quick` comes to the end of every case, with the checks of final values that each makes.
+    /// `lockstep-lab bench --quick` comes to the end of every case, with the checks of final values that each makes.
     ///
     /// What it measures is not looked at.
     @Suite struct BenchTests {
@@ -49,10 +50,10 @@ extension IntegrationTests {
             defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.
             let (scratch, figures) = (folder + "/s", folder + "/figures.json")
             let (points, growth) = (folder + "/points.csv", folder + "/growth.csv")
-            let run = try Bench.lockstep(
+            let run = try Bench.lab(
                 "bench", "--quick", "--scratch", scratch, "--output", figures, "--curve-file", points, "--growth-file",
                 growth, "--port",
-                "\(Bench.ports(200))")
+                "\(Bench.ports(200))", "--program", Bench.program)
             #expect(run.status == 0, "\(run.output)\(run.errors)")
             let data = try #require(FileManager.default.contents(atPath: figures))
             let report = try JSONDecoder().decode(Report.self, from: data)
@@ -60,7 +61,7 @@ extension IntegrationTests {
             #expect(report.isQuick)
             #expect(!report.machine.isEmpty && !report.system.isEmpty && !report.date.isEmpty)
             #expect(report.versions.first?.hasPrefix("lockstep ") == true)
-            let listed = try Bench.lockstep("bench", "--list").output.split(separator: "\n")
+            let listed = try Bench.lab("bench", "--list").output.split(separator: "\n")
                 .compactMap { $0.split(separator: " ").first.map(String.init) }
             #expect(listed.count == 12)
             #expect(report.cases.map(\.name) == listed)
@@ -91,8 +92,8 @@ extension IntegrationTests {
             defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.
             let port = Bench.ports(200)
             let run = Process()
-            run.executableURL = URL(fileURLWithPath: Bench.program)
-            run.arguments = ["bench", "idle", "--without-peers", "--port", "\(port)"]
+            run.executableURL = URL(fileURLWithPath: Bench.labProgram)
+            run.arguments = ["bench", "idle", "--without-peers", "--port", "\(port)", "--program", Bench.program]
             run.currentDirectoryURL = URL(fileURLWithPath: folder)
             run.standardError = FileHandle.nullDevice
             run.standardOutput = FileHandle.nullDevice
@@ -117,7 +118,7 @@ extension IntegrationTests {
         @Test(arguments: [
             ["p0"], ["--rounds", "0"], ["--actions", "1"], ["--stall-seconds", "0"], ["--port", "80"],
         ]) func wrongUsageGetsItsStatus(arguments: [String]) throws {
-            let run = try ChildProcess.run(Bench.program, ["bench"] + arguments)
+            let run = try ChildProcess.run(Bench.labProgram, ["bench"] + arguments)
             #expect(run.status == 64, "\(run.output)\(run.errors)")
         }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Lockstep
 import LockstepCore
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Testing

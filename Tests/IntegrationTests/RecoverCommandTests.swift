@@ -1,5 +1,6 @@
 import Counters
 import Foundation
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Testing

@@ -22,7 +22,12 @@ enum Bench {
     static let program =
         ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"] ?? products.appendingPathComponent("lockstep").path
 
-    /// Beside the program: deploy/test builds both alike.
+    /// Beside the program: deploy/test builds all alike.
+    static let labProgram =
+        ProcessInfo.processInfo.environment["LOCKSTEP_LAB_PROGRAM"]
+        ?? URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("lockstep-lab").path
+
+    /// Beside the program as well.
     static let testPeer = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("TestPeer")
         .path
 
@@ -47,6 +52,11 @@ enum Bench {
     /// Runs the program to its end.
     static func lockstep(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
         try ChildProcess.run(program, arguments)
+    }
+
+    /// Runs the program of those who test and measure to its end.
+    static func lab(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+        try ChildProcess.run(labProgram, arguments)
     }
 
     /// Runs the program to its end as a user who may nothing here: as root by giving up its rights.

@@ -1,5 +1,5 @@
 import Foundation
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import Testing
 

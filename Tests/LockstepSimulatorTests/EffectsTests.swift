@@ -2,7 +2,7 @@ import LockstepCore
 import LockstepSimulator
 import Testing
 
-/// Whole clusters with effects, from a few seeds; `lockstep simulate` runs many.
+/// Whole clusters with effects, from a few seeds; `lockstep-lab simulate` runs many.
 @Suite(.timeLimit(.minutes(5))) struct EffectsTests {
     private func options(_ seed: UInt64, share: Double = 0.5) -> SimulationOptions {
         var options = SimulationOptions(seed: seed, operations: 150, faultTime: 15_000_000_000)

@@ -2,7 +2,7 @@ import LockstepCore
 import LockstepSimulator
 import Testing
 
-/// Whole clusters under faults, from a few seeds; `lockstep simulate` runs many.
+/// Whole clusters under faults, from a few seeds; `lockstep-lab simulate` runs many.
 @Suite(.timeLimit(.minutes(5))) struct SimulationTests {
     /// A short run: what takes a second in an optimised build must not take a minute in this one.
     static func options(_ seed: UInt64, _ pinned: [FaultClass: Double] = [:]) -> SimulationOptions {
@@ -15,7 +15,7 @@ import Testing
 
     @Test(arguments: 1...8) func noPromiseIsBroken(seed: Int) {
         let result = SimulationResult.run(Self.options(UInt64(seed)))
-        #expect(result.violation == nil, "lockstep simulate --seed \(seed) --operations 120 --fault-time 15")
+        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed) --operations 120 --fault-time 15")
         #expect(result.calls == 120)
         #expect(result.answered > 60)
     }

@@ -41,8 +41,8 @@ def read_assignments(path):
 class Unit:
     """What a unit file says about its process."""
 
-    def __init__(self, path):
-        self.settings = {}
+    def __init__(self, path, program=None):
+        self.settings, self.program = {}, program
         with open(path, encoding="utf-8") as file:
             for line in file:
                 name, mark, value = line.strip().partition("=")
@@ -60,14 +60,14 @@ class Unit:
         return variables
 
     def command(self, variables):
-        """The words of ExecStart: ${NAME} is one word, $NAME as many as it has."""
+        """The words of ExecStart: ${NAME} is one word, $NAME as many as it has; another program, if one was named."""
         words = []
         for word in shlex.split(self.get("ExecStart")):
             if re.fullmatch(r"\$[A-Za-z_]+", word):
                 words += shlex.split(variables.get(word[1:], ""))
             else:
                 words.append(re.sub(r"\$\{([A-Za-z_]+)\}", lambda match: variables.get(match[1], ""), word))
-        return words
+        return [self.program or words[0]] + words[1:]
 
     def prepare(self, group):
         """What the new process does to itself before it becomes the program.
@@ -163,7 +163,8 @@ class Host:
 
     def start(self, request):
         name = request["name"]
-        self.units[name] = Unit(request["unit"]) if "unit" in request else self.units[name]
+        if "unit" in request:
+            self.units[name] = Unit(request["unit"], request.get("program"))
         self.wanted.add(name)
         if name not in self.processes:
             self.launch(name)

@@ -10,7 +10,9 @@ from . import hosts
 from .hosts import UNITS, Host, Switch
 
 PORT = 7400
-# The store `workbench` is there for the laboratory's workloads; an operator's nodes do without.
+NODES = "/usr/local/bin/lockstep-lab"  # what the nodes run, in place of the program that the units name
+# The store `workbench` is there for the laboratory's workloads. The operator's program does not know it, so lockstep-lab
+# makes and runs the nodes, by the same code; lockstep, beside it, asks them.
 STORES = ["--store", "counters", "--store", "search", "--store", "workbench"]
 
 
@@ -33,7 +35,7 @@ class Node:
             file.write("\n".join(lines) + "\n")
 
     def start(self):
-        self.host.ask("start", name=self.unit, unit=f"{UNITS}/{self.unit}.service")
+        self.host.ask("start", name=self.unit, unit=f"{UNITS}/{self.unit}.service", program=NODES)
 
     def stop(self):
         return self.host.ask("stop", name=self.unit)["killed"] is False
@@ -52,8 +54,8 @@ class Node:
 class Laboratory:
     """Hosts `a` (the primary), `b` and further letters (replicas), `x` (joins later), `k` (clients), and the switch."""
 
-    def __init__(self, program, replicas=2):
-        self.program = program
+    def __init__(self, program, lab_program, replicas=2):
+        self.program, self.lab_program = program, lab_program
         self.hosts = {}
         letters = ["a"] + [chr(ord("b") + number) for number in range(replicas)] + ["x", "k"]
         for number, letter in enumerate(letters, start=1):
@@ -71,11 +73,12 @@ class Laboratory:
         self.switch.start(list(self.hosts.values()), seed)
         for host in self.hosts.values():
             host.boot()
-            self.install(host, self.program)
+            self.install(host, self.program, "/usr/local/bin/lockstep")
+            self.install(host, self.lab_program)
 
-    def install(self, host, program):
-        """Puts a build of the program where the units expect it."""
-        target = host.path("/usr/local/bin/lockstep")
+    def install(self, host, program, place=NODES):
+        """Puts a build of a program on a host."""
+        target = host.path(place)
         copy = f"{hosts.folder()}/program-{abs(hash(program)):x}"
         if not os.path.exists(copy):
             shutil.copy(program, copy)
@@ -97,11 +100,11 @@ class Laboratory:
         return self
 
     def add(self, letter, role="replica", name=None):
-        """Makes a node on a host, as `lockstep init` does it, and configures it; does not start it."""
+        """Makes a node on a host, as `lockstep-lab init` does it, and configures it; does not start it."""
         host = self.hosts[letter]
         node = Node(host, role)
         node.name = name or node.name
-        command = ["/usr/local/bin/lockstep", "init", "--data", node.data, "--node", node.name, "--json"] + STORES
+        command = [NODES, "init", "--data", node.data, "--node", node.name, "--json"] + STORES
         if self.cluster:
             command += ["--cluster", self.cluster]
         answer = json.loads(host.call(*command).strip().splitlines()[-1])
@@ -116,8 +119,8 @@ class Laboratory:
         """Notes what another command has to know."""
         roles = {letter: [node.role, node.name] for letter, node in self.nodes.items()}
         with open(f"{hosts.folder()}/lab.json", "w", encoding="utf-8") as file:
-            json.dump({"program": self.program, "replicas": len(self.hosts) - 3, "cluster": self.cluster,
-                       "nodes": roles}, file)
+            json.dump({"program": self.program, "lab_program": self.lab_program, "replicas": len(self.hosts) - 3,
+                       "cluster": self.cluster, "nodes": roles}, file)
 
     @classmethod
     def load(cls):
@@ -127,7 +130,7 @@ class Laboratory:
                 saved = json.load(file)
         except FileNotFoundError as error:
             raise CannotRun("no laboratory is up: begin with deploy/lab up") from error
-        laboratory = cls(saved["program"], saved["replicas"])
+        laboratory = cls(saved["program"], saved["lab_program"], saved["replicas"])
         laboratory.cluster = saved["cluster"]
         for letter, (role, name) in saved["nodes"].items():
             laboratory.nodes[letter] = Node(laboratory.hosts[letter], role)

@@ -273,7 +273,7 @@ def keep_owner(source, copy):
 
 @nemesis("all nodes are restarted one after the other with the previous build, and then with this one", seconds=(0, 1))
 def rolling_restart(lab, fault):
-    for program in (lab.previous, lab.program):
+    for program in (lab.previous, lab.lab_program):
         for letter in sorted(lab.nodes, reverse=True):
             node = lab.nodes[letter]
             node.stop()

@@ -6,7 +6,7 @@ import subprocess
 from namespaces import wait_until
 
 from . import machine
-from .cluster import Laboratory, ready
+from .cluster import NODES, Laboratory, ready
 
 WORDS = 400  # as many as the workload `searches` knows
 UNITS = ("lockstep-primary", "lockstep-replica")
@@ -17,9 +17,9 @@ BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY
 class PreparedLaboratory(Laboratory):
     """A laboratory with what nemeses need beside the hosts."""
 
-    def __init__(self, program, replicas, previous=None):
-        super().__init__(program, replicas)
-        self.previous = previous or program
+    def __init__(self, program, lab_program, replicas, previous=None):
+        super().__init__(program, lab_program, replicas)
+        self.previous = previous or lab_program
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
         self.clocks, self.searches, self.options, self.variables = False, False, [], {}
         self.output, self.histories, self.problems = "", [], []
@@ -101,7 +101,7 @@ class PreparedLaboratory(Laboratory):
 
     def start_client(self, name, workload, history, *more):
         """Starts a client process on the host `k`; it works until it is told to stop."""
-        command = ["/usr/local/bin/lockstep", "chaos", "client", "--node", self.nodes["a"].endpoint, "--workload",
+        command = [NODES, "chaos", "client", "--node", self.nodes["a"].endpoint, "--workload",
                    workload, "--history", history, "--seconds", "86400", *more]
         for letter in sorted(set(self.nodes) - {"a"}):
             command += ["--replica", self.nodes[letter].endpoint]

@@ -69,7 +69,8 @@ class Run:
         self.options, self.output, self.say = options, output, say
         self.faults = plan(options.seed, options.nemeses, options.seconds, options.rest)
         self.samples, self.invalid = [], []
-        self.lab = PreparedLaboratory(options.program, options.replicas, options.previous)
+        self.lab = PreparedLaboratory(
+            options.program, options.lab_program, options.replicas, options.previous)
         self.problems = self.lab.problems
         self.clients = []
         self.is_over = threading.Event()
@@ -251,7 +252,7 @@ class Run:
             folders.append(f"{self.output}/nodes/{letter}")
             shutil.copytree(node.host.path(node.data), folders[-1], ignore=shutil.ignore_patterns("admin"))
             shutil.copy(f"{node.host.folder}/{node.unit}.log", f"{self.output}/node-{letter}.log")
-        command = [self.options.program, "chaos", "check", "--json"]
+        command = [self.options.lab_program, "chaos", "check", "--json"]
         for history in self.histories():
             command += ["--history", history]
         for folder in folders:

@@ -1,4 +1,4 @@
-"""Records what a journal's writer does to its files, and lets its calls fail; the judge is `lockstep chaos storage`."""
+"""Records what a journal's writer does to its files, and lets its calls fail; `lockstep-lab chaos storage` judges."""
 import concurrent.futures
 import contextlib
 import errno
@@ -50,7 +50,7 @@ class Bench:
             raise RuntimeError(f"failing_call.c cannot be compiled: {made.stderr.strip()}")
 
     def storage(self, *words, defect=None, program=None):
-        """Runs a command of `lockstep chaos storage`; its status and what it prints."""
+        """Runs a command of `lockstep-lab chaos storage`; its status and what it prints."""
         environment = dict(os.environ, LOCKSTEP_DEFECT=defect or "")
         run = subprocess.run(
             [program or self.program, "chaos", "storage"] + [str(word) for word in words], capture_output=True,
@@ -192,7 +192,7 @@ def judge(bench, seed, steps, failure, run, folder, defect, program):
         end = "killed"
     elif run.returncode == 0:
         end = "went on"
-    elif run.returncode in (1, 65) and run.stderr.startswith("lockstep: "):
+    elif run.returncode in (1, 65) and run.stderr.startswith("lockstep-lab: "):
         end = "ended with an error"
     else:
         return "trapped", f"it ended with {run.returncode}: {run.stderr.strip()[-500:]}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the curves of "lockstep bench growth": throughput and latency as functions of size, one panel for each curve.
+"""Draws the curves of "lockstep-lab bench growth": throughput and latency as functions of size, one panel for each curve.
 
-    lockstep bench growth --growth-file growth.csv
+    lockstep-lab bench growth --growth-file growth.csv
     docs/performance/growth.py growth.csv docs/performance/growth.svg "where it was measured"
 
 Plain Python, nothing to install. Both axes are logarithmic; the left one is the rate, the right one the latency of an

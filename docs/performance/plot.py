@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws throughput against latency from the points of "lockstep bench curve".
+"""Draws throughput against latency from the points of "lockstep-lab bench curve".
 
-    lockstep bench curve --curve-file points.csv
+    lockstep-lab bench curve --curve-file points.csv
     docs/performance/plot.py points.csv docs/performance/throughput-latency.svg "where it was measured"
 
 Plain Python, nothing to install. Both axes are logarithmic; each point is labelled with the actions in flight.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the figures of "lockstep bench --output FILE" into FIGURES.md and ../PERFORMANCE.md, between their marks.
+"""Writes the figures of "lockstep-lab bench --output FILE" into FIGURES.md and ../PERFORMANCE.md, between their marks.
 
-    lockstep bench all --output figures.json
+    lockstep-lab bench all --output figures.json
     docs/performance/table.py figures.json
 
 FIGURES.md gets a section for each case. PERFORMANCE.md gets one table of all cases but the curve and the growth, the

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Lockstep
+import LockstepCommands
 import LockstepNode
 import SearchCache
 
@@ -15,18 +16,9 @@ struct SearchCommand: AsyncParsableCommand {
               lockstep serve --data data/primary --listen tcp://127.0.0.1:7400 --search-index data/doc.index
               lockstep search query "shared library"
             """,
-        subcommands: subcommands)
-
-    private static var subcommands: [any ParsableCommand.Type] {
-        let all: [any ParsableCommand.Type] = [
+        subcommands: [
             Index.self, SearchQueryCommand.self, Stats.self, Watch.self, Refresh.self, Evict.self, Clear.self,
-        ]
-        #if Web
-            return all + [Bench.self]
-        #else
-            return all
-        #endif
-    }
+        ])
 
     /// Which node is asked, and how the answer is printed.
     struct Options: ParsableArguments {
@@ -168,15 +160,5 @@ struct SearchQueryCommand: AsyncParsableCommand {
         let line = SearchLine(answer, took: took, now: Date())
         if options.json { try Output.json(line) } else { line.lines.forEach(Output.line) }
         if answer.page == nil, let failure = answer.failure { throw CommandFailure(SearchText.line(failure)) }
-    }
-}
-
-/// What a primary has that was given no backend: it says so.
-struct NoBackend: SearchBackend {
-    var name: String { "none" }
-
-    func search(_ request: SearchRequest) async throws -> SearchResult {
-        throw SearchError(
-            .refused, "this primary searches nothing: start it with --search-index FILE, or --search-github")
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import LockstepCommands
 import SearchCacheSQLite
 
 extension SearchCommand {

@@ -1,6 +1,6 @@
 import Foundation
 import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 

@@ -1,6 +1,6 @@
 import Foundation
 package import LockstepCore
-import LockstepHarness
+import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 

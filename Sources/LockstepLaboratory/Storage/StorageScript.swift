@@ -1,7 +1,7 @@
 import Counters
 import Lockstep
 package import LockstepCore
-package import LockstepHarness
+package import LockstepFolders
 package import LockstepNode
 
 /// What a store's journal is made to do, step by step, and so what it must hold after each step.

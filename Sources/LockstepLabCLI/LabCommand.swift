@@ -1,0 +1,36 @@
+import ArgumentParser
+import LockstepCommands
+
+/// The program of those who test and measure: `lockstep-lab`.
+@main
+struct LabCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lockstep-lab",
+        abstract: "Simulates, tests and measures Lockstep; \"lockstep\" is the program that serves.",
+        discussion: """
+              lockstep-lab simulate --seeds 300
+              lockstep-lab demo --kills 20
+              lockstep-lab bench --quick
+
+            The demonstration and the benchmark run nodes of the program lockstep, which lies beside this one or is named \
+            by --program.
+
+            Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 75 outcome unknown; \
+            65 a journal, or a node.json, is damaged.
+            """,
+        version: Version.text(of: "lockstep-lab"), subcommands: subcommands)
+
+    private static var subcommands: [any ParsableCommand.Type] {
+        let all: [any ParsableCommand.Type] = [
+            SimulateCommand.self, DemoCommand.self, BenchCommand.self, ChaosCommand.self, InitCommand.self,
+            ServeCommand.self, BenchNodeCommand.self, BenchSubscriberCommand.self,
+        ]
+        #if Web
+            return all + [SearchCommand.self]
+        #else
+            return all
+        #endif
+    }
+
+    static func main() async { await runAsProgram() }
+}

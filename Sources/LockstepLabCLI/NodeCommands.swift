@@ -1,0 +1,41 @@
+import ArgumentParser
+import Lockstep
+import LockstepCommands
+import LockstepLaboratory
+#if LOCKSTEP_PLANTED_DEFECTS
+    import LockstepSimulator
+#endif
+
+extension HostedStore {
+    /// What the workloads of a laboratory work on.
+    static let workbench = HostedStore(name: Workbench.store) { node in
+        _ = try node.store(Workbench(), named: Workbench.store)
+    }
+}
+
+/// `lockstep-lab init`: as `lockstep init`, for nodes that can host the store `workbench` too.
+struct InitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init", abstract: "As \"lockstep init\", which does not know the store workbench.",
+        discussion: "  lockstep-lab init --data data/primary --store counters --store search --store workbench")
+
+    @OptionGroup var node: NewNode
+
+    func run() throws { try node.run(hosting: [.workbench]) }
+}
+
+/// `lockstep-lab serve`: as `lockstep serve`, for nodes that can host the store `workbench` too.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve", abstract: "As \"lockstep serve\", which does not know the store workbench.",
+        discussion: "  lockstep-lab serve --data data/primary --listen tcp://127.0.0.1:7400")
+
+    @OptionGroup var node: ServedNode
+
+    func run() async throws {
+        #if LOCKSTEP_PLANTED_DEFECTS
+            SimulationResult.plantDefect()
+        #endif
+        try await node.run(hosting: [.workbench])
+    }
+}
