@@ -35,17 +35,17 @@ public struct Entries<R: Reactor>: AsyncSequence {
         public mutating func next() async throws -> LoggedEntry<R>? {
             while ready.isEmpty {
                 guard let batch = try await batches.next(isolation: #isolation) else { return nil }
-                ready = try Self.entries(of: batch, behind: after, coding).reversed()
+                ready = try Self.entries(of: batch, after: after, coding).reversed()
             }
             return ready.removeLast()
         }
 
         static func entries(
-            of batch: SealedBatch, behind after: SequenceNumber, _ coding: Coding<R.Mutation>
+            of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>
         ) throws -> [LoggedEntry<R>] {
-            do { return try LoggedEntry.entries(of: batch, behind: after, coding) } catch {
+            do { return try LoggedEntry.entries(of: batch, after: after, coding) } catch {
                 throw LockstepError(
-                    .refused, "the entries behind \(batch.head.previous) cannot be read; update this program",
+                    .refused, "the entries after \(batch.head.previous) cannot be read; update this program",
                     underlying: error)
             }
         }

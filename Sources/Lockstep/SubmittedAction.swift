@@ -28,7 +28,7 @@ public struct SubmittedAction<R: Reactor>: Sendable {
     public func cancel() async { await stages.cancel() }
 }
 
-/// What is behind a ``SubmittedAction``: a node, or a test.
+/// What answers a ``SubmittedAction``: a node, or a test.
 package protocol SubmissionStages<R>: Sendable {
     associatedtype R: Reactor
     func accepted() async throws -> Outcome<R.Reply>

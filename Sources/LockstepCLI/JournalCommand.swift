@@ -82,7 +82,7 @@ struct JournalCommand: ParsableCommand {
                   lockstep journal dump --data data/primary --kept-aside
                 """)
         @OptionGroup var options: Options
-        @Option(help: "Begin behind this sequence number.", transform: Within.sequence)
+        @Option(help: "Begin after this sequence number.", transform: Within.sequence)
         var after: UInt64 = 0
         @Option(help: "End with this sequence number.", transform: Within.sequence)
         var through: UInt64?

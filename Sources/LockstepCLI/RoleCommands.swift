@@ -52,7 +52,7 @@ struct DemoteCommand: ParsableCommand {
         try change.run(to: .replica) { stores in
             let first = "As a replica, this node follows another primary:"
             let cut = stores.compactMap { store in
-                store.emptyEnd.map { "  - \(store.name): the empty end behind \($0) is kept aside;" }
+                store.emptyEnd.map { "  - \(store.name): the empty end after \($0) is kept aside;" }
             }
             let last = "  - a primary that lacks what this folder has says PRIMARY_BEHIND, and this node AHEAD."
             return ([first] + cut + [last]).joined(separator: "\n")

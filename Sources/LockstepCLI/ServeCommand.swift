@@ -6,7 +6,7 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Runs a node until it is told to stop (SIGTERM, SIGINT).",
         discussion: """
-            A node listens on its port and the two behind it.
+            A node listens on its port and the two after it.
 
               lockstep serve --data data/primary --listen tcp://127.0.0.1:7400
               lockstep serve --data data/replica-1 --replica-of tcp://127.0.0.1:7400 --listen tcp://127.0.0.1:7410

@@ -14,7 +14,7 @@ package struct NodePlace: ParsableArguments {
     )
     package var replicaOf: String?
     @Option(
-        help: "A snapshot is taken when the batches behind the last have so many bytes. Default: 67108864, 64 MiB.",
+        help: "A snapshot is taken when the batches after the last one have so many bytes. Default: 67108864, 64 MiB.",
         transform: Within.whole((1 << 20)...Int.max))
     package var snapshotAfter: Int?
 

@@ -14,7 +14,7 @@ package enum ChaosWorkload: String, CaseIterable, Sendable {
     case transfers
     /// Replaces and reads documents of 100 bytes to 200 KiB.
     case documents
-    /// Writes at the primary, then reads at one replica after another, none of which may be behind the write.
+    /// Writes at the primary, then reads at one replica after another, none of which may be older than the write.
     case sessions
     /// Searches for words, at one node after another; each word is in one text of the primary's index.
     case searches

@@ -116,7 +116,7 @@ package struct JournalLog: Sendable {
         var findings = both.filter { hashes[$0] != other.hashes[$0] }.sorted().prefix(1).map {
             "\(name): other histories from \($0) at the latest"
         }
-        if last > other.last { findings.append("\(name): the first ends at \(last), behind the other's \(other.last)") }
+        if last > other.last { findings.append("\(name): the first ends at \(last), after the other's \(other.last)") }
         if both.isEmpty, !hashes.isEmpty, !other.hashes.isEmpty, last >= other.first {
             findings.append("\(name): no place is in both")
         }

@@ -97,8 +97,8 @@ package struct Workbench: Reactor {
         case .register(let name): return .value(state.registers[name])
         case .list(let name): return .list(state.lists[name] ?? [])
         case .elements(let last, let limit):
-            let behind = state.elements.sorted().filter { $0.key > last }.prefix(limit)
-            return .list(behind.flatMap { Array(repeating: $0.key, count: Int($0.value)) })
+            let rest = state.elements.sorted().filter { $0.key > last }.prefix(limit)
+            return .list(rest.flatMap { Array(repeating: $0.key, count: Int($0.value)) })
         case .balances: return .list(state.balances)
         case .document(let name): return .document(state.documents[name])
         }

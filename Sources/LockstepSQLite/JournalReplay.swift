@@ -116,7 +116,7 @@ public final class JournalReplay<R: Reactor>: Sendable {
                     "the journal has no entries from \(expected) to \(batch.head.first): they were taken away")
             }
             expected = batch.head.last.next
-            for entry in try entries(of: batch, behind: base.place.sequence, coding) {
+            for entry in try entries(of: batch, after: base.place.sequence, coding) {
                 guard entry.place.sequence <= end else { break }
                 let commit = Commit(entry, before: current.state)
                 try body(commit)
@@ -132,9 +132,9 @@ public final class JournalReplay<R: Reactor>: Sendable {
     }
 
     private func entries(
-        of batch: SealedBatch, behind start: SequenceNumber, _ coding: Coding<R.Mutation>
+        of batch: SealedBatch, after start: SequenceNumber, _ coding: Coding<R.Mutation>
     ) throws -> [LoggedEntry<R>] {
-        do { return try LoggedEntry.entries(of: batch, behind: start, coding) } catch {
+        do { return try LoggedEntry.entries(of: batch, after: start, coding) } catch {
             throw LockstepError(
                 .refused, "the entries from \(batch.head.first) on cannot be read by this reactor", underlying: error)
         }
@@ -164,13 +164,13 @@ public final class JournalReplay<R: Reactor>: Sendable {
             }
         } catch is Enough {}
         guard let parting else { return JournalComparison(commonEnd: common, difference: nil) }
-        return JournalComparison(commonEnd: common, difference: try difference(from: other, behind: parting))
+        return JournalComparison(commonEnd: common, difference: try difference(from: other, after: parting))
     }
 
     /// The first entry after `place` that is not the same in both.
-    private func difference(from other: JournalReplay, behind first: SequenceNumber) throws -> JournalDifference {
+    private func difference(from other: JournalReplay, after first: SequenceNumber) throws -> JournalDifference {
         let start = SequenceNumber(rawValue: first.rawValue - 1)
-        let (mine, theirs) = (try lines(behind: start), try other.lines(behind: start))
+        let (mine, theirs) = (try lines(after: start), try other.lines(after: start))
         for (one, two) in zip(mine, theirs) where one != two {
             return JournalDifference(sequence: min(one.sequence, two.sequence), own: one.text, other: two.text)
         }
@@ -191,12 +191,12 @@ public final class JournalReplay<R: Reactor>: Sendable {
     }
 
     /// The reactor's entries of the next few batches, in words.
-    private func lines(behind start: SequenceNumber) throws -> [Line] {
+    private func lines(after start: SequenceNumber) throws -> [Line] {
         var lines: [Line] = []
         let coding = R.mutationCoding
         do {
             try reader.batches(after: start) { batch in
-                for entry in try entries(of: batch, behind: start, coding) {
+                for entry in try entries(of: batch, after: start, coding) {
                     lines.append(
                         Line(
                             sequence: entry.place.sequence,

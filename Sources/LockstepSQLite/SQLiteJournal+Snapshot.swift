@@ -184,13 +184,13 @@ extension SQLiteJournal {
                     (SELECT sequence FROM snapshots ORDER BY sequence DESC LIMIT \(JournalSchema.snapshotsKept))
                     """)
         }
-        let behind = try Int.fetchOne(
+        let tail = try Int.fetchOne(
             db, sql: "SELECT coalesce(sum(length(bytes)), 0) FROM batches WHERE first > ?",
             arguments: [Int64(row.position.sequence.rawValue)])
         let (file, mark) = state.withLock { state -> (SideMarkFile?, SideMark) in
             state.newestSnapshot = row.position.sequence
             state.snapshotBytes = row.size
-            state.batchBytes = behind ?? 0
+            state.batchBytes = tail ?? 0
             state.generation = generation
             if job.isReplacement {
                 state.head = row.position

@@ -99,7 +99,7 @@ public struct NondeterministicEntry: Hashable, Sendable, CustomStringConvertible
 
     /// Everything, over several lines.
     public var description: String {
-        let first = entry == 0 ? "the initial state differs" : "the state differs behind entry \(entry)"
+        let first = entry == 0 ? "the initial state differs" : "the state differs after entry \(entry)"
         var lines = ["not deterministic: \(first), in \(replay): \(digests.map { "\($0)" }.joined(separator: ", "))"]
         if !mutations.isEmpty { lines.append("  the entry: \(mutations.joined(separator: ", "))") }
         lines += differences.map { "  \($0)" }

@@ -158,7 +158,7 @@ public final class TestCluster<R: Reactor> {
         case .lost:
             let place = simulation.endInLog(of: index).map { "\($0.epoch):\($0.sequence), \($0.status)" }
             let log = place.map { "the log has its end at \($0)" } ?? "the log does not have its end so far"
-            return .failure(.outcomeUnknown("\(pending.sender) lost its session behind the acceptance; \(log)"))
+            return .failure(.outcomeUnknown("\(pending.sender) lost its session after the acceptance; \(log)"))
         }
     }
 

@@ -94,7 +94,7 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
                 guard let batch = try await nextBatch() else { return nil }
                 try check(batch)
                 ready = try Entries<R>.Iterator.entries(
-                    of: batch, behind: snapshot.place.sequence, coding
+                    of: batch, after: snapshot.place.sequence, coding
                 ).reversed()
                 guard !ready.isEmpty else { continue }
                 try await waitUntilShown(batch.head.last)
@@ -119,7 +119,7 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
             guard batch.head.first == end.sequence.next, batch.head.previous == end.hash else {
                 throw LockstepError(
                     .positionTooOld,
-                    "the entries behind \(end.sequence) are of another history: read the state and go on from its place"
+                    "the entries after \(end.sequence) are of another history: read the state and go on from its place"
                 )
             }
         }

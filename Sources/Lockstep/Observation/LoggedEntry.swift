@@ -90,7 +90,7 @@ public struct LoggedEntry<R: Reactor>: Sendable {
 extension LoggedEntry {
     /// The reactor's entries of a batch after a sequence number.
     package static func entries(
-        of batch: SealedBatch, behind after: SequenceNumber, _ coding: Coding<R.Mutation>
+        of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>
     ) throws(WireError) -> [LoggedEntry] {
         try withBytes(of: batch.bytes) { (bytes) throws(WireError) in
             var entries: [LoggedEntry] = []

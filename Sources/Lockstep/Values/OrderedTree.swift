@@ -1,4 +1,4 @@
-/// A sorted list without duplicates that is cheap to keep a copy of: the order behind timers, deadlines and lists.
+/// A sorted list without duplicates that is cheap to keep a copy of: what orders timers, deadlines and lists.
 ///
 /// It is a B+ tree of values. A copy costs constant time; a write costs O(log n) and copies only the nodes on its way
 /// that a copy still shares. Elements lie in the leaves; an inner node holds a bound between each two of its children:

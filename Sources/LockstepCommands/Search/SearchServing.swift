@@ -21,7 +21,7 @@ struct SearchServing: ParsableArguments {
     @Option(help: "How long a page is fresh, in seconds.", transform: Within.seconds(1...32_000_000))
     var searchFresh: Double = 60
     @Option(
-        help: "How long a query is kept behind its newest answer, in seconds.",
+        help: "How long a query is kept after its newest answer, in seconds.",
         transform: Within.seconds(1...32_000_000))
     var searchKept: Double = 3_600
     @Option(help: "The most MiB of all answers.", transform: Within.whole(1...1 << 20))

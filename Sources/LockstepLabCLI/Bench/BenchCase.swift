@@ -26,7 +26,7 @@ struct BenchSizes: Encodable, Sendable {
     /// Counters of a small state, and of a large one.
     var counters = 100_000
     var keys = 1_000_000
-    /// What a primary has behind it when it restarts.
+    /// What the journal of a primary holds when it restarts.
     var entries = 10_000_000
     /// How long a replica stands still.
     var stallSeconds = 60.0

@@ -6,7 +6,7 @@ import LockstepNode
 
 /// The nodes of a case.
 enum BenchCluster {
-    /// Makes a primary and replicas, starts them unless told not to, and ends and removes them behind `body`.
+    /// Makes a primary and replicas, starts them unless told not to, and ends and removes them after `body`.
     static func with<Value>(
         _ setting: BenchSetting, replicas: Int, start: Bool = true,
         _ body: (ProcessCluster) async throws -> Value

@@ -35,7 +35,7 @@ struct BenchCommand: AsyncParsableCommand {
         transform: Within.whole(100_000...1_000_000_000))
     var actions: Int?
     @Option(
-        help: "Entries behind a primary that restarts, in p5. Default: 10000000.",
+        help: "Entries in the journal of a primary that restarts, in p5. Default: 10000000.",
         transform: Within.whole(100_000...1_000_000_000))
     var entries: Int?
     @Option(help: "How long a replica stands still, in p6. Default: 60.", transform: Within.seconds(1...3_600))

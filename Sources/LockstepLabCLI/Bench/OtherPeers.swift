@@ -76,7 +76,7 @@ struct NATSPeer: Sendable {
     }
 }
 
-/// A client of NATS: lines of text, and messages behind them.
+/// A client of NATS: lines of text, and messages after them.
 private final class NATSConnection {
     private let socket: LoopbackClient
     private var received: [UInt8] = []

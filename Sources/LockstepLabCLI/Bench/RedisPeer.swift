@@ -15,7 +15,7 @@ struct RedisPeer: Sendable {
         return RedisPeer(version: "redis " + (words.first { $0.hasPrefix("v=") }?.dropFirst(2) ?? "unknown"))
     }
 
-    /// Starts a primary and replicas, and ends and removes them behind `body`.
+    /// Starts a primary and replicas, and ends and removes them after `body`.
     func withServers<Value>(
         _ setting: BenchSetting, replicas: Int, sync: String = "always", _ body: (RedisServers) throws -> Value
     ) throws -> Value {

@@ -12,9 +12,9 @@ extension BenchCase {
     }
 }
 
-/// P5: a primary starts with a long history behind it, without a snapshot of it and with one, beside Redis with its file.
+/// P5: a primary starts with a long journal, without a snapshot of it and with one, beside Redis with its file.
 struct Restarting {
-    static let title = "a primary restarts with many increments behind it"
+    static let title = "a primary restarts with many increments in its journal"
 
     let setting: BenchSetting
     private var sizes: BenchSizes { setting.sizes }
@@ -26,7 +26,7 @@ struct Restarting {
             BenchFigure(
                 "\(sizes.entries) entries, no snapshot", own.history, "s", peer: ("redis", peer),
                 goal: .ratioAtMost(1)),
-            BenchFigure("the same, with a snapshot behind them", own.snapshot, "s", goal: .atMost(2)),
+            BenchFigure("the same, with a snapshot of them", own.snapshot, "s", goal: .atMost(2)),
         ]
         var settings = [
             BenchResult.Participant(

@@ -60,7 +60,7 @@ struct Throughput {
                 BenchResult.Participant(
                     name: "etcd", durability: "synced before each answer (its default)", replicas: "none",
                     load: "\(EtcdPeer.connections) connections to the JSON gateway, one put in flight on each",
-                    checked: "the revision behind the last put"))
+                    checked: "the revision after the last put"))
         }
         return settings
     }

@@ -35,7 +35,7 @@ struct StorageCommand: AsyncParsableCommand {
         @OptionGroup var scripted: Scripted
         @Option(help: "The folder of the journal; its path is absolute.")
         var folder: String
-        @Option(help: "The file of notes; a writer goes on behind what it says.")
+        @Option(help: "The file of notes; a writer goes on after what it says.")
         var notes: String
 
         func run() async throws {
@@ -116,7 +116,7 @@ struct StorageCommand: AsyncParsableCommand {
             for folder in folders {
                 let notes = StorageNotes(lines: try String(contentsOfFile: folder + ".notes", encoding: .utf8))
                 var wrong = judge.judge(folder, notes: notes)
-                if let step = notes.wrongSuccesses.first { wrong = "step \(step) was written behind a failure (R-44)" }
+                if let step = notes.wrongSuccesses.first { wrong = "step \(step) was written after a failure (R-44)" }
                 guard let wrong else { continue }
                 Output.line("\(folder): \(wrong)")
                 count += 1

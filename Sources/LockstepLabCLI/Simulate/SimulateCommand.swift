@@ -31,7 +31,7 @@ struct SimulateCommand: ParsableCommand {
     var hashes: String?
     @Option(help: "The source's revision, to be printed with the results.")
     var commit: String?
-    @Flag(help: "Go on behind the first failure.")
+    @Flag(help: "Go on after the first failure.")
     var keepGoing = false
     @Flag(help: "Print what each fault means, and end.")
     var listFaults = false

@@ -2,7 +2,7 @@ import Foundation
 import LockstepCore
 import Synchronization
 
-/// Builds what crashes would leave behind at the places of a trace, and has each image judged.
+/// Builds what crashes would leave at the places of a trace, and has each image judged.
 package struct CrashImages: Sendable {
     /// What came of it.
     package struct Result: Codable, Sendable {

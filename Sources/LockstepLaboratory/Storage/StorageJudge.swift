@@ -101,7 +101,7 @@ package struct StorageJudge: Sendable {
         guard journal.head == opened.log.end else { throw Lie("it says that it ends at \(journal.head)") }
         opened.note = try journal.note(.lossAccepted)
         if goesOn {
-            let batch = Self.further(behind: opened.log.end)
+            let batch = Self.further(after: opened.log.end)
             try journal.appendRecovered([batch])
             opened.appended = batch
         }
@@ -126,7 +126,7 @@ package struct StorageJudge: Sendable {
             guard found.state == script.state(at: link) else { return "the snapshot at \(snapshot) has another state" }
             base = link
         }
-        guard let path = script.path(to: head, behind: base) else { return "its snapshot is of another history" }
+        guard let path = script.path(to: head, after: base) else { return "its snapshot is of another history" }
         guard path == found.batches else { return "its batches to \(found.end) are not those that were written" }
         guard demandsSnapshot, notes.done != nil, let wanted = saved[done] else { return nil }
         // A snapshot that is being saved may be there already, one that is acknowledged must.
@@ -164,7 +164,7 @@ package struct StorageJudge: Sendable {
     }
 
     /// A batch as the next boot would write it.
-    private static func further(behind end: Position) -> SealedBatch {
+    private static func further(after end: Position) -> SealedBatch {
         let epoch = Epoch(rawValue: end.epoch.rawValue + 1)
         var builder = BatchBuilder(store: StorageScript.store, epoch: epoch, after: end, time: LogTime(rawValue: 2_000))
         builder.append(

@@ -67,7 +67,7 @@ package struct StorageScript: Sendable {
             case 74..<79: add(.note("note \(steps.count)"))
             case 79..<86: add(.reopen)
             case 86..<92: try replace(&saved)
-            case 92..<96: try cut(behind: saved)
+            case 92..<96: try cut(after: saved)
             default: if random.next(below: 8) == 0, count > 100 { add(.settle) }
             }
         }
@@ -86,7 +86,7 @@ package struct StorageScript: Sendable {
     }
 
     /// The batches that lead to `head`, oldest first, those through `base` left out; nil if `base` is not before it.
-    package func path(to head: Int?, behind base: Int?) -> [SealedBatch]? {
+    package func path(to head: Int?, after base: Int?) -> [SealedBatch]? {
         var batches: [SealedBatch] = []
         var at = head
         while at != base {
@@ -144,7 +144,7 @@ package struct StorageScript: Sendable {
         saved = base
     }
 
-    private mutating func cut(behind saved: Int?) throws {
+    private mutating func cut(after saved: Int?) throws {
         var end = head
         for _ in 0...random.next(below: 5) where end != saved { end = end.flatMap { links[$0].parent } }
         guard end != head, end != nil else { return }

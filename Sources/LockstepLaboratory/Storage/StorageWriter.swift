@@ -75,7 +75,7 @@ package final class StorageWriter {
             script.steps[begun].head != script.steps[done].head
             && head == script.position(script.steps[begun].head)
         guard isBegunThere || head == script.position(script.steps[done].head) else {
-            throw Stop(description: "the journal was found to end at \(head), behind step \(done)")
+            throw Stop(description: "the journal was found to end at \(head), after step \(done)")
         }
         note("d", isBegunThere ? begun : done)
         return isBegunThere || begun == done ? begun + 1 : begun

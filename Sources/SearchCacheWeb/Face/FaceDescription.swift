@@ -28,7 +28,7 @@
                       required: true
                       description: >-
                         What to search for. Case and the space between words do not matter, except that AND, OR and NOT stay as
-                        they are. At most 256 bytes of UTF-8 behind that. Without any word there is nothing to be found, which is
+                        they are. At most 256 bytes of UTF-8 after that. Without any word there is nothing to be found, which is
                         no error.
                       schema: { type: string }
                       example: swift concurrency
@@ -39,7 +39,7 @@
                     - $ref: "#/components/parameters/IfNoneMatch"
                   responses:
                     "200":
-                      description: The page; without hits if nothing was found, or behind the last page.
+                      description: The page; without hits if nothing was found, or after the last page.
                       headers:
                         Age: { $ref: "#/components/headers/Age" }
                         ETag: { $ref: "#/components/headers/ETag" }

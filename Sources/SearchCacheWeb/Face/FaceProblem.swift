@@ -93,7 +93,7 @@
         static let pageOutOfRange = FaceProblem(400, "pageOutOfRange", "pages have the numbers 1 to 1000")
         static let queryTooLong = FaceProblem(400, "queryTooLong", "a query has at most 256 bytes of UTF-8")
         static let badEncoding = FaceProblem(
-            400, "badEncoding", "a parameter is no UTF-8 behind percent-encoding, as in q=caf%C3%A9")
+            400, "badEncoding", "a parameter is no UTF-8 after percent-decoding, as in q=caf%C3%A9")
         static let badRequest = FaceProblem(400, "badRequest", "this is no request of HTTP/1.1")
         static let notFound = FaceProblem(
             404, "notFound", "there are /, /search, /health, /metrics and /openapi.yaml")
