@@ -122,14 +122,15 @@ package struct StoreOpening {
         let state = try makeState()
         let recovered = try journal.map { try recover($0, into: state) }
         if let journal { try JournalRole.replica.note(in: journal) }
-        // An empty journal belongs where this node is told, or where its first WELCOME comes from.
+        // An empty journal belongs where this node is told, or where its first WELCOME comes from; its channel is the
+        // WELCOME's.
         let isEmpty = (recovered?.log.position.sequence ?? .zero) == .zero
         if let journal, !isEmpty { services.learned(journal.identity.cluster) }
         let incarnation = journal?.identity.incarnation ?? Incarnation(using: &services.generator)
         let host = makeHost(role: .replica, incarnation: incarnation, state: state)
         let configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: services.cluster, boot: services.boot,
-            incarnation: incarnation, channel: services.cluster == nil ? nil : journal?.identity.channel,
+            incarnation: incarnation, channel: isEmpty ? nil : journal?.identity.channel,
             hasJournal: journal != nil, bulkEndpoint: services.bulkEndpoint, seed: services.generator.next())
         let machine =
             recovered.flatMap {

@@ -37,6 +37,29 @@ struct AdoptionTests {
         }
     }
 
+    /// A store that a replica has for the first time takes its channel from the WELCOME, also where the replica attaches its
+    /// stores in another order than the primary and its other store has a journal (PROTOCOL ).
+    @Test
+    func aNewStoreTakesThePrimarysChannel() async throws {
+        let journals = KeptLogs()
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        let ports = try Self.stores.reversed().map { try primary.attach(name: $0) { SumState() } }
+        try await withRunning(primary) {
+            for port in ports { _ = try await port.add([5]) }
+            let endpoint = try await primary.listening()
+            for count in 1...2 {
+                let replica = try Node(.replica(of: endpoint, journal: journals.source))
+                let copies = try Self.stores.prefix(count).map { try replica.attach(name: $0) { SumState() } }
+                try await withRunning(replica) {
+                    for copy in copies { try await until { try await copy.status().phase == .live } }
+                }
+            }
+        }
+        for (index, name) in Self.stores.enumerated() {
+            #expect(journals.content(of: name)?.identity?.channel == Channel(rawValue: UInt16(1 - index)))
+        }
+    }
+
     /// While the disk is full a journal takes no cluster, and nothing is followed; it is tried again (PROTOCOL ).
     @Test
     func adoptionWaitsForRoom() async throws {

@@ -20,9 +20,11 @@ struct Manifest {
 
     /// What a target depends on, directly or through others; itself too, if it is one.
     func reached(from target: String) -> Set<String> {
-        guard let direct = dependencies[target] else { return [] }
-        return direct.reduce(into: [target]) { reached, next in
-            if !reached.contains(next) { reached.formUnion(self.reached(from: next).union([next])) }
+        guard dependencies[target] != nil else { return [] }
+        var (reached, next): (Set, [String]) = ([target], [target])
+        while let one = next.popLast() {
+            for name in dependencies[one, default: []] where reached.insert(name).inserted { next.append(name) }
         }
+        return reached
     }
 }

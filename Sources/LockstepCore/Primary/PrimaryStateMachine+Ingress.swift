@@ -144,6 +144,7 @@ extension PrimaryStateMachine {
         // It is asked again, and this does not last.
         guard phase != .awaiting else { return }
         guard admits, !buggify(.refusesOpen) else {
+            directives.append(.count(.busyAnswers))
             let text = "the store does not open sessions now: \(admissionProblem)"
             refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
             return

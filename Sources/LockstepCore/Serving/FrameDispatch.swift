@@ -2,7 +2,7 @@
 ///
 /// The rule is the same for any number of stores, and for both of a node's ports that take requests. A frame goes to the
 /// store of its channel, a HELLO to the store that it names. What no store has gets RESYNC if it is a request that can
-/// be read, and is counted and dropped otherwise. A store checks again what it gets.
+/// be read, and is counted and dropped otherwise. The store decodes what it gets, and answers it.
 package struct FrameDispatch: Sendable {
     /// Where a frame goes; stores are named by their places in the order in which they were added.
     package enum Verdict: Hashable, Sendable {

@@ -122,6 +122,24 @@ import Testing
         #expect(primary.machine.committedMark == marks.last)
     }
 
+    /// Goal: an OPEN that a full disk refuses is counted like a SUBMIT that gets BUSY, so that an operator sees it grow
+    /// (PROTOCOL ).
+    @Test func anOpenThatAFullDiskRefusesIsCounted() {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one)
+        primary.run { $0.freeSpaceChanged(isLow: true, into: &$1) }
+        primary.forget()
+        primary.receive(PrimaryHarness.openMessage(client: 77, nonce: 5), from: one)
+        #expect(primary.sent.compactMap(\.refused).map(\.reason) == [.unavailable])
+        #expect(primary.counts[.busyAnswers] == 1)
+        primary.submit(session, 1, [5], from: one)
+        #expect(primary.counts[.busyAnswers] == 2)
+        primary.run { $0.freeSpaceChanged(isLow: false, into: &$1) }
+        primary.receive(PrimaryHarness.openMessage(client: 77, nonce: 5), from: one)
+        primary.commit()
+        #expect(primary.counts[.busyAnswers] == 2 && primary.sent.last?.opened != nil)
+    }
+
     /// Goal: a full disk keeps the sealed batches and tries them again, unchanged; new actions get BUSY, kept replies
     /// are still given, and the alarm comes once (PROTOCOL ).
     @Test func aFullDiskIsTriedAgainUnchanged() {
