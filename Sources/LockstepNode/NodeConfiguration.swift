@@ -234,36 +234,3 @@ package struct CheckedConfiguration: Sendable {
                 + "least, better 65536 (ulimit -n, LimitNOFILE)")
     }
 }
-
-/// The primary's clock against its log (PROTOCOL, R-15).
-package enum ClockRule {
-    /// Throws unless the clock is near the log, or `accepts` is true, or an operator accepted the clock at `acceptedAt`.
-    ///
-    /// What was accepted ahead of the log holds for an hour, in which the node is to start; what was accepted behind it
-    /// until the clock has passed the log, unless the clock has gone back by more than an hour since.
-    package static func check(last: LogTime, wall: LogTime, accepts: Bool, acceptedAt: LogTime? = nil) throws {
-        guard !isNear(last: last, wall: wall), !accepts else { return }
-        if let acceptedAt, wall >= acceptedAt.advanced(by: .seconds(-3_600)),
-            wall < last || wall <= acceptedAt.advanced(by: .seconds(3_600))
-        {
-            return
-        }
-        // In seconds first: the difference of two times need not fit.
-        let seconds = wall.rawValue / 1_000_000 - last.rawValue / 1_000_000
-        throw LockstepError(
-            .clockRefused,
-            "this host's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") the journal's last entry: "
-                + "correct the clock, or accept it with \(SettingName.clock.property)")
-    }
-
-    /// Whether a clock needs nobody's acceptance: at most 7 days ahead of the log, and at most an hour behind it.
-    private static func isNear(last: LogTime, wall: LogTime) -> Bool {
-        last == .zero
-            || wall <= last.advanced(by: .seconds(7 * 86_400)) && wall >= last.advanced(by: .seconds(-3_600))
-    }
-
-    /// Whether an acceptance has done its work: the clock has passed the log again and is near it.
-    package static func isUsedUp(last: LogTime, wall: LogTime) -> Bool {
-        wall >= last && isNear(last: last, wall: wall)
-    }
-}

@@ -1,4 +1,3 @@
-internal import DequeModule
 package import LockstepCore
 
 /// Carries out the effects of a store on its primary: bytes go out through ``StorePort/emit(_:mutations:ticket:)`` and
@@ -14,92 +13,6 @@ package protocol RunExecutor: Sendable {
     func stop(_ id: RunID)
     func emission(_ ticket: UInt64, _ outcome: EmissionOutcome)
     func runEnd(_ id: RunID, _ outcome: EmissionOutcome)
-}
-
-/// Accepted actions whose end a caller of this node waits for, or has not asked for yet; on the node's thread.
-package struct EndDesk {
-    private var waiting: [RunID: [Waiting]] = [:]
-    private var ends: [RunID: RunEnding] = [:]
-    private var order: Deque<RunID> = []
-    private var endBytes = 0
-    private var count = 0
-
-    private struct Waiting {
-        var id: UInt64
-        var deadline: Tick
-        var resume: (Result<RunEnding, any Error>) -> Void
-    }
-
-    /// Ends that nobody has asked for yet: the newest of them are kept, so many, of so many bytes.
-    package static let capacity = 4_096
-    package static let byteCapacity = 16 << 20
-
-    package init() {}
-
-    package private(set) var nextDeadline = Tick.never
-
-    package mutating func add(
-        _ id: UInt64, _ run: RunID, mayCome: Bool, deadline: Tick,
-        resume: @escaping (Result<RunEnding, any Error>) -> Void
-    ) {
-        if let end = ends[run] { return resume(.success(end)) }
-        guard mayCome else { return resume(.failure(Self.lost)) }
-        guard count < Limits.waitingReads else { return resume(.failure(AskDesk.full)) }
-        count += 1
-        waiting[run, default: []].append(Waiting(id: id, deadline: deadline, resume: resume))
-        nextDeadline = min(nextDeadline, deadline)
-    }
-
-    package mutating func ended(_ run: RunID, _ end: RunEnding) {
-        if let before = ends.updateValue(end, forKey: run) { endBytes -= before.item.count } else { order.append(run) }
-        endBytes += end.item.count
-        while order.count > Self.capacity || endBytes > Self.byteCapacity {
-            endBytes -= ends.removeValue(forKey: order.removeFirst())?.item.count ?? 0
-        }
-        resume(run, .success(end))
-    }
-
-    package mutating func lost(_ run: RunID) {
-        resume(run, .failure(Self.lost))
-    }
-
-    private static let lost = LockstepError(
-        .sessionEnded,
-        "the action was accepted and its end is not known here: the session that sent it has ended, or the end came "
-            + "long before it was asked for; the state shows what it did")
-
-    private mutating func resume(_ run: RunID, _ outcome: Result<RunEnding, any Error>) {
-        for waiter in waiting.removeValue(forKey: run) ?? [] {
-            count -= 1
-            waiter.resume(outcome)
-        }
-    }
-
-    package mutating func ticked(_ now: Tick) {
-        guard now >= nextDeadline else { return }
-        let error = LockstepError(
-            .timeout, "the action was accepted, and its effect goes on; wait for its end again, or cancel it")
-        fail(error) { $0.deadline <= now }
-        nextDeadline = waiting.values.lazy.flatMap { $0 }.map(\.deadline).min() ?? .never
-    }
-
-    package mutating func cancel(_ id: UInt64) -> Bool {
-        let before = count
-        fail(CancellationError()) { $0.id == id }
-        return count < before
-    }
-
-    package mutating func failAll(_ error: any Error) { fail(error) { _ in true } }
-
-    private mutating func fail(_ error: any Error, where isMeant: (Waiting) -> Bool) {
-        for (run, waiters) in waiting {
-            let (left, gone) = (waiters.filter { !isMeant($0) }, waiters.filter(isMeant))
-            guard !gone.isEmpty else { continue }
-            waiting[run] = left.isEmpty ? nil : left
-            count -= gone.count
-            for waiter in gone { waiter.resume(.failure(error)) }
-        }
-    }
 }
 
 /// The end of an accepted action as a caller gets it: a ``ReplyItem`` in bytes of its own.

@@ -1,3 +1,6 @@
+/// Names a snapshot for the life of its node.
+package typealias SnapshotNumber = UInt64
+
 /// Which snapshot a node gives to its journal next: one at a time, and none of a place that the journal has not reached.
 ///
 /// A replica's state is ahead of its journal while a write is under way, and a save of a large state takes longer than

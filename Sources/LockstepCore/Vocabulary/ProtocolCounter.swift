@@ -1,0 +1,21 @@
+/// Events that are counted by name.
+package enum ProtocolCounter: String, Hashable, Sendable, CaseIterable {
+    case framesRefused = "frames_refused"
+    case staleFrames = "stale_frames"
+    case duplicateActions = "duplicate_actions"
+    case duplicateBatches = "duplicate_batches"
+    case outOfOrder = "out_of_order"
+    case busyAnswers = "busy"
+    case joins = "joins"
+    case snapshotsServed = "snapshots_served"
+    case gaps = "gaps"
+    case repairs = "repairs"
+    case repairsServed = "repairs_served"
+    case digestChecks = "digest_checks"
+    case divergences = "divergences"
+    case sessionsOpened = "sessions_opened"
+    case sessionsExpired = "sessions_expired"
+    case reconnects = "reconnects"
+    case joinBufferDrops = "join_buffer_drops"
+    case emissionsDropped = "emissions_dropped"
+}
