@@ -72,7 +72,7 @@ import Testing
             #expect(judge.compare(changed, notes: notes) != nil)
         }
         var whole = FoundLog(start: .start(of: StorageScript.store))
-        for batch in try #require(script.path(to: script.steps[last].head, behind: nil)) { whole.append(batch) }
+        for batch in try #require(script.path(to: script.steps[last].head, after: nil)) { whole.append(batch) }
         #expect(judge.compare(whole, notes: notes)?.contains("was acknowledged and is gone") == true)
         #expect(judge.compare(whole, notes: notes, demandsSnapshot: false) == nil)
 
