@@ -83,7 +83,12 @@ package struct SimulationOptions: Sendable, Hashable {
             for fault in ofDisk + FaultClass.ofOperator { options.plan[fault] = 0 }
         }
         options.stores = pins.stores ?? (isDouble ? 2 : 1)
-        // The operator knows one store.
+        // The operator knows one store, so some of these have none.
+        if random.chance(0.5), options.stores > 1 {
+            for fault in [FaultClass.oldCopy, .bitFlip] + FaultClass.ofOperator {
+                options.plan[fault] = pins.strengths[fault] ?? 0
+            }
+        }
         if options.mayFork || FaultClass.ofOperator.contains(where: options.plan.isOn) { options.stores = 1 }
         return options
     }

@@ -23,7 +23,8 @@ extension Simulation {
             return false
         }
         guard machine.log.runs.count > 0 else { return true }
-        let open = Set(callers.compactMap { $0.machine.session?.id })
+        let own = callers.filter { $0.process.store === store }
+        let open = Set(own.compactMap { $0.machine.session?.id })
         return !machine.log.runs.sorted.contains { run in
             GivenUp.mustBeAcknowledged(
                 acceptedAt: store.oracle.runs.runs[run.id]?.sequence, isSessionOpen: open.contains(run.id.session),

@@ -108,6 +108,8 @@ package final class Simulation {
                     ClientProcess(
                         id: processes.count, name: name, store: store, random: random.fork(), home: client.home,
                         isReader: client.isReader))
+            } else if node is RogueProcess {
+                add(RogueProcess(id: processes.count, name: name, store: store, random: random.fork()))
             }
         }
     }

@@ -18,6 +18,28 @@ import Testing
         }
     }
 
+    /// Goal: no seed is spent on what another covers: three in ten have two stores, and most of the others an operator.
+    @Test func enoughSeedsHaveTwoStores() {
+        let count = (UInt64(0)..<4_000).count { SimulationOptions.drawn(seed: $0).stores == 2 }
+        #expect((1_100...1_300).contains(count), "\(count) of 4,000")
+    }
+
+    /// Goal: cuts are between hosts, whose stores they all strike; who waits is judged by what is cut, so a cut of something
+    /// else would excuse a wait.
+    @Test func cutsAreBetweenHosts() {
+        var pins = SimulationOptions.Pins()
+        pins.stores = 2
+        pins.operations = 80
+        pins.faultTime = 30_000_000_000
+        for fault in FaultClass.allCases { pins.strengths[fault] = 0 }
+        pins.strengths[.cut] = 1
+        pins.strengths[.oneWayCut] = 1
+        pins.isVolatile = false
+        let result = SimulationResult.run(.drawn(seed: 3, pins: pins))
+        #expect(result.violation == nil)
+        #expect(result.coverage.fired[.cut] != nil && result.coverage.fired[.oneWayCut] != nil)
+    }
+
     /// Goal: the operator, who knows one store, never has to decide about another.
     @Test func faultsOfAnOperatorMeanOneStore() {
         for fault in FaultClass.ofOperator + [.oldCopy, .bitFlip] {

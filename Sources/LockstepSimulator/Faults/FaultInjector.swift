@@ -112,6 +112,8 @@ final class FaultInjector {
         }
     }
 
+    private var replicasOfAllStores: [ReplicaProcess] { simulation.stores.flatMap(\.replicas) }
+
     private var anyClient: SimulatedProcess? {
         let clients = simulation.processes.filter { $0 is ClientProcess && $0.isUp }
         return clients.isEmpty ? nil : random.pick(clients)
@@ -119,16 +121,15 @@ final class FaultInjector {
 
     private func cut(isOneWay: Bool) {
         let duration = Int64(random.fraction() * 10 * Double(Span.second))
-        let victim = random.pick(simulation.processes)
+        // Between hosts: the stores of a node share its links, and nothing is between them.
+        let hosts = simulation.processes.filter { $0.host == $0.id }.map(\.host)
+        let victim = random.pick(hosts)
         // One from one, or one from all.
-        let others = random.chance(0.4) ? simulation.processes : [random.pick(simulation.processes)]
+        let others = random.chance(0.4) ? hosts : [random.pick(hosts)]
         let direction = random.chance(0.5)
-        simulation.fired(isOneWay ? .oneWayCut : .cut, UInt64(victim.id))
-        for other in others where other !== victim {
-            let pairs =
-                isOneWay
-                ? [direction ? (victim.id, other.id) : (other.id, victim.id)]
-                : [(victim.id, other.id), (other.id, victim.id)]
+        simulation.fired(isOneWay ? .oneWayCut : .cut, UInt64(victim))
+        for other in others where other != victim {
+            let pairs = isOneWay ? [direction ? (victim, other) : (other, victim)] : [(victim, other), (other, victim)]
             for (from, to) in pairs where !simulation.network.isBlocked(from, to) {
                 simulation.network.block(from, to)
                 simulation.add(.fault(.unblock(from, to)), after: duration)
@@ -186,7 +187,7 @@ final class FaultInjector {
     }
 
     private func wipeReplica() {
-        let replica = random.pick(simulation.store.replicas)
+        let replica = random.pick(replicasOfAllStores)
         guard replica.isUp else { return }
         simulation.fired(.wipedReplica, UInt64(replica.id))
         replica.stop()
@@ -214,7 +215,7 @@ final class FaultInjector {
     }
 
     private func diverge() {
-        let replica = random.pick(simulation.store.replicas)
+        let replica = random.pick(replicasOfAllStores)
         // A second time within an hour would stop it for good, as it should.
         guard replica.isUp, !simulation.coverage.wasDiverged(replica.id) else { return }
         simulation.coverage.noteDiverged(replica.id)

@@ -286,7 +286,11 @@ final class Network {
 
     func isBlocked(_ from: Int, _ to: Int) -> Bool { !blocked.isEmpty && blocked[Pair(from: from, to: to)] != nil }
 
+    /// Closes a direction between two hosts.
     func block(_ from: Int, _ to: Int) {
+        for host in [from, to] {
+            precondition(simulation.processes[host].host == host, "a cut is between hosts, not between stores of them")
+        }
         blocked[Pair(from: from, to: to)] = simulation.now
         simulation.health.cut(from, to)
     }

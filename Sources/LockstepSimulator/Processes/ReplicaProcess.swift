@@ -43,19 +43,20 @@ final class ReplicaProcess: NodeProcess {
             }
             disk.give(.replica)
         }
+        let isEmpty = (recovered?.log.position.sequence ?? .zero) == .zero
         let boot = BootID(rawValue: random.bits128())
         let incarnation = hasJournal ? disk.incarnation : Incarnation(rawValue: random.bits128())
         var buggify = Buggify.off
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
         let configuration = ReplicaConfiguration(
             storeName: store.name, node: name, cluster: hasJournal ? simulation.cluster : nil, boot: boot,
-            incarnation: incarnation, channel: hasJournal ? store.channel : nil, hasJournal: hasJournal,
+            incarnation: incarnation, channel: isEmpty ? nil : store.channel, hasJournal: hasJournal,
             bulkEndpoint: Endpoint(process: host, port: .bulk).text, seed: random.next(), buggify: buggify)
         machine = ReplicaStateMachine(
             configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow(),
             joinBufferBytes: simulation.joinBufferBytes)
         machine?.start(now: now, state: state)
-        if let recovered, recovered.log.position.sequence > .zero {
+        if let recovered, !isEmpty {
             store.oracle.recovered(recovered.log, by: self)
         } else {
             store.oracle.forgot(self)

@@ -6,6 +6,8 @@ import LockstepCore
 /// It must harm nobody. What it gets answered counts like any other answer: a number has one, whatever was sent for it.
 final class RogueProcess: SimulatedProcess {
     private var link: Link?
+    /// To the same node's other port that takes requests.
+    private var bulk: Link?
     private var welcome: Welcome?
     private var nonce: UInt64 = 0
     private var session = SessionID.none
@@ -29,14 +31,17 @@ final class RogueProcess: SimulatedProcess {
 
     override func end() {
         link = nil
+        bulk = nil
         welcome = nil
         session = .none
     }
 
     private func connect() {
-        if let link { simulation.network.close(link) }
+        for link in [link, bulk] { link.map(simulation.network.close) }
         welcome = nil
-        link = simulation.network.connect(self, to: Endpoint(process: 0, port: .ingress))
+        let node = store.primary.host
+        link = simulation.network.connect(self, to: Endpoint(process: node, port: .ingress))
+        bulk = simulation.network.connect(self, to: Endpoint(process: node, port: .bulk))
     }
 
     override var nextDeadline: Tick { nextAct }
@@ -119,18 +124,31 @@ final class RogueProcess: SimulatedProcess {
                 ackedThrough: !isOwn ? 0 : random.chance(0.7) ? answeredThrough : random.next(),
                 applied: SequenceNumber(rawValue: random.next()))
             send(.keepAlive(keepAlive), channel: welcome.channel)
+        case 5 where random.chance(0.1): askNobody()
         case 5:
             let query =
                 random.chance(0.5)
                 ? Query(session: session, number: random.next(below: answeredThrough + 3))
                 : Query(session: victim, number: random.next(below: numberOfVictim + 3))
-            // At times on a channel that no store has, which is answered all the same.
-            send(.query(query), channel: random.chance(0.1) ? Channel(rawValue: 9) : welcome.channel)
+            send(.query(query), channel: welcome.channel)
         case 6 where random.chance(0.2): send(.close(session), channel: welcome.channel)
         case 6: send(.close(victim), channel: welcome.channel)
         case 7: askForRuns(channel: welcome.channel)
         default: submit(channel: welcome.channel)
         }
+    }
+
+    /// Asks on a channel that no store has, which is answered all the same, on either port.
+    private func askNobody() {
+        let nobody = Channel(rawValue: 9)
+        guard random.chance(0.5), let bulk else {
+            return send(.query(Query(session: victim, number: 1)), channel: nobody)
+        }
+        let request = RepairRequest(
+            nonce: random.next(), after: .start(of: store.id), through: SequenceNumber(rawValue: 1), largestReply: 1_024
+        )
+        let stamp = FrameStamp(channel: nobody, clusterHash: simulation.cluster.hash, epoch: .zero)
+        simulation.network.send(stamp.frame(.repairRequest(request)), on: bulk)
     }
 
     /// Goes after the session of another, also when that has left: nobody may keep it alive then.
