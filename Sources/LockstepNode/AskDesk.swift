@@ -16,11 +16,12 @@ package struct AskDesk {
         var reason = ""
         var resume: (Result<ReadAnswer, any Error>) -> Void
 
-        /// What the caller is told who has waited long enough.
-        var failure: LockstepError {
+        /// What the caller is told who has waited long enough; `refusal` is why the node takes no question at all.
+        func failure(_ refusal: String?) -> LockstepError {
             guard reason.isEmpty else {
                 return LockstepError(.unavailable, "the node that was asked cannot answer: \(reason)")
             }
+            if let refusal { return LockstepError(.unavailable, refusal) }
             return LockstepError(.timeout, "no node answered the question in time: is the primary reachable?")
         }
     }
@@ -55,10 +56,10 @@ package struct AskDesk {
     /// The node cannot answer now, and says why; it is asked again as long as the caller waits.
     package mutating func delayed(_ id: UInt64, because reason: String) { reads[id]?.reason = reason }
 
-    /// Ends the reads whose time is over; returns them.
+    /// Ends the reads whose time is over; returns them. `refusal` is why the node that is asked refuses this one now.
     ///
     /// Those who asked about numbers were told before, and are forgotten.
-    package mutating func ticked(_ now: Tick) -> [UInt64] {
+    package mutating func ticked(_ now: Tick, refusal: String?) -> [UInt64] {
         guard now >= nextDeadline else { return [] }
         let due = reads.filter { $0.value.deadline <= now }
         for id in due.keys { reads[id] = nil }
@@ -66,7 +67,7 @@ package struct AskDesk {
         nextDeadline = min(
             reads.values.lazy.map(\.deadline).min() ?? .never,
             resolutions.values.lazy.map(\.waiter.deadline).min() ?? .never)
-        for read in due.values { read.resume(.failure(read.failure)) }
+        for read in due.values { read.resume(.failure(read.failure(refusal))) }
         return Array(due.keys)
     }
 

@@ -138,7 +138,7 @@ package final class StoreHost {
         watchPrimary(now: now)
         while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now, because: readRefusal)
-        for id in asks.ticked(now) { client.cancelRead(id) }
+        for id in asks.ticked(now, refusal: alarms[.refused]?.text) { client.cancelRead(id) }
         stopAsking()
         ends.ticked(now)
         alarms.tick(now: now)

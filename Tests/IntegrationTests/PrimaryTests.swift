@@ -181,7 +181,7 @@ extension IntegrationTests {
     /// The demonstration of deploy/up: a primary that is killed under load loses nothing (PROTOCOL ).
     @Test func theDemonstrationPasses() throws {
         let port = Bench.ports()
-        let (status, output, errors) = try Bench.lockstep("demo", "--kills", "3", "--port", "\(port)")
+        let (status, output, errors) = try Bench.lab("demo", "--kills", "3", "--port", "\(port)")
         #expect(status == 0, "\(output) \(errors)")
         #expect(output.contains("passed"))
     }

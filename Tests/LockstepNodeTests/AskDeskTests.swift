@@ -39,7 +39,7 @@ import Testing
         #expect(desk.nextDeadline == soon)
         // The callers' desk tells it first.
         late.fail(AskDesk.full)
-        _ = desk.ticked(soon)
+        _ = desk.ticked(soon, refusal: nil)
         #expect(desk.takeOrphans().map(\.number) == [7])
         #expect(desk.nextDeadline == .never)
     }

@@ -90,15 +90,18 @@ extension ReplicaStateMachine {
             refuse(.unknownStore, text, nonce: hello.nonce, connection, into: &directives)
             return
         }
-        guard let cluster, let channel, phase != .halted, !buggify(.refusesHello) else {
-            let text = phase == .halted ? "the replica has stopped" : "the replica has not met its primary yet"
+        // Without a channel there is nothing to be asked, but another replica may hear that this is no primary.
+        let isKnown = channel != nil || hello.role == .replica
+        guard let cluster, isKnown, phase != .halted, !buggify(.refusesHello) else {
+            let text =
+                phase == .halted ? "the replica has stopped" : "it has not been live yet: it has not met its primary"
             refuse(.unavailable, text, nonce: hello.nonce, endpoint: primaryEndpoint, connection, into: &directives)
             return
         }
         let welcome = Welcome(
             nonce: hello.nonce, cluster: cluster, role: .replica, isVolatile: !configuration.hasJournal,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
-            channel: channel, store: log.store, commit: log.position, publishEndpoint: "",
+            channel: channel ?? .none, store: log.store, commit: log.position, publishEndpoint: "",
             bulkEndpoint: configuration.bulkEndpoint, primaryEndpoint: primaryEndpoint,
             creditActions: UInt32(Limits.creditActions), creditBytes: UInt32(Limits.creditBytes),
             largestAction: UInt32(Limits.actionBytes))
