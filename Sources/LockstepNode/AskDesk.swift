@@ -56,9 +56,10 @@ package struct AskDesk {
     /// The node cannot answer now, and says why; it is asked again as long as the caller waits.
     package mutating func delayed(_ id: UInt64, because reason: String) { reads[id]?.reason = reason }
 
-    /// Ends the reads whose time is over; returns them. `refusal` is why the node that is asked refuses this one now.
+    /// Ends the reads whose time is over; returns them.
     ///
-    /// Those who asked about numbers were told before, and are forgotten.
+    /// `refusal` is why the node that is asked refuses this one now. Those who asked about numbers were told before, and
+    /// are forgotten.
     package mutating func ticked(_ now: Tick, refusal: String?) -> [UInt64] {
         guard now >= nextDeadline else { return [] }
         let due = reads.filter { $0.value.deadline <= now }
