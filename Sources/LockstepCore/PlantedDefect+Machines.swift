@@ -3,38 +3,19 @@
 
     extension PrimaryStateMachine {
         /// Shows what is handed to the journal before it is durable.
-        mutating func showEarly(state: any ReplicatedState, into directives: inout [PrimaryDirective]) {
+        mutating func showEarly(_ step: inout PrimaryStep) {
             if PlantedDefect.isActive(.publishBeforeCommit) {
-                for batch in inFlight { directives.append(.publish(stamp.frame(broadcasting: batch))) }
+                for batch in pipeline.atJournal { step.directives.append(.publish(stamp.frame(broadcasting: batch))) }
             }
             guard PlantedDefect.isActive(.viewBeforeCommit) else { return }
-            captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
-            state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
-            state.publish(through: captured.sequence)
-            view = captured
-        }
-
-        /// Goes on as if what is at the journal were durable.
-        mutating func countAsCommitted(into directives: inout [PrimaryDirective]) {
-            let batches = inFlight
-            inFlight = []
-            for batch in batches {
-                directives.append(.publish(stamp.frame(broadcasting: batch)))
-                window.append(batch)
-                sealedBytes -= batch.bytes.count
-                committed = KnownPosition(position: batch.position, boot: configuration.boot)
-                committedTime = batch.head.time
-            }
-            committedMark = inFlightMark
-            if phase == .opening { phase = .admitting }
-            releaseAnswers(into: &directives)
-            directives.append(.committed(batches))
+            readers.capture(log, now: step.now, step.state)
+            readers.show(through: log.position.sequence, step.state)
         }
 
         /// Answers committed numbers with something that is not in the log.
         func answersAnew(
             _ submit: Submit, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
-            into directives: inout [PrimaryDirective]
+            _ step: inout PrimaryStep
         ) -> Bool {
             let status: ActionStatus
             if PlantedDefect.isActive(.resumeWithoutReplies) {
@@ -59,7 +40,7 @@
                 let run = ResultRun(
                     session: submit.session, first: numbers.lowerBound, count: count, epoch: epoch,
                     firstSequence: submit.session.sequence, items: 0..<bytes.byteCount)
-                directives.append(.send(stamp.frame(.result(run), source: bytes), to: connection))
+                step.directives.append(.send(stamp.frame(.result(run), source: bytes), to: connection))
             }
             return submit.first + UInt64(submit.count) - 1 <= last
         }
@@ -67,10 +48,10 @@
 
     extension PrimaryStateMachine {
         /// Begins what is only sequenced.
-        mutating func beginUncommitted(into directives: inout [PrimaryDirective]) {
+        mutating func beginUncommitted(_ step: inout PrimaryStep) {
             for id in scheduler.committed(through: SequenceNumber(rawValue: .max)) {
                 guard let run = log.runs[id] else { continue }
-                directives.append(.beginRun(RunStart(id: id, attempt: run.attempts, emissions: run.emissions)))
+                step.directives.append(.beginRun(RunStart(id: id, attempt: run.attempts, emissions: run.emissions)))
             }
         }
 
@@ -86,7 +67,7 @@
         }
 
         /// Logs the ends that a former primary left once more.
-        mutating func endAgain(now: Tick, wall: LogTime, state: any ReplicatedState) {
+        mutating func endAgain(_ step: inout PrimaryStep) {
             guard PlantedDefect.isActive(.endsAgainAfterRestart) else { return }
             for run in log.runs.sorted where run.end != nil {
                 var item = ByteWriter()
@@ -94,11 +75,11 @@
                 withBytes(of: item.bytes) { bytes in
                     let entry = Entry.finished(
                         session: run.id.session, number: run.id.number, item: 0..<bytes.byteCount)
-                    let isFull = withOpenBatch(now: now, wall: wall) { batch in
+                    let isFull = withOpenBatch(at: step.moment) { batch in
                         batch.append(entry, source: bytes)
                         return batch.isFull
                     }
-                    if isFull { seal(now: now, wall: wall, state: state) }
+                    if isFull { seal(&step) }
                 }
             }
         }

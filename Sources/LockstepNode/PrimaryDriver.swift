@@ -16,14 +16,12 @@ package final class PrimaryDriver {
     private var toClient: Deque<[UInt8]> = []
     let desk: JournalDesk
     private let executor: (any RunExecutor)?
-    private var isOpened = false
     private var isRunning = false
     private var persistBegan = Tick.zero
     private var nextLook = Tick.zero
     /// What is to be kept with the journal, beside the work: the newest of each kind.
     private var unnoted: [JournalNote: String] = [:]
     private var isNoting = false
-    private var shownPhase = PrimaryStateMachine.Phase.created
 
     /// Below this much free space actions get BUSY already (R-45).
     package static let reserveBytes: Int64 = 64 << 20
@@ -41,7 +39,7 @@ package final class PrimaryDriver {
     }
 
     package func start(now: Tick, wall: LogTime) {
-        machine.start(now: now, wall: wall, state: state, into: &directives)
+        step(now: now, wall: wall) { $0.start(&$1) }
         run(now: now, wall: wall)
     }
 
@@ -55,23 +53,21 @@ package final class PrimaryDriver {
             return
         }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        machine.emitted(
-            cause, mutations: mutations, ticket: ticket, now: now, wall: wall, state: state, into: &directives)
+        step(now: now, wall: wall) { $0.emitted(cause, mutations: mutations, ticket: ticket, &$1) }
         run(now: now, wall: wall)
     }
 
     /// An effect of this node has ended.
     package func finishRun(_ id: RunID, item: [UInt8]) {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        machine.runFinished(id, item: item, now: now, wall: wall, state: state, into: &directives)
+        step(now: now, wall: wall) { $0.runFinished(id, item: item, &$1) }
         run(now: now, wall: wall)
     }
 
     /// An operator ends an accepted action as failed; false if it has ended, or nothing is admitted.
     package func abandonRun(_ id: RunID, reason: String) -> Bool {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        let isEnded = machine.abandonRun(
-            id, reason: reason, now: now, wall: wall, state: state, into: &directives)
+        let isEnded = step(now: now, wall: wall) { $0.abandonRun(id, reason: reason, &$1) }
         run(now: now, wall: wall)
         return isEnded
     }
@@ -79,7 +75,7 @@ package final class PrimaryDriver {
     /// An operator ends sessions; nil if nothing can be logged now.
     package func closeSessions(_ filter: PrimaryStateMachine.SessionFilter) -> Int? {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        let count = machine.closeSessions(filter, now: now, wall: wall, state: state, into: &directives)
+        let count = step(now: now, wall: wall) { $0.closeSessions(filter, &$1) }
         run(now: now, wall: wall)
         return count
     }
@@ -88,21 +84,19 @@ package final class PrimaryDriver {
     package func fromLocal(_ frame: [UInt8]) { toMachine.append(frame) }
 
     package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
-        frame.withFrame {
-            machine.received($0, from: connection, now: now, wall: wall, state: state, into: &directives)
+        frame.withFrame { bytes in step(now: now, wall: wall) { $0.received(bytes, from: connection, &$1) }
         }
         run(now: now, wall: wall)
     }
 
     package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
-        frame.withFrame { machine.bulkReceived($0, from: connection, now: now, into: &directives) }
+        frame.withFrame { bytes in step(now: now, wall: wall) { $0.bulkReceived(bytes, from: connection, &$1) } }
         run(now: now, wall: wall)
     }
 
     package func endTurn(now: Tick, wall: LogTime) {
         pump(now: now, wall: wall)
-        machine.turnEnded(now: now, wall: wall, state: state, into: &directives)
-        showPhase()
+        step(now: now, wall: wall) { $0.turnEnded(&$1) }
         run(now: now, wall: wall)
         pump(now: now, wall: wall)
     }
@@ -111,8 +105,7 @@ package final class PrimaryDriver {
 
     package func tick(now: Tick, wall: LogTime) {
         if now >= machine.nextDeadline {
-            machine.ticked(now: now, wall: wall, state: state, into: &directives)
-            showPhase()
+            step(now: now, wall: wall) { $0.ticked(&$1) }
             run(now: now, wall: wall)
         }
         guard now >= nextLook else { return }
@@ -123,7 +116,7 @@ package final class PrimaryDriver {
     /// Once a second: free space, the journal's growth, the metrics that are states.
     private func look(now: Tick, wall: LogTime) {
         if let free = journal.freeBytes() {
-            machine.freeSpaceChanged(isLow: free < Self.reserveBytes, into: &directives)
+            step(now: now, wall: wall) { $0.freeSpaceChanged(isLow: free < Self.reserveBytes, &$1) }
         }
         writeNotes()
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
@@ -145,12 +138,17 @@ package final class PrimaryDriver {
 
     // MARK: - Directives
 
+    private func step<Result>(
+        now: Tick, wall: LogTime, _ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Result
+    ) -> Result {
+        machine.step(now: now, wall: wall, state: state, into: &directives, event)
+    }
+
     /// Hands frames to and fro until both lines are empty.
     private func pump(now: Tick, wall: LogTime) {
         while true {
             if let frame = toMachine.popFirst() {
-                withBytes(of: frame) {
-                    machine.received($0, from: .local, now: now, wall: wall, state: state, into: &directives)
+                withBytes(of: frame) { bytes in step(now: now, wall: wall) { $0.received(bytes, from: .local, &$1) }
                 }
                 run(now: now, wall: wall)
             } else if let frame = toClient.popFirst() {
@@ -198,6 +196,10 @@ package final class PrimaryDriver {
                 host.raise(alarm)
                 // An operator may give up just that, so it is kept (R-41).
                 if case .primaryBehind(_, let reported, _) = alarm { note(.reportedBehind, reported.noteText) }
+            case .awaiting(let names):
+                host.services.logger.info("waits for its replicas", metadata: metadata(of: names))
+            case .opened(let unheard, let isHoldingEffects):
+                opened(unheard: unheard, isHoldingEffects: isHoldingEffects)
             case .audienceChanged(let names): note(.audience, names.joined(separator: ","))
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
@@ -234,22 +236,17 @@ package final class PrimaryDriver {
         }
     }
 
-    /// What the machine's phase means to others: a line in the log, and effects that may begin.
-    private func showPhase() {
-        let before = shownPhase
-        guard machine.phase != before else { return }
-        shownPhase = machine.phase
-        let awaited = machine.audience.awaited
-        let metadata: Logger.Metadata = [
-            LogKey.store: "\(host.name)", LogKey.peer: "\(awaited.joined(separator: ", "))",
-        ]
-        if shownPhase == .awaiting { host.services.logger.info("waits for its replicas", metadata: metadata) }
-        guard shownPhase == .admitting else { return }
-        if before == .awaiting, !awaited.isEmpty {
-            host.services.logger.info("admits without having heard of all replicas", metadata: metadata)
+    /// The store admits: effects may run.
+    private func opened(unheard: [String], isHoldingEffects: Bool) {
+        if !unheard.isEmpty {
+            host.services.logger.info(
+                "admits without having heard of all replicas", metadata: metadata(of: unheard))
         }
-        if !isOpened, !machine.configuration.holdsEffects { executor?.opened() }
-        isOpened = true
+        if !isHoldingEffects { executor?.opened() }
+    }
+
+    private func metadata(of replicas: [String]) -> Logger.Metadata {
+        [LogKey.store: "\(host.name)", LogKey.peer: "\(replicas.joined(separator: ", "))"]
     }
 
     private func drop(_ isSent: Bool?) {
@@ -313,12 +310,11 @@ extension PrimaryDriver: JournalDeskOwner {
         switch outcome {
         case .success:
             host.metrics.persisted(nanoseconds: now - persistBegan)
-            machine.persisted(now: now, wall: wall, state: state, into: &directives)
-            showPhase()
+            step(now: now, wall: wall) { $0.persisted(&$1) }
         case .failure(.diskFull):
-            machine.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
+            step(now: now, wall: wall) { $0.persistFailed(isDiskFull: true, reason: "no room", &$1) }
         case .failure(.failed(let reason)):
-            machine.persistFailed(isDiskFull: false, reason: reason, now: now, into: &directives)
+            step(now: now, wall: wall) { $0.persistFailed(isDiskFull: false, reason: reason, &$1) }
         }
         run(now: now, wall: wall)
         pump(now: now, wall: wall)
@@ -326,9 +322,9 @@ extension PrimaryDriver: JournalDeskOwner {
 
     package func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick) {
         if let info {
-            machine.snapshotEncoded(number, info: info, now: now, into: &directives)
+            step(now: now, wall: wall) { $0.snapshotEncoded(number, info: info, &$1) }
         } else {
-            machine.snapshotFailed(number, into: &directives)
+            step(now: now, wall: wall) { $0.snapshotFailed(number, &$1) }
         }
         run(now: now, wall: MonotonicClock.wall)
     }

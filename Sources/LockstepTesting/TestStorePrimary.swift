@@ -69,7 +69,6 @@ final class TestPrimary<R: Reactor> {
     private var task: Task<Void, Never>?
     private var directives: [PrimaryDirective] = []
     private var written: [SealedBatch] = []
-    private var isOpened = false
     /// What has happened and was not taken yet.
     private var happenings: [TestHappening<R>] = []
     /// What failed beside the log.
@@ -126,7 +125,7 @@ final class TestPrimary<R: Reactor> {
                 group.cancelAll()
             }
         }
-        machine.start(now: clock.now, wall: clock.wall, state: state, into: &directives)
+        step { $0.start(&$1) }
         run()
         hello()
         if log.session == .none {
@@ -182,9 +181,7 @@ final class TestPrimary<R: Reactor> {
         let stamp = FrameStamp(
             channel: machine.configuration.channel, clusterHash: Self.cluster.hash, epoch: machine.epoch)
         let frame = withBytes(of: source) { stamp.frame(message, source: $0) }
-        withBytes(of: frame) {
-            machine.received(
-                $0, from: .local, now: clock.now, wall: clock.wall, state: state, into: &directives)
+        withBytes(of: frame) { bytes in step { $0.received(bytes, from: .local, &$1) }
         }
         run()
     }
@@ -194,7 +191,7 @@ final class TestPrimary<R: Reactor> {
     /// Time has passed.
     func tick() {
         greet()
-        machine.ticked(now: clock.now, wall: clock.wall, state: state, into: &directives)
+        step { $0.ticked(&$1) }
         run()
         turn()
     }
@@ -209,12 +206,9 @@ final class TestPrimary<R: Reactor> {
             guard let errand = port.next() else { return true }
             switch errand {
             case .emission(let cause, let mutations, let ticket):
-                machine.emitted(
-                    cause, mutations: mutations, ticket: ticket, now: clock.now, wall: clock.wall, state: state,
-                    into: &directives)
+                step { $0.emitted(cause, mutations: mutations, ticket: ticket, &$1) }
             case .end(let id, let item):
-                machine.runFinished(
-                    id, item: item, now: clock.now, wall: clock.wall, state: state, into: &directives)
+                step { $0.runFinished(id, item: item, &$1) }
             }
             run()
             turn()
@@ -242,9 +236,13 @@ final class TestPrimary<R: Reactor> {
         var before: SequenceNumber
         repeat {
             before = machine.committed.position.sequence
-            machine.turnEnded(now: clock.now, wall: clock.wall, state: state, into: &directives)
+            step { $0.turnEnded(&$1) }
             run()
         } while machine.committed.position.sequence > before && broken == nil
+    }
+
+    private func step(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void) {
+        machine.step(now: clock.now, wall: clock.wall, state: state, into: &directives, event)
     }
 
     private func run() {
@@ -255,11 +253,7 @@ final class TestPrimary<R: Reactor> {
             guard machine.isPersisting, !written.isEmpty else { continue }
             log.write(written)
             written = []
-            machine.persisted(now: clock.now, wall: clock.wall, state: state, into: &directives)
-            if !isOpened, machine.phase == .admitting {
-                isOpened = true
-                runtime.opened()
-            }
+            step { $0.persisted(&$1) }
         }
     }
 
@@ -272,6 +266,7 @@ final class TestPrimary<R: Reactor> {
             } catch {
                 broken = error
             }
+        case .opened: runtime.opened()
         case .beginRun(let start): runtime.begin(start)
         case .stopRun(let id): runtime.stop(id)
         case .emission(let ticket, let outcome): runtime.emission(ticket, outcome)
@@ -280,7 +275,7 @@ final class TestPrimary<R: Reactor> {
         case .halt(let reason): preconditionFailure("a test store's primary halts: \(reason)")
         // Nobody joins, nobody listens, and the journal needs no snapshot.
         case .sendBulk, .sendChunks, .publish, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .alarm,
-            .audienceChanged, .count:
+            .audienceChanged, .awaiting, .count:
             break
         }
     }

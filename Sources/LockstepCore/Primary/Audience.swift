@@ -1,4 +1,5 @@
-/// The replicas that a primary knows of, by their names, and those for which it waits when it starts (PROTOCOL, R-48).
+/// The replicas that a primary knows of, by their names, those for which it waits when it starts (PROTOCOL, R-48), and
+/// what they report that it does not have.
 ///
 /// Invariants: at most ``Limits/audience`` names; what is awaited is one of them.
 package struct Audience: Hashable, Sendable {
@@ -6,6 +7,10 @@ package struct Audience: Hashable, Sendable {
     private var heard: [String: Tick] = [:]
     /// Those who have not said HELLO in this boot.
     private var missing: Set<String> = []
+    /// Until when they are waited for; ``Tick/never``: nobody is.
+    private(set) var awaitEnds: Tick = .never
+    /// The highest position that somebody reported and this log does not have.
+    private(set) var ahead: KnownPosition?
 
     /// A replica of which nothing was heard for so long, while the primary ran, is forgotten.
     static let patienceMilliseconds: Int64 = 3_600_000
@@ -60,52 +65,27 @@ package struct Audience: Hashable, Sendable {
     /// Nobody is waited for any more.
     mutating func giveUp() { missing = [] }
 
+    /// Those who are missing are waited for until `end`.
+    mutating func wait(until end: Tick) { awaitEnds = end }
+
+    /// Whether the wait is over: all have spoken, or its time is up.
+    func isHeard(now: Tick) -> Bool { isComplete || now >= awaitEnds }
+    mutating func awaitEnded() { awaitEnds = .never }
+
+    /// Somebody knows of a position that this log does not have; true if it is higher than those reported before, or
+    /// counts in any case.
+    mutating func reported(_ known: KnownPosition, counts: Bool) -> Bool {
+        if let ahead = ahead?.position, !counts,
+            (known.position.epoch, known.position.sequence) <= (ahead.epoch, ahead.sequence)
+        {
+            return false
+        }
+        ahead = known
+        return true
+    }
+
     func checkInvariants() {
         precondition(heard.count <= Limits.audience, "the audience has its bound")
         precondition(missing.allSatisfy { heard[$0] != nil }, "what is awaited belongs to the audience")
-    }
-}
-
-extension PrimaryStateMachine {
-    /// The epoch is open: with an audience the primary listens before it admits.
-    mutating func opened(now: Tick) {
-        guard !configuration.isVolatile, configuration.audienceMilliseconds > 0, !audience.isComplete else {
-            audience.giveUp()
-            phase = .admitting
-            return
-        }
-        phase = .awaiting
-        awaitEnds = now.advanced(byMilliseconds: configuration.audienceMilliseconds)
-    }
-
-    /// Admits when everybody who is awaited has spoken, or the time for that is over.
-    mutating func admitIfHeard(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
-        guard phase == .awaiting, audience.isComplete || now >= awaitEnds else { return }
-        phase = .admitting
-        awaitEnds = .never
-        resumeRuns(now: now, wall: wall, state: state, into: &directives)
-    }
-
-    /// A replica of this log said HELLO.
-    mutating func replicaCame(_ node: String, now: Tick, into directives: inout [PrimaryDirective]) {
-        guard !configuration.isVolatile, audience.came(node, now: now) else { return }
-        directives.append(.audienceChanged(audience.names))
-    }
-
-    /// A replica closed its session: it stops on purpose, and the next boot does not wait for it.
-    mutating func replicaLeft(_ connection: Connection, into directives: inout [PrimaryDirective]) {
-        guard let hello = peers[connection]?.hello, hello.role == .replica, audience.left(hello.node) else { return }
-        directives.append(.audienceChanged(audience.names))
-    }
-
-    /// Once a second: who spoke since, and who has been silent too long.
-    mutating func lookAtAudience(now: Tick, into directives: inout [PrimaryDirective]) {
-        for peer in peers.values where peer.hello.role == .replica {
-            audience.spoke(peer.hello.node, at: peer.lastHeard)
-        }
-        guard audience.forgetSilent(now: now) else { return }
-        directives.append(.audienceChanged(audience.names))
     }
 }

@@ -30,6 +30,12 @@ package enum PrimaryDirective: Hashable, Sendable {
     case emission(UInt64, EmissionOutcome)
     /// What became of a run's end.
     case runEnd(RunID, EmissionOutcome)
+    /// The epoch is open, and nothing is admitted until these replicas were heard, or for a while.
+    case awaiting([String])
+    /// The store admits from now on, once in a boot; these replicas were not heard.
+    ///
+    /// Effects may run, unless those of a former boot are held for an operator.
+    case opened(unheard: [String], isHoldingEffects: Bool)
     /// The replicas of this log are now these: keep their names durably, beside the work.
     case audienceChanged([String])
     /// Something that an operator must see, at most once for each cause.

@@ -1,65 +1,53 @@
-import DequeModule
-
 extension PrimaryStateMachine {
     /// Hands all sealed batches to the journal in one transaction if it is free.
-    mutating func handOver(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
-        guard inFlight.isEmpty else { return }
-        seal(now: now, wall: wall, state: state)
-        guard !sealed.isEmpty else { return }
-        captureView(now: now, state: state)
-        inFlight = sealed
-        inFlightMark = log.mark
-        sealed = []
+    mutating func handOver(_ step: inout PrimaryStep) {
+        guard pipeline.isJournalFree else { return }
+        seal(&step)
+        guard !pipeline.sealed.isEmpty else { return }
+        captureView(&step)
+        let batches = pipeline.handOver()
         #if LOCKSTEP_PLANTED_DEFECTS
-            showEarly(state: state, into: &directives)
+            showEarly(&step)
         #endif
-        directives.append(.persist(inFlight))
+        step.directives.append(.persist(batches))
     }
 
-    /// What was handed over is durable, and so it is committed.
+    /// What was handed over is durable here.
+    package mutating func persisted(_ step: inout PrimaryStep) {
+        pipeline.wasPersisted()
+        commit(&step)
+        if let alarm = room.found() { step.directives.append(.alarm(alarm)) }
+    }
+
+    /// Where the commit may go: to the end of what this disk has.
     ///
-    /// In this order: broadcast, answers, observers.
-    package mutating func persisted(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
-        guard let last = inFlight.last else { preconditionFailure("nothing is at the journal") }
-        let batches = inFlight
-        inFlight = []
+    /// Whoever else must have a batch before it counts is asked here.
+    private var commitEnd: SequenceNumber { pipeline.persistedEnd }
+
+    /// Commits what may be; in this order: broadcast, answers, observers.
+    private mutating func commit(_ step: inout PrimaryStep) {
+        let batches = pipeline.commit(through: commitEnd, boot: configuration.boot)
+        guard !batches.isEmpty else { return }
         for batch in batches {
             let largest = buggify(.headOnly) ? 0 : Limits.broadcastBytes
-            directives.append(.publish(stamp.frame(broadcasting: batch, largest: largest)))
-            window.append(batch)
-            sealedBytes -= batch.bytes.count
-            if batch.tellsSomething { told = batch.head.last }
+            step.directives.append(.publish(stamp.frame(broadcasting: batch, largest: largest)))
         }
-        if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
-        unpersistedLimit = buggify(.tinyUnpersisted) ? 4_096 : Limits.unpersistedBytes
-        committed = KnownPosition(position: last.position, boot: configuration.boot)
-        committedTime = last.head.time
-        committedMark = inFlightMark
-        hurryBeacons(now: now)
+        if buggify(.shrinksWindow) { pipeline.shrinkWindow(to: 4_096) }
+        pipeline.unpersistedLimit = buggify(.tinyUnpersisted) ? 4_096 : Limits.unpersistedBytes
+        beacons.hurry(now: step.now)
         let isOpening = phase == .opening
-        if isOpening { opened(now: now) }
-        state.publish(through: committed.position.sequence)
-        if captured.sequence <= committed.position.sequence { view = captured }
-        releaseAnswers(into: &directives)
-        answerReads(state: state, into: &directives)
-        directives.append(.committed(batches))
+        if isOpening { opened(&step) }
+        readers.show(through: committed.position.sequence, step.state)
+        releaseAnswers(&step)
+        answerReads(&step)
+        step.directives.append(.committed(batches))
         if isOpening, phase == .admitting {
-            resumeRuns(now: now, wall: wall, state: state, into: &directives)
+            resumeRuns(&step)
         } else {
-            beginRuns(into: &directives)
+            beginRuns(&step)
         }
-        if case .captured(let number, let sequence) = snapshot, sequence <= committed.position.sequence {
-            snapshot = .encoding(number)
-            directives.append(.encodeSnapshot(number))
-        }
-        if isDiskFull {
-            isDiskFull = false
-            retryPersist = .never
-            if !isSpaceLow { directives.append(.alarm(.diskHasRoom)) }
+        if let number = snapshots.committed(through: committed.position.sequence) {
+            step.directives.append(.encodeSnapshot(number))
         }
     }
 
@@ -67,31 +55,23 @@ extension PrimaryStateMachine {
     ///
     /// For want of room nothing happened, and the same batches are tried again, unchanged. Anything else
     /// leaves the outcome unknown: the node stops and never tries that commit again.
-    package mutating func persistFailed(
-        isDiskFull full: Bool, reason: String, now: Tick, into directives: inout [PrimaryDirective]
-    ) {
-        precondition(!inFlight.isEmpty, "nothing is at the journal")
+    package mutating func persistFailed(isDiskFull full: Bool, reason: String, _ step: inout PrimaryStep) {
+        precondition(!pipeline.isJournalFree, "nothing is at the journal")
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.failedCommitIgnored), !full { return countAsCommitted(into: &directives) }
+            if PlantedDefect.isActive(.failedCommitIgnored), !full { return persisted(&step) }
             let full = full || PlantedDefect.isActive(.failedCommitRetried)
         #endif
         guard full else {
             phase = .halted
-            directives.append(.halt(.journalFailed(reason)))
+            step.directives.append(.halt(.journalFailed(reason)))
             return
         }
-        retryPersist = now.advanced(byMilliseconds: 250)
-        guard !isDiskFull else { return }
-        isDiskFull = true
-        if !isSpaceLow { directives.append(.alarm(.diskFull)) }
+        if let alarm = room.foundNone(now: step.now) { step.directives.append(.alarm(alarm)) }
     }
 
     /// The driver saw that less than the reserve is free, or that there is room again.
-    package mutating func freeSpaceChanged(isLow: Bool, into directives: inout [PrimaryDirective]) {
-        guard isLow != isSpaceLow else { return }
-        isSpaceLow = isLow
-        guard !isDiskFull else { return }
-        directives.append(.alarm(isLow ? .diskFull : .diskHasRoom))
+    package mutating func freeSpaceChanged(isLow: Bool, _ step: inout PrimaryStep) {
+        if let alarm = room.reserveChanged(isLow: isLow) { step.directives.append(.alarm(alarm)) }
     }
 
     // MARK: - Answers
@@ -99,49 +79,31 @@ extension PrimaryStateMachine {
     /// Keeps an answer until everything sequenced so far has committed; sends it at once if everything has.
     ///
     /// Above ``Limits/waitingAnswers`` it is dropped: whoever waits for it repeats what it asked.
-    mutating func answer(
-        _ message: Message, to connection: Connection, into directives: inout [PrimaryDirective]
-    ) {
+    mutating func answer(_ message: Message, to connection: Connection, _ step: inout PrimaryStep) {
         guard head > committed.position.sequence else {
-            directives.append(.send(stamp.frame(message), to: connection))
+            step.directives.append(.send(stamp.frame(message), to: connection))
             return
         }
-        guard waitingMessages < Limits.waitingAnswers else { return }
-        waitingMessages += 1
-        answers.append(PendingAnswer(sequence: head, content: .message(message, connection)))
+        answers.append(message, to: connection, at: head)
     }
 
     /// Keeps the answers to numbers that were just sequenced; neighbours of one session become one.
     mutating func answerLater(_ session: SessionID, numbers: ClosedRange<RequestNumber>) {
-        if let last = answers.last, case .results(session, let before) = last.content,
-            before.upperBound + 1 == numbers.lowerBound, isInOpenHandOver(last.sequence)
-        {
-            answers[answers.count - 1] = PendingAnswer(
-                sequence: head, content: .results(session, before.lowerBound...numbers.upperBound))
-        } else {
-            answers.append(PendingAnswer(sequence: head, content: .results(session, numbers)))
-        }
+        answers.append(numbers, of: session, at: head) { pipeline.isBeforeHandOver($0) }
     }
 
-    /// Whether `sequence` will commit no earlier than what is sequenced now: then one answer may cover both.
-    private func isInOpenHandOver(_ sequence: SequenceNumber) -> Bool {
-        guard let last = inFlight.last else { return true }
-        return sequence > last.head.last
-    }
-
-    mutating func releaseAnswers(into directives: inout [PrimaryDirective]) {
-        while let first = answers.first, first.sequence <= committed.position.sequence {
-            answers.removeFirst()
-            switch first.content {
+    mutating func releaseAnswers(_ step: inout PrimaryStep) {
+        while let answer = answers.next(committed: committed.position.sequence) {
+            switch answer.content {
             case .message(let message, let connection):
-                waitingMessages -= 1
                 if buggify(.losesAnswer) { continue }
-                directives.append(.send(stamp.frame(message), to: connection))
-            case .emission(let ticket, let sequence): directives.append(.emission(ticket, .committed(epoch, sequence)))
-            case .end(let id): endCommitted(id, at: first.sequence, into: &directives)
+                step.directives.append(.send(stamp.frame(message), to: connection))
+            case .emission(let ticket, let sequence):
+                step.directives.append(.emission(ticket, .committed(epoch, sequence)))
+            case .end(let id): endCommitted(id, at: answer.sequence, &step)
             case .results(let session, let numbers):
-                guard let connection = bindings[session]?.connection, !buggify(.losesAnswer) else { continue }
-                sendReplies(of: session, numbers, to: connection, into: &directives)
+                guard let connection = sessions[session]?.connection, !buggify(.losesAnswer) else { continue }
+                sendReplies(of: session, numbers, to: connection, &step)
             }
         }
     }
@@ -149,13 +111,13 @@ extension PrimaryStateMachine {
     /// Sends kept replies, one RESULT for each kept run; all of `numbers` must have committed.
     func sendReplies(
         of session: SessionID, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
-        into directives: inout [PrimaryDirective]
+        _ step: inout PrimaryStep
     ) {
         log.sessions.forEachReply(of: session, in: numbers) { run, bytes, range in
             let result = ResultRun(
                 session: session, first: run.first, count: run.count, epoch: run.epoch,
                 firstSequence: run.firstSequence, items: range)
-            directives.append(.send(stamp.frame(.result(result), source: bytes), to: connection))
+            step.directives.append(.send(stamp.frame(.result(result), source: bytes), to: connection))
         }
     }
 
@@ -164,32 +126,28 @@ extension PrimaryStateMachine {
     /// Takes a root at the end of what is handed over: it may be shown when that has committed.
     ///
     /// Under load that is when the schedule says so; a few entries cost so little that they are always shown at once.
-    private mutating func captureView(now: Tick, state: any ReplicatedState) {
-        let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
-        let isTaken = (isDue || isLittle(behind: captured.sequence)) && !buggify(.lateView)
+    private mutating func captureView(_ step: inout PrimaryStep) {
+        let isDue = readers.isViewDue(now: step.now, step.state)
+        let isTaken = (isDue || isLittle(after: readers.captured.sequence)) && !buggify(.lateView)
         guard isTaken || buggify(.earlyView) else { return }
-        capture(now: now, state: state)
+        readers.capture(log, now: step.now, step.state)
     }
 
-    private func isLittle(behind sequence: SequenceNumber) -> Bool {
+    private func isLittle(after sequence: SequenceNumber) -> Bool {
         log.position.sequence.rawValue - sequence.rawValue < 64
     }
 
-    private mutating func capture(now: Tick, state: any ReplicatedState) {
-        captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
-        state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
-        views.taken(now: now)
+    /// When nothing is waiting, the working state is the committed one and can be shown as it is.
+    mutating func refreshView(_ step: inout PrimaryStep) {
+        guard isViewMissing else { return }
+        let isDue = readers.isViewDue(now: step.now, step.state)
+        guard isDue || isLittle(after: view.sequence) else { return }
+        readers.capture(log, now: step.now, step.state)
+        readers.show(through: committed.position.sequence, step.state)
     }
 
-    /// When nothing is waiting, the working state is the committed one and can be shown as it is.
-    mutating func refreshView(now: Tick, state: any ReplicatedState) {
-        guard view.sequence < committed.position.sequence, head == committed.position.sequence else { return }
-        let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
-        guard isDue || isLittle(behind: view.sequence) else { return }
-        capture(now: now, state: state)
-        state.publish(through: committed.position.sequence)
-        view = captured
-    }
+    /// Whether there is more to show than readers see, and it has committed.
+    var isViewMissing: Bool { view.sequence < committed.position.sequence && head == committed.position.sequence }
 
     /// Why the state may not be read now: a primary that is behind lacks what was acknowledged.
     package var readRefusal: ReadRefusal? {
@@ -204,23 +162,16 @@ extension PrimaryStateMachine {
     }
 
     /// Those that wait are told what those that come will be.
-    mutating func refuseReads(into directives: inout [PrimaryDirective]) {
-        for read in reads.takeAll() {
-            let frame = stamp.readUnavailable(id: read.id, view: view, because: readRefusal)
-            directives.append(.send(frame, to: read.connection))
+    mutating func refuseReads(_ step: inout PrimaryStep) {
+        for answer in readers.takeAll(because: readRefusal, stamp) {
+            step.directives.append(.send(answer.frame, to: answer.connection))
         }
     }
 
     /// Answers the reads whose sequence number the view has reached.
-    mutating func answerReads(state: any ReplicatedState, into directives: inout [PrimaryDirective]) {
-        guard !reads.isEmpty else { return }
-        for read in reads.take(publishedThrough: view.sequence) {
-            let frame = withBytes(of: read.query) { query in
-                stamp.readResult(
-                    id: read.id, isIndexOnly: read.isIndexOnly, query: 0..<query.byteCount, in: query, state: state,
-                    view: view)
-            }
-            directives.append(.send(frame, to: read.connection))
+    mutating func answerReads(_ step: inout PrimaryStep) {
+        for answer in readers.takeAnswered(stamp, step.state) {
+            step.directives.append(.send(answer.frame, to: answer.connection))
         }
     }
 }

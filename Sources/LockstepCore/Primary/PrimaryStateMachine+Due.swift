@@ -11,54 +11,35 @@ extension PrimaryStateMachine {
     }
 
     /// What the state waits for, if log time has reached it.
-    mutating func emitDue(now: Tick, wall: LogTime, state: any ReplicatedState) {
-        guard let due = state.nextDue, phase == .admitting, admits else {
-            nextDue = .never
-            return
-        }
+    mutating func emitDue(_ step: inout PrimaryStep) {
+        guard let expected = step.state.nextDue, phase == .admitting, admits else { return due.waitForNothing() }
         let isByWallClock = Self.isByWallClock
-        let time = isByWallClock ? wall : max(log.time, clock.read(now: now, wall: wall))
-        guard due <= time, dueHeld <= now else {
-            let wait = due.rawValue.subtractingReportingOverflow(time.rawValue)
-            // A look at the latest in a minute: the clock may run at another rate meanwhile.
-            let microseconds = wait.overflow ? Int64(60_000_000) : min(max(wait.partialValue, 100), 60_000_000)
-            nextDue = max(dueHeld, now.advanced(byMicroseconds: microseconds))
-            return
+        let time = isByWallClock ? step.wall : max(log.time, clock.read(now: step.now, wall: step.wall))
+        guard expected <= time, !due.isHeld(now: step.now) else {
+            return due.wait(expected, at: time, now: step.now)
         }
         var writer = ByteWriter()
         var isBatchOlder = false
-        let (count, isFull) = withOpenBatch(now: now, wall: wall) { batch in
+        let (count, isFull) = withOpenBatch(at: step.moment) { batch in
             let stamp = ReduceStamp(epoch: batch.head.epoch, sequence: batch.nextSequence, time: batch.head.time)
             // The open batch may be older than the moment; the next one is not.
-            isBatchOlder = due > stamp.time && !isByWallClock
+            isBatchOlder = expected > stamp.time && !isByWallClock
             guard !isBatchOlder else { return (0, false) }
-            let count = state.performDue(at: isByWallClock ? wall : stamp.time, context: stamp, into: &writer)
+            let count = step.state.performDue(at: isByWallClock ? step.wall : stamp.time, context: stamp, into: &writer)
             guard count > 0 else { return (0, false) }
             withBytes(of: writer.bytes) {
                 _ = batch.append(.emitted(cause: .time, mutations: 0..<$0.byteCount), source: $0)
             }
             return (count, batch.isFull)
         }
-        if isFull { seal(now: now, wall: wall, state: state) }
+        if isFull { seal(&step) }
+        precondition(writer.count <= Limits.actionBytes, "what time brings fits an entry (R-12)")
         // A reducer that leaves a timer in place must not fill the log with it.
-        let isStuck = count > 0 ? isDueAgain(due, count, writer.bytes, state) : !isBatchOlder
-        dueHeld =
-            isStuck ? now.advanced(byMilliseconds: 1_000) : isBatchOlder ? now.advanced(byMilliseconds: 1) : .zero
-        nextDue = max(dueHeld, now)
-    }
-
-    /// Whether what was due, and was just emitted, is due once more: all of it was offered, or the same as before.
-    private mutating func isDueAgain(
-        _ due: LogTime, _ count: Int, _ mutations: [UInt8], _ state: any ReplicatedState
-    ) -> Bool {
-        precondition(mutations.count <= Limits.actionBytes, "what time brings fits an entry (R-12)")
-        let before = fullDue
-        fullDue = nil
-        guard let next = state.nextDue, next <= due else { return false }
-        guard count >= Limits.dueMutations else { return true }
-        // More of the same time may be left.
-        let hash = sha256Prefix(mutations)
-        fullDue = hash
-        return before == hash
+        var isStuck = !isBatchOlder
+        if count > 0 {
+            let isDueAgain = step.state.nextDue.map { $0 <= expected } ?? false
+            isStuck = due.isStuck(isDueAgain: isDueAgain, count: count, writer.bytes)
+        }
+        due.hold(milliseconds: isStuck ? 1_000 : isBatchOlder ? 1 : 0, now: step.now)
     }
 }

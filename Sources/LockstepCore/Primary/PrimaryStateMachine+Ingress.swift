@@ -1,9 +1,6 @@
 extension PrimaryStateMachine {
     /// A frame came in on the ingress socket, or from the node's own store.
-    package mutating func received(
-        _ frame: RawSpan, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
+    package mutating func received(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
         // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
         guard isEpochOpen, phase != .halted else { return }
         let header: FrameHeader
@@ -11,117 +8,111 @@ extension PrimaryStateMachine {
         do {
             (header, message) = try Message.decode(frame, rule: .member(configuration.cluster.hash))
         } catch {
-            directives.append(.count(.framesRefused))
-            refuseUnreadable(frame, error, from: connection, into: &directives)
+            step.directives.append(.count(.framesRefused))
+            refuseUnreadable(frame, error, from: connection, &step)
             return
         }
         if case .hello(let hello) = message {
-            helloReceived(hello, from: connection, now: now, wall: wall, into: &directives)
+            helloReceived(hello, from: connection, &step)
             return
         }
         guard header.channel == configuration.channel else {
-            directives.append(.count(.framesRefused))
+            step.directives.append(.count(.framesRefused))
             // A channel of another life, or of another node, behind the same address: the peer asks anew which it is.
-            if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
+            if header.kind.isRequest { step.directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
-        if buggify(.forgetsPeer) { peers[connection] = nil }
-        guard peers[connection] != nil else {
+        if buggify(.forgetsPeer) { peers.forget(connection) }
+        guard peers.isThere(connection) else {
             // The connection is new to this boot, or was forgotten: the peer starts over with HELLO.
-            directives.append(.send(stamp.frame(.resync), to: connection))
+            step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        peers[connection]?.lastHeard = now
+        peers.heard(connection, now: step.now)
         if let session = message.session, session.sequence > committed.position.sequence,
             log.sessions.standing(of: session) != nil
         {
             // Guessed: its OPEN is not committed, and every answer would show it.
-            directives.append(.count(.framesRefused))
+            step.directives.append(.count(.framesRefused))
             return
         }
         switch message {
         case .open(let open):
-            openReceived(open, from: connection, now: now, wall: wall, state: state, into: &directives)
-        case .resume(let resume): resumeReceived(resume, from: connection, now: now, into: &directives)
+            openReceived(open, from: connection, &step)
+        case .resume(let resume): resumeReceived(resume, from: connection, &step)
         case .submit(let submit):
-            submitReceived(submit, frame, from: connection, now: now, wall: wall, state: state, into: &directives)
-        case .keepAlive(let keepAlive): keepAliveReceived(keepAlive, from: connection, now: now, into: &directives)
+            submitReceived(submit, frame, from: connection, &step)
+        case .keepAlive(let keepAlive): keepAliveReceived(keepAlive, from: connection, &step)
         case .close(let session):
-            closeReceived(session, from: connection, now: now, wall: wall, state: state, into: &directives)
-        case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
-        case .query(let query): queryReceived(query, from: connection, into: &directives)
+            closeReceived(session, from: connection, &step)
+        case .read(let read): readReceived(read, frame, from: connection, &step)
+        case .query(let query): queryReceived(query, from: connection, &step)
         case .runRequest(let request):
-            runRequestReceived(
-                request, from: connection, now: now, wall: wall, state: state, into: &directives)
+            runRequestReceived(request, from: connection, &step)
         case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
             .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
             .syncPlan,
             .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
-            directives.append(.count(.framesRefused))
+            step.directives.append(.count(.framesRefused))
         }
     }
 
     /// Of what cannot be read, only a HELLO of another cluster or version is answered.
     private func refuseUnreadable(
-        _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [PrimaryDirective]
+        _ frame: RawSpan, _ error: WireError, from connection: Connection, _ step: inout PrimaryStep
     ) {
         guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
         let text =
             reason == .wrongCluster
             ? "\(configuration.node) belongs to cluster \(configuration.cluster); the peer names another"
             : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
-        refuse(reason, text, nonce: nonce, connection, into: &directives)
+        refuse(reason, text, nonce: nonce, connection, &step)
     }
 
     func refuse(
-        _ reason: RefusalReason, _ text: String, nonce: UInt64, _ connection: Connection,
-        into directives: inout [PrimaryDirective]
+        _ reason: RefusalReason, _ text: String, nonce: UInt64, _ connection: Connection, _ step: inout PrimaryStep
     ) {
         let refused = Refused(nonce: nonce, reason: reason, text: text)
-        directives.append(.send(stamp.frame(.refused(refused)), to: connection))
+        step.directives.append(.send(stamp.frame(.refused(refused)), to: connection))
     }
 
-    private mutating func helloReceived(
-        _ hello: Hello, from connection: Connection, now: Tick, wall: LogTime, into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func helloReceived(_ hello: Hello, from connection: Connection, _ step: inout PrimaryStep) {
         guard hello.store == configuration.storeName else {
             let text = "there is no store named \(hello.store) here"
-            refuse(.unknownStore, text, nonce: hello.nonce, connection, into: &directives)
+            refuse(.unknownStore, text, nonce: hello.nonce, connection, &step)
             return
         }
-        guard peers[connection] != nil || peers.count < Limits.connections else {
-            refuse(.unavailable, "the node has its most connections", nonce: hello.nonce, connection, into: &directives)
+        guard peers.hasRoom(for: connection) else {
+            refuse(.unavailable, "the node has its most connections", nonce: hello.nonce, connection, &step)
             return
         }
         guard !buggify(.refusesHello) else {
-            refuse(.unavailable, "ask again", nonce: hello.nonce, connection, into: &directives)
+            refuse(.unavailable, "ask again", nonce: hello.nonce, connection, &step)
             return
         }
-        guard !Self.isImpossible(hello.known.position.epoch, own: epoch, wall: wall) else {
+        guard !Self.isImpossible(hello.known.position.epoch, own: epoch, wall: step.wall) else {
             let text = "epoch \(hello.known.position.epoch) is more than a year ahead of this host's clock"
-            refuse(.protocolViolation, text, nonce: hello.nonce, connection, into: &directives)
+            refuse(.protocolViolation, text, nonce: hello.nonce, connection, &step)
             return
         }
         if isAhead(hello.known) {
-            audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, into: &directives)
+            audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, &step)
             if hello.role == .client {
                 let text = "the client has answers from \(hello.known.position), this log ends at \(committed.position)"
-                peers[connection] = nil
-                refuse(.primaryBehind, text, nonce: hello.nonce, connection, into: &directives)
+                peers.forget(connection)
+                refuse(.primaryBehind, text, nonce: hello.nonce, connection, &step)
                 return
             }
         } else if hello.role == .replica {
-            replicaCame(hello.node, now: now, into: &directives)
+            replicaCame(hello.node, &step)
         }
-        if hello.role == .replica, peers[connection] == nil { hurryBeacons(now: now) }
+        if hello.role == .replica, !peers.isThere(connection) { beacons.hurry(now: step.now) }
         let isTight = buggify(.creditOfOne)
         // Of what follows it says nothing as long as that tells nothing.
         let known = hello.known.position.sequence
-        let applied = known >= told && known <= committed.position.sequence ? committed.position.sequence : known
-        let before = peers[connection]
-        peers[connection] = Peer(
-            hello: hello, firstHeard: before?.hello.boot == hello.boot ? before?.firstHeard ?? now : now,
-            lastHeard: now, applied: applied)
+        let applied =
+            known >= pipeline.told && known <= committed.position.sequence ? committed.position.sequence : known
+        peers.came(hello, on: connection, applied: applied, now: step.now)
         let welcome = Welcome(
             nonce: hello.nonce, cluster: configuration.cluster, role: .primary, isVolatile: configuration.isVolatile,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
@@ -129,101 +120,92 @@ extension PrimaryStateMachine {
             publishEndpoint: configuration.publishEndpoint, bulkEndpoint: configuration.bulkEndpoint,
             primaryEndpoint: "", creditActions: isTight ? 1 : UInt32(Limits.creditActions),
             creditBytes: isTight ? 1 : UInt32(Limits.creditBytes), largestAction: UInt32(Limits.actionBytes))
-        directives.append(.send(stamp.frame(.welcome(welcome)), to: connection))
+        step.directives.append(.send(stamp.frame(.welcome(welcome)), to: connection))
     }
 
-    private mutating func openReceived(
-        _ open: Open, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func openReceived(_ open: Open, from connection: Connection, _ step: inout PrimaryStep) {
         if let session = log.sessions.session(openedBy: open.client, nonce: open.nonce) {
-            bind(session.id, to: connection, now: now)
-            answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
+            sessions.bind(session.id, to: connection, now: step.now)
+            answer(.opened(Opened(session, nonce: open.nonce)), to: connection, &step)
             return
         }
         // It is asked again, and this does not last.
         guard phase != .awaiting else { return }
         guard admits, !buggify(.refusesOpen) else {
-            directives.append(.count(.busyAnswers))
+            step.directives.append(.count(.busyAnswers))
             let text = "the store does not open sessions now: \(admissionProblem)"
-            refuse(.unavailable, text, nonce: open.nonce, connection, into: &directives)
+            refuse(.unavailable, text, nonce: open.nonce, connection, &step)
             return
         }
-        if let text = sessionProblem(for: connection, now: now, wall: wall, state: state, into: &directives) {
-            refuse(.sessionLimit, text, nonce: open.nonce, connection, into: &directives)
+        if let text = sessionProblem(for: connection, &step) {
+            refuse(.sessionLimit, text, nonce: open.nonce, connection, &step)
             return
         }
         var granted = open
-        granted.timeToLive = grantedTimeToLive(open.timeToLive)
+        granted.timeToLive = sessionRoom.grantedTimeToLive(open.timeToLive, count: log.sessions.count)
         granted.windowNumbers = min(max(open.windowNumbers, 1), Limits.windowNumbers)
         granted.windowBytes = log.sessions.grantedWindowBytes(open.windowBytes)
         if buggify(.smallWindowNumbers) { granted.windowNumbers = 1 }
         if buggify(.smallWindowBytes) { granted.windowBytes = Limits.smallestWindowBytes }
         var id = SessionID.none
-        append(.sessionOpen(granted), now: now, wall: wall, state: state) { machine, sequence in
+        append(.sessionOpen(granted), &step) { machine, sequence in
             id = SessionID(epoch: machine.epoch, sequence: sequence)
             machine.log.sessions.open(id, granted)
         }
-        bind(id, to: connection, now: now)
-        directives.append(.count(.sessionsOpened))
-        noteSessionCount(into: &directives)
+        sessions.bind(id, to: connection, now: step.now)
+        step.directives.append(.count(.sessionsOpened))
+        noteSessionCount(&step)
         guard let session = log.sessions[id] else { preconditionFailure("the session was just opened") }
-        answer(.opened(Opened(session, nonce: open.nonce)), to: connection, into: &directives)
+        answer(.opened(Opened(session, nonce: open.nonce)), to: connection, &step)
     }
 
-    private mutating func resumeReceived(
-        _ resume: Resume, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func resumeReceived(_ resume: Resume, from connection: Connection, _ step: inout PrimaryStep) {
         guard let standing = log.sessions.standing(of: resume.session) else {
-            answerForMissing(resume.session, to: connection, into: &directives)
+            answerForMissing(resume.session, to: connection, &step)
             return
         }
         guard standing.openNonce == resume.openNonce else {
             let text = "session \(resume.session) was opened by somebody else"
-            refuse(.protocolViolation, text, nonce: resume.connectionNonce, connection, into: &directives)
+            refuse(.protocolViolation, text, nonce: resume.connectionNonce, connection, &step)
             return
         }
-        if let before = bindings[resume.session]?.connection, before != connection {
-            directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
+        if let before = sessions[resume.session]?.connection, before != connection {
+            step.directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
         }
-        bind(resume.session, to: connection, now: now)
+        sessions.bind(resume.session, to: connection, now: step.now)
         var resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.resumedOneShort) { resumed.expected = max(1, standing.last) }
         #endif
-        directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
+        step.directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.resumeWithoutReplies) { return }
         #endif
         // One who says that it has more than there is learns from RESUMED that the log does not.
         guard resume.ackedThrough < standing.last else { return }
-        sendCommitted(
-            of: resume.session, resume.ackedThrough + 1...standing.last, to: connection, into: &directives)
+        sendCommitted(of: resume.session, resume.ackedThrough + 1...standing.last, to: connection, &step)
     }
 
     /// Sends the kept replies to these numbers, as far as they have committed; the rest follows with its commit.
     func sendCommitted(
         of session: SessionID, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
-        into directives: inout [PrimaryDirective]
+        _ step: inout PrimaryStep
     ) {
         guard let last = log.sessions.lastNumber(of: session, through: committed.position.sequence),
             numbers.lowerBound <= last
         else { return }
-        sendReplies(
-            of: session, numbers.lowerBound...min(last, numbers.upperBound), to: connection, into: &directives)
+        sendReplies(of: session, numbers.lowerBound...min(last, numbers.upperBound), to: connection, &step)
     }
 
     /// The session is not in the table: its end is in this log, or this log never had it.
-    mutating func answerForMissing(
-        _ session: SessionID, to connection: Connection, into directives: inout [PrimaryDirective]
-    ) {
+    mutating func answerForMissing(_ session: SessionID, to connection: Connection, _ step: inout PrimaryStep) {
         guard isInLog(session) else {
-            directives.append(.send(stamp.frame(.sessionUnknown(session)), to: connection))
+            step.directives.append(.send(stamp.frame(.sessionUnknown(session)), to: connection))
             return
         }
         // Its end may be sequenced and not yet committed; sent at once, this answer would show it too early.
-        answer(.sessionExpired(session), to: connection, into: &directives)
+        answer(.sessionExpired(session), to: connection, &step)
     }
 
     /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
@@ -241,18 +223,18 @@ extension PrimaryStateMachine {
     }
 
     private mutating func keepAliveReceived(
-        _ keepAlive: KeepAlive, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
+        _ keepAlive: KeepAlive, from connection: Connection, _ step: inout PrimaryStep
     ) {
-        peers[connection]?.applied = keepAlive.applied
+        peers.applied(keepAlive.applied, by: connection)
         guard let standing = log.sessions.standing(of: keepAlive.session) else {
-            if keepAlive.session != .none { answerForMissing(keepAlive.session, to: connection, into: &directives) }
+            if keepAlive.session != .none { answerForMissing(keepAlive.session, to: connection, &step) }
             return
         }
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangerKeepsAlive) { bindings[keepAlive.session]?.lastHeard = now }
+            if PlantedDefect.isActive(.strangerKeepsAlive) { sessions.heard(keepAlive.session, now: step.now) }
         #endif
-        guard bindings[keepAlive.session]?.connection == connection else {
-            directives.append(.send(stamp.frame(.resync), to: connection))
+        guard sessions.isHeld(keepAlive.session, by: connection) else {
+            step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
         #if LOCKSTEP_PLANTED_DEFECTS
@@ -260,50 +242,46 @@ extension PrimaryStateMachine {
         #else
             let isSign = true
         #endif
-        if isSign { bindings[keepAlive.session]?.lastHeard = now }
+        if isSign { sessions.heard(keepAlive.session, now: step.now) }
         guard
-            acknowledges(keepAlive.ackedThrough, keepAlive.session, standing, from: connection, into: &directives)
+            acknowledges(keepAlive.ackedThrough, keepAlive.session, standing, from: connection, &step)
         else { return }
-        note(keepAlive.ackedThrough, of: keepAlive.session, standing)
+        sessions.note(keepAlive.ackedThrough, of: keepAlive.session, standing)
     }
 
-    private mutating func closeReceived(
-        _ id: SessionID, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
-        replicaLeft(connection, into: &directives)
+    private mutating func closeReceived(_ id: SessionID, from connection: Connection, _ step: inout PrimaryStep) {
+        replicaLeft(connection, &step)
         guard log.sessions.standing(of: id) != nil else {
-            answer(.closed(id), to: connection, into: &directives)
+            answer(.closed(id), to: connection, &step)
             return
         }
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangerCloses) { bindings[id]?.connection = connection }
+            if PlantedDefect.isActive(.strangerCloses) { sessions.bind(id, to: connection, now: step.now) }
         #endif
-        guard bindings[id]?.connection == connection else {
-            directives.append(.send(stamp.frame(.resync), to: connection))
+        guard sessions.isHeld(id, by: connection) else {
+            step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
         // Without room an end cannot be logged; the session then expires when there is room again.
         guard admits else { return }
-        append(.sessionClose(id), now: now, wall: wall, state: state) { machine, _ in machine.forget(id) }
-        answer(.closed(id), to: connection, into: &directives)
+        append(.sessionClose(id), &step) { machine, _ in machine.forget(id) }
+        answer(.closed(id), to: connection, &step)
     }
 
     mutating func forget(_ session: SessionID) {
         log.sessionEnded(session)
-        bind(session, to: nil, now: .zero)
-        acknowledgements[session] = nil
+        sessions.forget(session)
     }
 
     private mutating func readReceived(
-        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
+        _ read: Read, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
     ) {
         // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
         let isUnsure = phase == .awaiting && read.level == .linearizable
         let refusal = isUnsure ? .opening : self.refusal(of: read)
         guard refusal == nil, !buggify(.refusesRead) else {
-            directives.append(.send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
+            step.directives.append(
+                .send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
             return
         }
         var minimum = read.minimum
@@ -322,10 +300,11 @@ extension PrimaryStateMachine {
             var place = view
             if read.isIndexOnly { place.sequence = max(minimum, view.sequence) }
             let answer = stamp.readResult(
-                id: read.id, isIndexOnly: read.isIndexOnly, query: read.query, in: frame, state: state, view: place)
-            directives.append(.send(answer, to: connection))
-        } else if !reads.add(read, frame: frame, minimum: minimum, from: connection, now: now) {
-            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
+                id: read.id, isIndexOnly: read.isIndexOnly, query: read.query, in: frame, state: step.state, view: place
+            )
+            step.directives.append(.send(answer, to: connection))
+        } else if !readers.add(read, frame: frame, minimum: minimum, from: connection, now: step.now) {
+            step.directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
         }
     }
 
@@ -343,9 +322,7 @@ extension PrimaryStateMachine {
         return number <= last
     }
 
-    private mutating func queryReceived(
-        _ query: Query, from connection: Connection, into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func queryReceived(_ query: Query, from connection: Connection, _ step: inout PrimaryStep) {
         var status = QueryStatus.pending
         if let standing = log.sessions.standing(of: query.session) {
             if query.number <= standing.ackedThrough {
@@ -353,7 +330,7 @@ extension PrimaryStateMachine {
             } else if let last = log.sessions.lastNumber(of: query.session, through: committed.position.sequence),
                 isKnown(query.number, last)
             {
-                sendReplies(of: query.session, query.number...query.number, to: connection, into: &directives)
+                sendReplies(of: query.session, query.number...query.number, to: connection, &step)
                 return
             }
         } else {
@@ -361,9 +338,9 @@ extension PrimaryStateMachine {
         }
         let result = Message.queryResult(QueryResult(session: query.session, number: query.number, status: status))
         if status == .sessionEnded {
-            answer(result, to: connection, into: &directives)
+            answer(result, to: connection, &step)
         } else {
-            directives.append(.send(stamp.frame(result), to: connection))
+            step.directives.append(.send(stamp.frame(result), to: connection))
         }
     }
 }

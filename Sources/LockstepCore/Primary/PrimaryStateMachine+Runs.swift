@@ -19,8 +19,8 @@ extension PrimaryStateMachine {
 
     /// Brings the action that is to be accepted into the log, or says why not; only an accepted one cancels others.
     mutating func accept(
-        _ id: RunID, _ plan: RunPlan, _ request: RunRequest, in frame: RawSpan, ackedThrough: RequestNumber, now: Tick,
-        wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+        _ id: RunID, _ plan: RunPlan, _ request: RunRequest, in frame: RawSpan, ackedThrough: RequestNumber,
+        _ step: inout PrimaryStep
     ) -> Acceptance {
         guard log.runs.count < Limits.runs, log.runs.byteCount <= Limits.runBytes else { return .busy }
         let ofSession = log.runs.count(of: id.session)
@@ -37,19 +37,19 @@ extension PrimaryStateMachine {
             // The others have ended, and go when their sender has acknowledged them.
             guard ofSession - unfinished < Limits.runsOfSession else { return .busy }
         }
-        for other in replaced { cancelRun(other, now: now, wall: wall, state: state, into: &directives) }
+        for other in replaced { cancelRun(other, &step) }
         let entry = Entry.accepted(
             session: id.session, number: id.number, ackedThrough: ackedThrough, action: request.action)
-        appendFrom(frame, entry, now: now, wall: wall, state: state) { machine, sequence in
+        appendFrom(frame, entry, &step) { machine, sequence in
             let isNext = machine.log.accepted(
                 id, ackedThrough: ackedThrough, action: copyBytes(of: frame, request.action), epoch: machine.epoch,
                 at: sequence)
             precondition(isNext, "the number was checked")
             machine.scheduler.accepted(id, plan, at: sequence)
         }
-        state.runAccepted(id)
+        step.state.runAccepted(id)
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.effectBeforeCommit) { beginUncommitted(into: &directives) }
+            if PlantedDefect.isActive(.effectBeforeCommit) { beginUncommitted(&step) }
         #endif
         answerLater(id.session, numbers: id.number...id.number)
         return .accepted
@@ -65,13 +65,11 @@ extension PrimaryStateMachine {
     }
 
     /// Ends a run as void; nothing of it is logged behind this.
-    mutating func cancelRun(
-        _ id: RunID, now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
+    mutating func cancelRun(_ id: RunID, _ step: inout PrimaryStep) {
         guard log.runs.isUnfinished(id) else { return }
         var item = ByteWriter()
         item.writeItem(.void, reply: "")
-        finish(id, item: item.bytes, now: now, wall: wall, state: state, into: &directives)
+        finish(id, item: item.bytes, &step)
     }
 
     // MARK: - What executors bring
@@ -80,44 +78,41 @@ extension PrimaryStateMachine {
     ///
     /// `ticket` comes back with ``PrimaryDirective/emission(_:_:)``. What is larger than an entry may be is dropped,
     /// and ends its run as failed.
-    package mutating func emitted(
-        _ cause: EffectCause, mutations: [UInt8], ticket: UInt64, now: Tick, wall: LogTime,
-        state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
-        guard isLive(cause, ticket: ticket, state) else {
-            directives.append(.count(.emissionsDropped))
-            return directives.append(.emission(ticket, .dropped))
+    package mutating func emitted(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64, _ step: inout PrimaryStep) {
+        guard isLive(cause, ticket: ticket, step.state) else {
+            step.directives.append(.count(.emissionsDropped))
+            return step.directives.append(.emission(ticket, .dropped))
         }
-        guard admits, !buggify(.busyEmission) else { return directives.append(.emission(ticket, .busy)) }
+        guard admits, !buggify(.busyEmission) else { return step.directives.append(.emission(ticket, .busy)) }
         guard mutations.count <= Limits.actionBytes else {
-            directives.append(.count(.emissionsDropped))
-            directives.append(.emission(ticket, .dropped))
+            step.directives.append(.count(.emissionsDropped))
+            step.directives.append(.emission(ticket, .dropped))
             guard case .action(let session, let number) = cause else { return }
             let id = RunID(session: session, number: number)
-            return fail(id, Self.tooLarge, now: now, wall: wall, state: state, into: &directives)
+            return fail(id, Self.tooLarge, &step)
         }
         let sequence = withBytes(of: mutations) { bytes in
-            append(cause, bytes, now: now, wall: wall, state: state)
+            append(cause, bytes, &step)
         }
-        answers.append(PendingAnswer(sequence: sequence, content: .emission(ticket, sequence)))
+        answers.append(.emission(ticket, sequence), at: sequence)
     }
 
     /// Appends mutations that are not reduced yet.
-    private mutating func append(
-        _ cause: EffectCause, _ mutations: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState
-    ) -> SequenceNumber {
+    private mutating func append(_ cause: EffectCause, _ mutations: RawSpan, _ step: inout PrimaryStep)
+        -> SequenceNumber
+    {
         let entry = Entry.emitted(cause: cause, mutations: 0..<mutations.byteCount)
-        return appendFrom(mutations, entry, now: now, wall: wall, state: state) { machine, sequence in
+        return appendFrom(mutations, entry, &step) { machine, sequence in
             var isCounted = machine.log.emitted(cause)
             #if LOCKSTEP_PLANTED_DEFECTS
                 isCounted = isCounted || PlantedDefect.isActive(.emitsBehindEnd)
             #endif
             precondition(isCounted, "the run was looked up")
-            guard let batch = machine.open else { preconditionFailure("the entry's batch is open") }
+            guard let batch = machine.pipeline.open else { preconditionFailure("the entry's batch is open") }
             do throws(WireError) {
                 try LogState.reduce(
                     mutations, 0..<mutations.byteCount, at: (machine.epoch, sequence), time: batch.head.time,
-                    into: state)
+                    into: step.state)
             } catch {
                 preconditionFailure("mutations that this process encoded cannot be decoded: \(error)")
             }
@@ -137,63 +132,52 @@ extension PrimaryStateMachine {
     /// A running effect ended by itself: its item, whose mutations are not reduced yet.
     ///
     /// Answers with ``PrimaryDirective/runEnd(_:_:)``: `busy` asks the executor to come again.
-    package mutating func runFinished(
-        _ id: RunID, item: [UInt8], now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
-        guard isLive(.action(id.session, id.number), ticket: 0, state) else {
-            return directives.append(.runEnd(id, .dropped))
+    package mutating func runFinished(_ id: RunID, item: [UInt8], _ step: inout PrimaryStep) {
+        guard isLive(.action(id.session, id.number), ticket: 0, step.state) else {
+            return step.directives.append(.runEnd(id, .dropped))
         }
-        guard admits, !buggify(.busyRunEnd) else { return directives.append(.runEnd(id, .busy)) }
+        guard admits, !buggify(.busyRunEnd) else { return step.directives.append(.runEnd(id, .busy)) }
         guard item.count <= Limits.actionBytes else {
-            return fail(id, Self.tooLarge, isStopping: false, now: now, wall: wall, state: state, into: &directives)
+            return fail(id, Self.tooLarge, isStopping: false, &step)
         }
-        finish(id, item: item, isStopping: false, now: now, wall: wall, state: state, into: &directives)
+        finish(id, item: item, isStopping: false, &step)
     }
 
     private static var tooLarge: String { "the effect wrote more than \(Limits.actionBytes) bytes at once" }
 
-    private mutating func fail(
-        _ id: RunID, _ reason: String, isStopping: Bool = true, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func fail(_ id: RunID, _ reason: String, isStopping: Bool = true, _ step: inout PrimaryStep) {
         var item = ByteWriter()
         item.writeItem(.rejected, reply: reason)
-        finish(
-            id, item: item.bytes, isStopping: isStopping, now: now, wall: wall, state: state, into: &directives)
+        finish(id, item: item.bytes, isStopping: isStopping, &step)
     }
 
     /// An operator, or the sender, wants the run ended; false if it has ended.
-    package mutating func abandonRun(
-        _ id: RunID, reason: String?, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) -> Bool {
+    package mutating func abandonRun(_ id: RunID, reason: String?, _ step: inout PrimaryStep) -> Bool {
         guard admits, log.runs.isUnfinished(id) else { return false }
         var item = ByteWriter()
         item.writeItem(reason == nil ? .void : .rejected, reply: reason ?? "")
-        finish(id, item: item.bytes, now: now, wall: wall, state: state, into: &directives)
+        finish(id, item: item.bytes, &step)
         return true
     }
 
     private mutating func finish(
-        _ id: RunID, item: [UInt8], isReduced: Bool = false, isStopping: Bool = true, now: Tick, wall: LogTime,
-        state: any ReplicatedState, into directives: inout [PrimaryDirective]
+        _ id: RunID, item: [UInt8], isReduced: Bool = false, isStopping: Bool = true, _ step: inout PrimaryStep
     ) {
         let sequence = withBytes(of: item) { bytes in
             let entry = Entry.finished(session: id.session, number: id.number, item: 0..<bytes.byteCount)
-            return appendFrom(bytes, entry, now: now, wall: wall, state: state) { machine, sequence in
-                machine.end(id, bytes, at: sequence, isReduced: isReduced, state)
+            return appendFrom(bytes, entry, &step) { machine, sequence in
+                machine.end(id, bytes, at: sequence, isReduced: isReduced, step.state)
             }
         }
-        if scheduler.ended(id, at: sequence), isStopping { directives.append(.stopRun(id)) }
-        state.runEnded(id)
-        answers.append(PendingAnswer(sequence: sequence, content: .end(id)))
+        if scheduler.ended(id, at: sequence), isStopping { step.directives.append(.stopRun(id)) }
+        step.state.runEnded(id)
+        answers.append(.end(id), at: sequence)
     }
 
     private mutating func end(
         _ id: RunID, _ bytes: RawSpan, at sequence: SequenceNumber, isReduced: Bool, _ state: any ReplicatedState
     ) {
-        guard let batch = open else { preconditionFailure("the entry's batch is open") }
+        guard let batch = pipeline.open else { preconditionFailure("the entry's batch is open") }
         do throws(WireError) {
             var reader = ByteReader(bytes)
             let item = try Item(from: bytes, &reader)
@@ -214,14 +198,14 @@ extension PrimaryStateMachine {
     /// Appends an entry whose ranges point into `source`; one that fills the batch ends it.
     @discardableResult
     private mutating func appendFrom(
-        _ source: RawSpan, _ entry: Entry, now: Tick, wall: LogTime, state: any ReplicatedState,
+        _ source: RawSpan, _ entry: Entry, _ step: inout PrimaryStep,
         _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
     ) -> SequenceNumber {
-        let (sequence, isFull) = withOpenBatch(now: now, wall: wall) {
+        let (sequence, isFull) = withOpenBatch(at: step.moment) {
             ($0.append(entry, source: source), $0.isFull)
         }
         change(&self, sequence)
-        if isFull { seal(now: now, wall: wall, state: state) }
+        if isFull { seal(&step) }
         return sequence
     }
 
@@ -235,56 +219,50 @@ extension PrimaryStateMachine {
     // MARK: - Beginning
 
     /// What has committed may begin, in the order of acceptance.
-    mutating func beginRuns(into directives: inout [PrimaryDirective]) {
+    mutating func beginRuns(_ step: inout PrimaryStep) {
         guard phase == .admitting || phase == .behind else { return }
-        areRunsHeld = buggify.isOn && scheduler.isDue(through: committed.position.sequence) && buggify(.lateRun)
-        guard !areRunsHeld else { return }
+        scheduler.isHeld = buggify.isOn && scheduler.isDue(through: committed.position.sequence) && buggify(.lateRun)
+        guard !scheduler.isHeld else { return }
         for id in scheduler.committed(through: committed.position.sequence) {
             guard let run = log.runs[id] else { preconditionFailure("a run that begins is in the table") }
             let attempt = run.attempts
-            directives.append(.beginRun(RunStart(id: id, attempt: attempt, emissions: run.emissions)))
+            step.directives.append(.beginRun(RunStart(id: id, attempt: attempt, emissions: run.emissions)))
         }
     }
 
     /// The epoch is open: what a former primary left is run again, in the order of acceptance.
-    mutating func resumeRuns(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
+    mutating func resumeRuns(_ step: inout PrimaryStep) {
         guard !configuration.holdsEffects else { return }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.acceptedForgotten) { return }
-            endAgain(now: now, wall: wall, state: state)
+            endAgain(&step)
         #endif
         for run in log.runs.sorted where run.end == nil {
             let start = RunStart(id: run.id, attempt: run.attempts, emissions: run.emissions)
             var item = ByteWriter()
             let epoch = epoch
-            let context = withOpenBatch(now: now, wall: wall) { batch in
+            let context = withOpenBatch(at: step.moment) { batch in
                 PerformContext(
                     session: run.id.session, firstNumber: run.id.number, epoch: epoch,
                     firstSequence: batch.nextSequence, time: batch.head.time)
             }
-            switch state.resume(start, action: run.action, context: context, into: &item) {
+            switch step.state.resume(start, action: run.action, context: context, into: &item) {
             case .ended:
-                finish(
-                    run.id, item: item.bytes, isReduced: true, now: now, wall: wall, state: state, into: &directives)
+                finish(run.id, item: item.bytes, isReduced: true, &step)
             case .planned(let plan):
                 #if LOCKSTEP_PLANTED_DEFECTS
                     let plan = PlantedDefect.isActive(.policyForgottenAtRestart) ? RunPlan() : plan
                 #endif
-                resume(run, plan, now: now, wall: wall, state: state, into: &directives)
+                resume(run, plan, &step)
             }
         }
-        beginRuns(into: &directives)
+        beginRuns(&step)
     }
 
-    private mutating func resume(
-        _ run: Run, _ plan: RunPlan, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func resume(_ run: Run, _ plan: RunPlan, _ step: inout PrimaryStep) {
         switch scheduler.decide(plan) {
         case .accepted(let superseded):
-            for other in superseded { cancelRun(other, now: now, wall: wall, state: state, into: &directives) }
+            for other in superseded { cancelRun(other, &step) }
         case .rejected:
             // It was accepted, so it runs; a policy that is stricter now does not undo that.
             break
@@ -294,25 +272,22 @@ extension PrimaryStateMachine {
 
     // MARK: - The senders
 
-    mutating func runRequestReceived(
-        _ request: RunMessage, from connection: Connection, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) {
+    mutating func runRequestReceived(_ request: RunMessage, from connection: Connection, _ step: inout PrimaryStep) {
         guard log.sessions.standing(of: request.session) != nil else {
-            return answerForMissing(request.session, to: connection, into: &directives)
+            return answerForMissing(request.session, to: connection, &step)
         }
-        guard bindings[request.session]?.connection == connection else {
-            directives.append(.send(stamp.frame(.resync), to: connection))
+        guard sessions.isHeld(request.session, by: connection) else {
+            step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        bindings[request.session]?.lastHeard = now
+        sessions.heard(request.session, now: step.now)
         var sentBytes = 0
         for wish in request.wishes {
             let id = RunID(session: request.session, number: wish.number)
-            if wish.kind == .cancel, admits { cancelRun(id, now: now, wall: wall, state: state, into: &directives) }
+            if wish.kind == .cancel, admits { cancelRun(id, &step) }
             guard let run = log.runs[id] else {
                 // Never accepted, or acknowledged. What removed it may be sequenced only: the answer waits for that.
-                answer(.runGone(id), to: connection, into: &directives)
+                answer(.runGone(id), to: connection, &step)
                 continue
             }
             guard let end = run.end, end.sequence <= committed.position.sequence else { continue }
@@ -320,52 +295,47 @@ extension PrimaryStateMachine {
                 if PlantedDefect.isActive(.endToldOnce), wish.kind != .acknowledge { continue }
             #endif
             if wish.kind == .acknowledge {
-                endAcknowledgements.insert(id)
+                sessions.noteEnd(id)
             } else if sentBytes <= Limits.creditBytes {
                 // What is above comes with the next request, when some of these are acknowledged.
                 sentBytes += end.item.count
-                sendEnd(run, end, to: connection, into: &directives)
+                sendEnd(run, end, to: connection, &step)
             }
         }
-        if admits, endAcknowledgements.count >= Limits.waitingRunAcks {
-            acknowledgeEnds(now: now, wall: wall, state: state)
+        if admits, sessions.endCount >= Limits.waitingRunAcks {
+            acknowledgeEnds(&step)
         }
     }
 
     /// A run's end has committed: its executor and its sender learn it.
-    mutating func endCommitted(
-        _ id: RunID, at sequence: SequenceNumber, into directives: inout [PrimaryDirective]
-    ) {
-        directives.append(.runEnd(id, .committed(epoch, sequence)))
-        guard let run = log.runs[id], let end = run.end, let connection = bindings[id.session]?.connection,
+    mutating func endCommitted(_ id: RunID, at sequence: SequenceNumber, _ step: inout PrimaryStep) {
+        step.directives.append(.runEnd(id, .committed(epoch, sequence)))
+        guard let run = log.runs[id], let end = run.end, let connection = sessions[id.session]?.connection,
             !buggify(.keepsEnd)
         else { return }
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.endAcknowledgedWhenSent) { endAcknowledgements.insert(id) }
+            if PlantedDefect.isActive(.endAcknowledgedWhenSent) { sessions.noteEnd(id) }
         #endif
-        sendEnd(run, end, to: connection, into: &directives)
+        sendEnd(run, end, to: connection, &step)
     }
 
-    func sendEnd(
-        _ run: Run, _ end: Run.End, to connection: Connection, into directives: inout [PrimaryDirective]
-    ) {
+    func sendEnd(_ run: Run, _ end: Run.End, to connection: Connection, _ step: inout PrimaryStep) {
         withBytes(of: end.item) { bytes in
             let message = RunEnded(
                 id: run.id, epoch: end.epoch, sequence: end.sequence, emissions: run.emissions,
                 item: 0..<bytes.byteCount)
-            directives.append(.send(stamp.frame(.runEnded(message), source: bytes), to: connection))
+            step.directives.append(.send(stamp.frame(.runEnded(message), source: bytes), to: connection))
         }
     }
 
     /// Once a second, and when many have come: ends that their senders have.
-    mutating func acknowledgeEnds(now: Tick, wall: LogTime, state: any ReplicatedState) {
-        guard !endAcknowledgements.isEmpty, !buggify(.skipsEndAcknowledgement) else { return }
+    mutating func acknowledgeEnds(_ step: inout PrimaryStep) {
+        guard sessions.endCount > 0, !buggify(.skipsEndAcknowledgement) else { return }
         // Those of sessions that ended meanwhile are gone already.
-        let acknowledged = endAcknowledgements.filter { log.runs[$0] != nil }.sorted()
-        endAcknowledgements = []
+        let acknowledged = sessions.takeEnds { log.runs[$0] != nil }
         for start in stride(from: 0, to: acknowledged.count, by: Limits.runWishes) {
             let part = Array(acknowledged[start..<min(start + Limits.runWishes, acknowledged.count)])
-            append(.runAck(part), now: now, wall: wall, state: state) { machine, _ in
+            append(.runAck(part), &step) { machine, _ in
                 for id in part { machine.log.runs.acknowledge(id) }
             }
         }

@@ -1,12 +1,12 @@
 extension PrimaryStateMachine {
     /// Whether something new may be logged.
     var admits: Bool {
-        phase == .admitting && !isDiskFull && !isSpaceLow && unpersistedBytes <= unpersistedLimit
+        phase == .admitting && !room.isMissing && !pipeline.isFull
     }
 
     /// Why nothing is admitted, for a person.
     var admissionProblem: String {
-        if isDiskFull || isSpaceLow { return "its disk is full" }
+        if room.isMissing { return "its disk is full" }
         return switch phase {
         case .behind: "it is behind its audience"
         case .stopping: "it is stopping"
@@ -19,54 +19,52 @@ extension PrimaryStateMachine {
 
     /// Takes exactly the session's next numbers; answers those it has, says where to go on for those it cannot take.
     mutating func submitReceived(
-        _ submit: Submit, _ frame: RawSpan, from connection: Connection, now: Tick, wall: LogTime,
-        state: any ReplicatedState, into directives: inout [PrimaryDirective]
+        _ submit: Submit, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
     ) {
         guard let standing = log.sessions.standing(of: submit.session) else {
-            answerForMissing(submit.session, to: connection, into: &directives)
+            answerForMissing(submit.session, to: connection, &step)
             return
         }
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangerSubmits) { bindings[submit.session]?.connection = connection }
+            if PlantedDefect.isActive(.strangerSubmits) { sessions.bind(submit.session, to: connection, now: step.now) }
         #endif
-        guard bindings[submit.session]?.connection == connection else {
-            directives.append(.send(stamp.frame(.resync), to: connection))
+        guard sessions.isHeld(submit.session, by: connection) else {
+            step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        bindings[submit.session]?.lastHeard = now
-        guard acknowledges(submit.ackedThrough, submit.session, standing, from: connection, into: &directives) else {
+        sessions.heard(submit.session, now: step.now)
+        guard acknowledges(submit.ackedThrough, submit.session, standing, from: connection, &step) else {
             return
         }
         guard let starts = Self.measure(submit, frame, standing.last) else {
-            directives.append(.count(.framesRefused))
+            step.directives.append(.count(.framesRefused))
             return
         }
         let expected = standing.last + 1
         guard Self.isNext(submit.first, expected) else {
-            guard bindings[submit.session]?.outOfOrderSent != expected else { return }
-            bindings[submit.session]?.outOfOrderSent = expected
-            directives.append(.count(.outOfOrder))
-            directives.append(.send(stamp.frame(.outOfOrder(submit.session, expected: expected)), to: connection))
+            guard sessions.isOutOfOrderNew(submit.session, expected: expected) else { return }
+            step.directives.append(.count(.outOfOrder))
+            step.directives.append(.send(stamp.frame(.outOfOrder(submit.session, expected: expected)), to: connection))
             return
         }
         let last = submit.first + UInt64(submit.count) - 1
         if submit.first < expected {
-            directives.append(.count(.duplicateActions))
+            step.directives.append(.count(.duplicateActions))
             let through = min(last, standing.last)
             // What the owner acknowledged may still be kept, in a run with others; it is not sent again.
             let first = max(submit.first, standing.ackedThrough + 1)
             if first <= through {
                 #if LOCKSTEP_PLANTED_DEFECTS
-                    if answersAnew(submit, first...through, to: connection, into: &directives) { return }
+                    if answersAnew(submit, first...through, to: connection, &step) { return }
                 #endif
-                sendCommitted(of: submit.session, first...through, to: connection, into: &directives)
+                sendCommitted(of: submit.session, first...through, to: connection, &step)
             }
         }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.noDeduplication), last < expected, submit.first > standing.ackedThrough {
                 var again = submit
                 again.first = expected
-                _ = sequence(again, frame, now: now, wall: wall, state: state, into: &directives)
+                _ = sequence(again, frame, &step)
             }
         #endif
         guard last >= expected else { return }
@@ -83,22 +81,22 @@ extension PrimaryStateMachine {
         let refusal = busyReason() ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
         let taken =
             refusal.map { (next: rest.first, stopped: $0) }
-            ?? sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
+            ?? sequence(rest, frame, &step)
         if taken.next > rest.first {
-            bindings[submit.session]?.outOfOrderSent = nil
+            sessions.isInOrder(submit.session)
         } else {
             // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
-            note(submit.ackedThrough, of: submit.session, standing)
+            sessions.note(submit.ackedThrough, of: submit.session, standing)
         }
         if let reason = taken.stopped {
-            sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
+            sendBusy(reason, submit.session, expected: taken.next, to: connection, &step)
         }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.answerBeforeCommit), taken.next > rest.first {
-                sendReplies(of: submit.session, rest.first...taken.next - 1, to: connection, into: &directives)
+                sendReplies(of: submit.session, rest.first...taken.next - 1, to: connection, &step)
             }
         #endif
-        if buggify(.batchOfOneSubmit) { seal(now: now, wall: wall, state: state) }
+        if buggify(.batchOfOneSubmit) { seal(&step) }
     }
 
     private static func isNext(_ first: RequestNumber, _ expected: RequestNumber) -> Bool {
@@ -110,21 +108,13 @@ extension PrimaryStateMachine {
 
     private func sendBusy(
         _ reason: BusyReason, _ session: SessionID, expected: RequestNumber, to connection: Connection,
-        into directives: inout [PrimaryDirective]
+        _ step: inout PrimaryStep
     ) {
-        directives.append(.count(.busyAnswers))
+        step.directives.append(.count(.busyAnswers))
         // Replicas come within a fraction of a second.
         let retryAfter = phase == .awaiting ? 20_000 : reason.retryAfter
         let busy = Busy(session: session, expected: expected, retryAfter: retryAfter, reason: reason)
-        directives.append(.send(stamp.frame(.busy(busy)), to: connection))
-    }
-
-    /// Notes what a session's owner says that it has, for the next `sessionAck`.
-    mutating func note(_ number: RequestNumber, of session: SessionID, _ standing: SessionTable.Standing) {
-        guard number > max(standing.ackedThrough, acknowledgements[session] ?? 0), number <= standing.last else {
-            return
-        }
-        acknowledgements[session] = number
+        step.directives.append(.send(stamp.frame(.busy(busy)), to: connection))
     }
 
     /// Checks that the actions fill the frame and none is too large; returns where those above `last` begin.
@@ -149,25 +139,25 @@ extension PrimaryStateMachine {
     /// Whether all that a client says to have answers to has been answered; one that says more is refused.
     func acknowledges(
         _ number: RequestNumber, _ session: SessionID, _ standing: SessionTable.Standing, from connection: Connection,
-        into directives: inout [PrimaryDirective]
+        _ step: inout PrimaryStep
     ) -> Bool {
         guard number > standing.ackedThrough else { return true }
         let committed = log.sessions.lastNumber(of: session, through: committed.position.sequence)
         let answered = max(standing.ackedThrough, committed ?? 0)
         guard number > answered else { return true }
-        directives.append(.count(.framesRefused))
+        step.directives.append(.count(.framesRefused))
         let text =
             "session \(session) acknowledges \(number), and \(answered) is the last number that was answered; "
             + "open another session"
-        refuse(.protocolViolation, text, nonce: peers[connection]?.hello.nonce ?? 0, connection, into: &directives)
+        refuse(.protocolViolation, text, nonce: peers[connection]?.hello.nonce ?? 0, connection, &step)
         return false
     }
 
     private func busyReason() -> BusyReason? {
         guard phase == .admitting else { return .notAdmitting }
-        guard admits else { return isDiskFull || isSpaceLow ? .diskFull : .overloaded }
+        guard admits else { return room.isMissing ? .diskFull : .overloaded }
         // A session may go beyond its window by one reply; many of them must not.
-        return log.sessions.keptBytes <= keptLimit ? nil : .windowFull
+        return log.sessions.keptBytes <= sessionRoom.keptLimit ? nil : .windowFull
     }
 
     /// How many numbers the session's window takes, and how many bytes of replies before the last of them.
@@ -186,26 +176,25 @@ extension PrimaryStateMachine {
     ///
     /// A reactor may write far more than it was sent, so the bounds are looked at again after each full batch, and the
     /// session's window after each run. Returns the number to go on with, and why it stopped there if actions are left.
-    private mutating func sequence(
-        _ submit: Submit, _ frame: RawSpan, now: Tick, wall: LogTime, state: any ReplicatedState,
-        into directives: inout [PrimaryDirective]
-    ) -> (next: RequestNumber, stopped: BusyReason?) {
+    private mutating func sequence(_ submit: Submit, _ frame: RawSpan, _ step: inout PrimaryStep) -> (
+        next: RequestNumber, stopped: BusyReason?
+    ) {
         var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
         var number = submit.first
         var left = submit.count
         while left > 0 {
             let context = (session: submit.session, number: number, epoch: epoch)
-            let sealedBefore = sealed.count
+            let sealedBefore = pipeline.sealed.count
             guard let room = room(of: submit) else { return (number, .windowFull) }
             let most = Int(min(UInt64(left), room.numbers))
-            let (done, isFull) = withOpenBatch(now: now, wall: wall) { batch in
+            let (done, isFull) = withOpenBatch(at: step.moment) { batch in
                 let sequence = batch.nextSequence
                 batch.beginRun(
                     session: submit.session, first: number, ackedThrough: submit.ackedThrough, replyRoom: room.bytes)
                 if submit.isVoid {
                     for _ in 0..<most { batch.appendItem(.void) }
                 } else {
-                    let performed = state.perform(
+                    let performed = step.state.perform(
                         frame, &reader, count: most,
                         context: PerformContext(
                             session: context.session, firstNumber: context.number, epoch: context.epoch,
@@ -222,14 +211,12 @@ extension PrimaryStateMachine {
                 left -= done
             }
             // Before anything else is appended: the entry that fills a batch is its last.
-            if isFull { seal(now: now, wall: wall, state: state) }
-            let request = submit.isVoid ? nil : state.takeRequest()
+            if isFull { seal(&step) }
+            let request = submit.isVoid ? nil : step.state.takeRequest()
             precondition(done > 0 || request?.plan != nil, "a reactor performs at least one action, or asks for a run")
             precondition(left > 0 || request?.plan == nil, "an action that is to be accepted is one of the frame's")
             if let request {
-                if let reason = follow(
-                    request, submit, frame, number, now: now, wall: wall, state: state, into: &directives)
-                {
+                if let reason = follow(request, submit, frame, number, &step) {
                     return (number, reason)
                 }
                 if request.plan != nil {
@@ -237,29 +224,26 @@ extension PrimaryStateMachine {
                     left -= 1
                 }
             }
-            if left > 0, sealed.count > sealedBefore, let reason = busyReason() { return (number, reason) }
+            if left > 0, pipeline.sealed.count > sealedBefore, let reason = busyReason() { return (number, reason) }
         }
         return (number, nil)
     }
 
     /// Does what the last action asked for besides its item; returns why it could not, and then nothing happened.
     private mutating func follow(
-        _ request: RunRequest, _ submit: Submit, _ frame: RawSpan, _ number: RequestNumber, now: Tick,
-        wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+        _ request: RunRequest, _ submit: Submit, _ frame: RawSpan, _ number: RequestNumber, _ step: inout PrimaryStep
     ) -> BusyReason? {
         guard let plan = request.plan else {
-            for id in cancelled(by: request) { cancelRun(id, now: now, wall: wall, state: state, into: &directives) }
+            for id in cancelled(by: request) { cancelRun(id, &step) }
             return nil
         }
         let id = RunID(session: submit.session, number: number)
-        switch accept(
-            id, plan, request, in: frame, ackedThrough: submit.ackedThrough, now: now, wall: wall, state: state,
-            into: &directives)
+        switch accept(id, plan, request, in: frame, ackedThrough: submit.ackedThrough, &step)
         {
         case .busy: return .tooManyRuns
-        case .accepted: noteAcknowledged(submit)
+        case .accepted: sessions.isLogged(submit.ackedThrough, of: submit.session)
         case .rejected(let reason):
-            let isFull = withOpenBatch(now: now, wall: wall) { batch in
+            let isFull = withOpenBatch(at: step.moment) { batch in
                 batch.beginRun(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
                 batch.appendItem(.rejected, reason: reason)
                 _ = batch.endRun()
@@ -267,14 +251,14 @@ extension PrimaryStateMachine {
             }
             keep(submit, number: number, count: 1)
             answerLater(submit.session, numbers: number...number)
-            if isFull { seal(now: now, wall: wall, state: state) }
+            if isFull { seal(&step) }
         }
         return nil
     }
 
     /// Keeps the replies of the run that was just written.
     private mutating func keep(_ submit: Submit, number: RequestNumber, count: Int) {
-        guard let batch = open else { preconditionFailure("the run's batch is open") }
+        guard let batch = pipeline.open else { preconditionFailure("the run's batch is open") }
         let firstSequence = batch.nextSequence.advanced(by: -count)
         let run = ReplyRing.Run(
             first: number, count: count, epoch: epoch, firstSequence: firstSequence, byteCount: batch.replies.count)
@@ -283,13 +267,7 @@ extension PrimaryStateMachine {
                 run, to: submit.session, ackedThrough: submit.ackedThrough, items: bytes, 0..<bytes.byteCount)
         }
         precondition(isNext, "the numbers were checked")
-        noteAcknowledged(submit)
-    }
-
-    private mutating func noteAcknowledged(_ submit: Submit) {
-        if let noted = acknowledgements[submit.session], noted <= submit.ackedThrough {
-            acknowledgements[submit.session] = nil
-        }
+        sessions.isLogged(submit.ackedThrough, of: submit.session)
     }
 }
 

@@ -11,114 +11,48 @@ import DequeModule
 ///
 /// An action's life here: ``submitReceived`` performs it into the batch under construction; at the end of a turn, when
 /// the journal is free, ``turnEnded`` seals that batch and hands all sealed ones over in one transaction; ``persisted``
-/// publishes them, sends the answers and shows the state. Nothing leaves before: answers wait in `answers`
+/// publishes them, sends the answers and shows the state. Nothing leaves before: answers wait in ``PendingAnswers``
 /// with the sequence number that must be committed first.
 ///
 /// Invariants, checked by ``checkInvariants()``:
-/// - `committed` <= the end of `inFlight` <= the end of `sealed` <= the open batch, without holes;
-/// - the window ends at `committed`;
-/// - `answers` are ordered by the sequence number that they wait for, and all wait for one above `committed`.
+/// - the stages of ``CommitPipeline`` follow each other without holes, and the log ends with the last sealed batch;
+/// - answers are ordered by the sequence number that they wait for, and all wait for one above the commit.
 ///
 /// Implements PROTOCOL; R-31
 /// to R-34 are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration
     package internal(set) var phase: Phase = .created
-    package internal(set) var epoch: Epoch
     /// Everything sequenced, also what has not committed.
     package internal(set) var log: LogState
-    /// The end of what has committed.
-    package internal(set) var committed: KnownPosition
-    package internal(set) var committedTime: LogTime
-    package internal(set) var committedMark: LogState.Mark?
-    /// The newest mark at or below the end of ``inFlight``.
-    var inFlightMark: LogState.Mark?
-    var window: ResendWindow
+    /// What was sequenced, on its way to the commit.
+    var pipeline: CommitPipeline
+    /// What may leave when it has committed.
+    var answers = PendingAnswers()
+    /// Log time.
     var clock: LogClock
-    var generator: SplitMix64
     /// Switched off where a test wants rest.
     package var buggify: Buggify
-    #if LOCKSTEP_PLANTED_DEFECTS
-        var plantedDigest: Digest?
-    #endif
 
-    /// The batch under construction.
-    var open: BatchBuilder?
-    /// Sealed, waiting for the journal to be free.
-    var sealed: [SealedBatch] = []
-    /// At the journal.
-    var inFlight: [SealedBatch] = []
-    var sealedBytes = 0
-    /// What may wait for the journal.
-    var unpersistedLimit = Limits.unpersistedBytes
-    /// What the kept replies of all sessions may have.
-    package var keptLimit = Limits.keptBytes
-    /// Until when what is sequenced waits on purpose; zero: until the next turn.
-    var handOverHeld: Tick = .never
-    var answers: Deque<PendingAnswer> = []
-    /// How many of ``answers`` are messages; those to numbers are bounded by what is not persisted.
-    var waitingMessages = 0
-
-    var peers: [Connection: Peer] = [:]
-    /// Replicas whose connections were forgotten, each once, in the order in which they were last heard.
-    var lost: [Peer] = []
-    var bindings: [SessionID: Binding] = [:]
-    /// How many sessions are bound to each connection.
-    var sessionCounts: [Connection: Int] = [:]
-    /// How many sessions the store may have; a test, or the simulator, takes fewer.
-    package var sessionLimit = Limits.sessions
-    /// When sessions that were never used may be looked for again.
-    var nextSessionLook: Tick = .zero
-    var isSessionAlarmRaised = false
-    var acknowledgements: [SessionID: RequestNumber] = [:]
-    /// Who runs, and who waits for its turn.
-    var scheduler = RunScheduler()
-    /// What may begin waits on purpose, until the next tick or commit.
-    var areRunsHeld = false
-    /// Ends that their senders have, for the next `runAck`.
-    var endAcknowledgements: Set<RunID> = []
-    /// When the state's next time may have come.
-    var nextDue: Tick = .never
-    /// Until when nothing that is due is emitted.
-    var dueHeld: Tick = .zero
-    /// The hash of the mutations that time brought last, if they were as many as an entry may have.
-    var fullDue: UInt128?
-    var joins: JoinServer
-    var reads = ReadQueue()
-    /// What readers see.
-    package internal(set) var view: ViewPlace
-    /// What was captured last; it is shown when it has committed.
-    var captured: ViewPlace
-    var views = ViewSchedule()
-
-    var snapshot: SnapshotProgress = .none
-    var isSnapshotWanted = false
-    /// The journal has grown, and gets the next snapshot.
-    var isSaveDue = false
-    var nextSnapshot: SnapshotNumber = 1
-    /// How the driver cuts the snapshot that it is to encode.
-    package internal(set) var snapshotChunkBytes = Limits.chunkBytes
-    var lastMark: Tick = .zero
-    var digestCost: Int64 = 0
-    var isUnmarked = false
-
-    var isDiskFull = false
-    var isSpaceLow = false
-    var retryPersist: Tick = .never
-    var lastBeacon: Tick = .zero
-    /// Until when beacons leave every 100 ms, and not as at rest.
-    var livelyUntil: Tick = .zero
-    var nextSweep: Tick = .zero
-    var alarmedBehind: KnownPosition?
+    var peers = PeerTable()
+    /// Who holds which session.
+    var sessions = SessionBindings()
+    /// How many sessions there may be.
+    package var sessionRoom = SessionRoom()
     /// The replicas of this log, and those for which it waits.
     package internal(set) var audience: Audience
-    var awaitEnds: Tick = .never
-    /// Where the last committed batch ends that tells anything.
-    var told: SequenceNumber
-    /// The names for which the alarm stands.
-    var alarmedDuplicates: [String] = []
-    /// How many looks in a row found two processes of a name.
-    var suspectedNames: [String: Int] = [:]
+    /// Who runs, and who waits for its turn.
+    var scheduler = RunScheduler()
+    /// When the state's next time may have come.
+    var due = DueSchedule()
+    var joins = JoinServer()
+    var readers: ReaderSide
+
+    var room = JournalRoom()
+    var snapshots = SnapshotTaking()
+    var marks = MarkSchedule()
+    var beacons = BeaconSchedule()
+    var nextSweep: Tick = .zero
 
     package enum Phase: Hashable, Sendable {
         case created
@@ -134,42 +68,6 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         case halted
     }
 
-    /// A node or client that said HELLO on a connection.
-    struct Peer: Hashable, Sendable {
-        var hello: Hello
-        /// The first HELLO of its process on this connection.
-        var firstHeard: Tick
-        var lastHeard: Tick
-        /// What it last said that it has applied.
-        var applied: SequenceNumber
-    }
-
-    /// Where a session's answers go.
-    struct Binding: Hashable, Sendable {
-        var connection: Connection?
-        var lastHeard: Tick
-        /// The expected number that OUT_OF_ORDER named last on this connection.
-        var outOfOrderSent: RequestNumber?
-    }
-
-    /// An answer that may leave when `sequence` has committed.
-    struct PendingAnswer: Hashable, Sendable {
-        var sequence: SequenceNumber
-        var content: Content
-        enum Content: Hashable, Sendable {
-            case results(SessionID, ClosedRange<RequestNumber>)
-            case message(Message, Connection)
-            case emission(UInt64, SequenceNumber)
-            case end(RunID)
-        }
-    }
-
-    enum SnapshotProgress: Hashable, Sendable {
-        case none
-        case captured(SnapshotNumber, at: SequenceNumber)
-        case encoding(SnapshotNumber)
-    }
-
     /// Makes the machine of a boot that recovered `recovered`, with the batches behind its snapshot in `window`.
     ///
     /// Its epoch is higher than every one that the journal has seen.
@@ -178,88 +76,74 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     ) {
         self.configuration = configuration
         log = recovered
-        committed = recovered.known
-        committedTime = recovered.time
-        committedMark = recovered.mark
-        self.window = window
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
         // Above what was given up, too: an acceptance must not cover what is written from now on.
         let highest = max(recovered.position.epoch, configuration.lossAccepted?.position.epoch ?? .zero)
-        epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
+        var epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.epochReused), recovered.position.epoch > .zero {
                 epoch = recovered.position.epoch
             }
         #endif
+        pipeline = CommitPipeline(epoch: epoch, recovered: recovered, window: window)
         clock = LogClock(last: recovered.time, wall: wall, now: now)
         audience = Audience(configuration.audience, now: now)
-        told = recovered.told(in: window).position.sequence
-        generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
-        joins = JoinServer()
-        view = ViewPlace(
-            epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time)
-        captured = view
+        readers = ReaderSide(
+            at: ViewPlace(
+                epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time))
         for session in recovered.sessions.sorted {
-            bindings[session.id] = Binding(lastHeard: now)
+            var lastHeard = now
             #if LOCKSTEP_PLANTED_DEFECTS
                 if PlantedDefect.isActive(.halfTimeAfterRestart) {
-                    bindings[session.id]?.lastHeard = Tick(rawValue: now.rawValue - session.timeToLive * 500)
+                    lastHeard = Tick(rawValue: now.rawValue - session.timeToLive * 500)
                 }
             #endif
+            sessions.recovered(session.id, lastHeard: lastHeard)
         }
     }
 
     /// Opens the epoch: its first entry goes to the journal, and nothing is said until that is durable.
-    package mutating func start(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
+    package mutating func start(_ step: inout PrimaryStep) {
         precondition(phase == .created, "a machine starts once")
         phase = .opening
-        lastMark = now
-        nextSweep = now.advanced(byMilliseconds: 1_000)
-        // The initial state is nobody's: what is shown first is behind the first entry.
+        marks.start(now: step.now)
+        nextSweep = step.now.advanced(byMilliseconds: 1_000)
+        // The initial state is nobody's: what is shown first comes after the first entry.
         if committed.position.sequence > .zero {
-            state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
-            state.publish(through: committed.position.sequence)
+            step.state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
+            step.state.publish(through: committed.position.sequence)
         }
         let entry = Entry.epochOpen(
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot)
-        withOpenBatch(now: now, wall: wall) { _ = $0.append(entry) }
+        withOpenBatch(at: step.moment) { _ = $0.append(entry) }
         log.epochOpened(by: configuration.boot, epoch: epoch)
-        handOver(now: now, wall: wall, state: state, into: &directives)
+        handOver(&step)
     }
 
     /// The end of a turn: everything that has arrived is sequenced.
     ///
     /// Hands over to the journal if it is free.
-    package mutating func turnEnded(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
+    package mutating func turnEnded(_ step: inout PrimaryStep) {
         guard phase != .created, phase != .halted else { return }
-        admitIfHeard(now: now, wall: wall, state: state, into: &directives)
-        emitDue(now: now, wall: wall, state: state)
-        if !isHandOverHeld(now: now) {
-            if snapshot == .none, isUnmarked || open?.isEmpty == false, buggify(.earlySnapshot) {
+        admitIfHeard(&step)
+        emitDue(&step)
+        if !isHandOverHeld(now: step.now) {
+            if snapshots.isIdle, marks.isUnmarked || pipeline.open?.isEmpty == false, buggify(.earlySnapshot) {
                 snapshotDue()
             }
-            if isSnapshotWanted, snapshot == .none, isEpochOpen, inFlight.isEmpty {
-                takeSnapshot(now: now, wall: wall, state: state, into: &directives)
-            }
-            handOver(now: now, wall: wall, state: state, into: &directives)
+            if snapshots.isDue, isEpochOpen, pipeline.isJournalFree { takeSnapshot(&step) }
+            handOver(&step)
         }
-        refreshView(now: now, state: state)
-        answerReads(state: state, into: &directives)
+        refreshView(&step)
+        answerReads(&step)
     }
 
     /// Whether what is sequenced waits on purpose; ``nextDeadline`` brings the turn in which it goes on.
     private mutating func isHandOverHeld(now: Tick) -> Bool {
-        guard handOverHeld == .never else {
-            if now >= handOverHeld { handOverHeld = .never }
-            return handOverHeld != .never
-        }
-        guard buggify.isOn, inFlight.isEmpty, !isDrained, buggify(.lateHandOver) else { return false }
-        handOverHeld = now.advanced(byMilliseconds: 2)
+        guard !pipeline.isHolding else { return pipeline.isHeld(now: now) }
+        guard buggify.isOn, pipeline.isJournalFree, !isDrained, buggify(.lateHandOver) else { return false }
+        pipeline.hold(until: now.advanced(byMilliseconds: 2))
         return true
     }
 
@@ -273,10 +157,20 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var isEpochOpen: Bool { committed.position.epoch == epoch }
 
     /// Nothing waits for the journal.
-    package var isDrained: Bool { phase == .halted || (inFlight.isEmpty && sealed.isEmpty && (open?.isEmpty ?? true)) }
+    package var isDrained: Bool { phase == .halted || pipeline.isDrained }
+
+    package var epoch: Epoch { pipeline.epoch }
+    /// The end of what has committed.
+    package var committed: KnownPosition { pipeline.committed }
+    package var committedTime: LogTime { pipeline.committedTime }
+    package var committedMark: LogState.Mark? { pipeline.committedMark }
+    /// What readers see.
+    package var view: ViewPlace { readers.view }
+    /// How the driver cuts the snapshot that it is to encode.
+    package var snapshotChunkBytes: Int { snapshots.chunkBytes }
 
     /// A journal's write is under way.
-    package var isPersisting: Bool { !inFlight.isEmpty }
+    package var isPersisting: Bool { !pipeline.isJournalFree }
 
     // MARK: - The batch under construction
 
@@ -285,65 +179,55 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     }
 
     /// The last sequence number given.
-    var head: SequenceNumber { open?.head.last ?? log.position.sequence }
-
-    /// Bytes that have been sequenced and are not durable.
-    var unpersistedBytes: Int { sealedBytes + (open?.byteCount ?? 0) }
+    var head: SequenceNumber { pipeline.open?.head.last ?? log.position.sequence }
 
     /// Lends the open batch, after opening one if there is none; its log time is that of this moment.
     @discardableResult
-    mutating func withOpenBatch<Result>(now: Tick, wall: LogTime, _ body: (inout BatchBuilder) -> Result) -> Result {
-        let time = batchTime(now: now, wall: wall)
-        var batch: BatchBuilder
-        if let open = open.take() {
-            batch = open
-        } else {
-            batch = BatchBuilder(
-                store: log.store, epoch: epoch, after: log.position, time: time,
-                fullBytes: buggify(.tinyBatch) ? 256 : Limits.batchFullBytes)
+    mutating func withOpenBatch<Result>(at moment: PrimaryStep.Moment, _ body: (inout BatchBuilder) -> Result) -> Result
+    {
+        let time = batchTime(at: moment)
+        if pipeline.open == nil {
+            let fullBytes = buggify(.tinyBatch) ? 256 : Limits.batchFullBytes
+            pipeline.begin(
+                BatchBuilder(store: log.store, epoch: epoch, after: log.position, time: time, fullBytes: fullBytes))
         }
-        let result = body(&batch)
-        open = batch
-        return result
+        return pipeline.withOpenBatch(body)
     }
 
-    private mutating func batchTime(now: Tick, wall: LogTime) -> LogTime {
+    private mutating func batchTime(at moment: PrimaryStep.Moment) -> LogTime {
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.logTimeGoesBack) { return wall }
+            if PlantedDefect.isActive(.logTimeGoesBack) { return moment.wall }
         #endif
-        return max(log.time, clock.read(now: now, wall: wall))
+        return max(log.time, clock.read(now: moment.now, wall: moment.wall))
     }
 
     /// Appends an entry of its own, which `change` brings into the tables; one that fills the batch ends it.
     @discardableResult
     mutating func append(
-        _ entry: Entry, now: Tick, wall: LogTime, state: any ReplicatedState,
-        _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
+        _ entry: Entry, _ step: inout PrimaryStep, _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
     ) -> SequenceNumber {
-        let (sequence, isFull) = withOpenBatch(now: now, wall: wall) { ($0.append(entry), $0.isFull) }
+        let (sequence, isFull) = withOpenBatch(at: step.moment) { ($0.append(entry), $0.isFull) }
         change(&self, sequence)
-        if isFull { seal(now: now, wall: wall, state: state) }
+        if isFull { seal(&step) }
         return sequence
     }
 
     /// Seals the open batch, if it has entries or a mark is forced; a mark that is due becomes its last entry.
-    mutating func seal(now: Tick, wall: LogTime, forcingMark: Bool = false, state: any ReplicatedState) {
-        let isMarked = forcingMark || isMarkDue(now)
-        if forcingMark { withOpenBatch(now: now, wall: wall) { _ in } }
-        guard var batch = open.take(), forcingMark || !batch.isEmpty else { return }
+    mutating func seal(forcingMark: Bool = false, _ step: inout PrimaryStep) {
+        let isMarked = forcingMark || marks.isDue(step.now)
+        if forcingMark { withOpenBatch(at: step.moment) { _ in } }
+        guard var batch = pipeline.takeOpen(), forcingMark || !batch.isEmpty else { return }
         var mark: LogState.Mark?
         if isMarked || buggify(.extraMark) {
-            let digest = markDigest(state)
-            digestCost = state.digestCost
+            let digest = markDigest(step.state)
+            marks.marked(now: step.now, cost: step.state.digestCost)
             mark = LogState.Mark(sequence: batch.append(.digestMark(digest)), digest: digest)
-            lastMark = now
         }
-        isUnmarked = mark == nil
+        marks.sealed(isMarked: mark != nil)
         let head = batch.head
         let result = batch.sealed()
         log.finish(head: head, hash: result.hash)
-        sealed.append(result)
-        sealedBytes += result.bytes.count
+        pipeline.append(result, mark: mark)
         if let mark { log.mark = mark }
     }
 
@@ -351,8 +235,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         let digest = state.digest + log.digest
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.digestOfWrongPosition) {
-                defer { plantedDigest = digest }
-                return plantedDigest ?? digest
+                defer { marks.plantedDigest = digest }
+                return marks.plantedDigest ?? digest
             }
         #endif
         return digest
@@ -362,30 +246,22 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     ///
     /// Only at the end of a turn: the driver takes the image when it runs the directives, and a batch that fills in the
     /// middle of a SUBMIT is followed by more actions before that.
-    private mutating func takeSnapshot(
-        now: Tick, wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
-    ) {
+    private mutating func takeSnapshot(_ step: inout PrimaryStep) {
         #if LOCKSTEP_PLANTED_DEFECTS
             let before = log.position
         #endif
-        seal(now: now, wall: wall, forcingMark: true, state: state)
+        seal(forcingMark: true, &step)
         guard let mark = log.mark else { preconditionFailure("the batch was sealed with a mark") }
-        isSnapshotWanted = false
-        snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
-        snapshot = .captured(nextSnapshot, at: mark.sequence)
-        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: mark.digest))
+        let number = snapshots.captured(
+            at: mark.sequence, chunkBytes: buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes)
+        step.directives.append(.captureSnapshot(number, log: log, digest: mark.digest))
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.snapshotOneShort) {
                 var short = log
                 short.position = before
-                directives[directives.count - 1] = .captureSnapshot(nextSnapshot, log: short, digest: mark.digest)
+                step.directives[step.directives.count - 1] = .captureSnapshot(
+                    number, log: short, digest: mark.digest)
             }
         #endif
-        nextSnapshot += 1
-    }
-
-    /// At least 1 s after the last mark, and so long after it that digests take less than 1 % of the time.
-    func isMarkDue(_ now: Tick) -> Bool {
-        now - lastMark >= max(Tick.milliseconds(1_000), 100 * digestCost)
     }
 }

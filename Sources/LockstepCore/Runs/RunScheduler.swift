@@ -24,6 +24,8 @@ package struct RunScheduler: Hashable, Sendable {
     private var running: [String: Int] = [:]
     private var byName: [String: Set<RunID>] = [:]
     private var members: [String: Set<RunID>] = [:]
+    /// What may begin waits on purpose, until the next tick or commit.
+    package var isHeld = false
 
     package enum Decision: Hashable, Sendable {
         /// Accepted, in place of these.

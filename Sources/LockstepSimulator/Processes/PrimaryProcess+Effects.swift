@@ -15,18 +15,13 @@ extension PrimaryProcess: EffectPort {
     }
 
     func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64) {
-        bring { machine, wall, directives in
-            machine.emitted(
-                cause, mutations: mutations, ticket: ticket, now: self.now, wall: wall, state: self.state,
-                into: &directives)
-        }
+        guard isUp else { return }
+        step { $0.emitted(cause, mutations: mutations, ticket: ticket, &$1) }
     }
 
     func finish(_ id: RunID, item: [UInt8]) {
-        bring { machine, wall, directives in
-            machine.runFinished(
-                id, item: item, now: self.now, wall: wall, state: self.state, into: &directives)
-        }
+        guard isUp else { return }
+        step { $0.runFinished(id, item: item, &$1) }
     }
 
     func wake(after delay: Int64, token: UInt64) { mail(.effect(token), after: delay) }

@@ -59,11 +59,10 @@ final class PrimaryProcess: NodeProcess {
         configuration.audience = disk.notes.audience
         store.oracle.recovered(recovered.log, by: self)
         beginLine(retries: false)
-        var machine = PrimaryStateMachine(
+        machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             wall: wall, now: now)
-        machine.start(now: now, wall: wall, state: state, into: &directives)
-        self.machine = machine
+        step { $0.start(&$1) }
         watch = SessionWatch(recovered: recovered.log.sessions.ids(after: .none), now: now)
         executor = store.workload.makeExecutor(self, random: random.fork())
         makeCaller(
@@ -97,7 +96,7 @@ final class PrimaryProcess: NodeProcess {
             receive(frame, from: connection)
         case .server(.bulk, let connection, let frame):
             simulation.silence.arrived(frame, from: connection, at: self)
-            withBytes(of: frame) { machine?.bulkReceived($0, from: connection, now: now, into: &directives) }
+            withBytes(of: frame) { bytes in step { $0.bulkReceived(bytes, from: connection, &$1) } }
         case .server(.broadcast, _, _), .link: break
         case .mail(let mail): handle(mail)
         }
@@ -110,9 +109,9 @@ final class PrimaryProcess: NodeProcess {
         case .saved: saveEnded()
         case .encoded(let number):
             if let info = encoded(number, chunkSize: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
-                machine?.snapshotEncoded(number, info: info, now: now, into: &directives)
+                step { $0.snapshotEncoded(number, info: info, &$1) }
             } else {
-                machine?.snapshotFailed(number, into: &directives)
+                step { $0.snapshotFailed(number, &$1) }
             }
         case .effect(let token): executor?.due(token)
         case .cancelRun(let id): caller?.cancelRun(id)
@@ -128,11 +127,11 @@ final class PrimaryProcess: NodeProcess {
             if let last = batches.last {
                 simulation.trace(id, .committed, last.head.epoch.rawValue, last.head.last.rawValue)
             }
-            machine?.persisted(now: now, wall: wall, state: state, into: &directives)
+            step { $0.persisted(&$1) }
         case .full:
-            machine?.persistFailed(isDiskFull: true, reason: "no room", now: now, into: &directives)
+            step { $0.persistFailed(isDiskFull: true, reason: "no room", &$1) }
         case .failed:
-            machine?.persistFailed(isDiskFull: false, reason: "simulated", now: now, into: &directives)
+            step { $0.persistFailed(isDiskFull: false, reason: "simulated", &$1) }
         }
     }
 
@@ -141,12 +140,12 @@ final class PrimaryProcess: NodeProcess {
         caller?.finishTurn()
         pump()
         guard isUp else { return }
-        machine?.turnEnded(now: now, wall: wall, state: state, into: &directives)
+        step { $0.turnEnded(&$1) }
         run()
         pump()
         guard isUp else { return }
         if let deadline = machine?.nextDeadline, now >= deadline {
-            machine?.ticked(now: now, wall: wall, state: state, into: &directives)
+            step { $0.ticked(&$1) }
             run()
             pump()
         }
@@ -159,7 +158,7 @@ final class PrimaryProcess: NodeProcess {
     /// Once a second: room on the disk, the growth of the journal.
     private func look() {
         nextLook = now.advanced(byMilliseconds: 1_000)
-        machine?.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), into: &directives)
+        step { $0.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), &$1) }
         if !simulation.options.isVolatile, isSnapshotDue { machine?.snapshotDue() }
         if store.workload.hasScriptedEffects { abandonOne() }
         run()
@@ -172,7 +171,7 @@ final class PrimaryProcess: NodeProcess {
         guard !unfinished.isEmpty, random.chance(0.03) else { return }
         let id = random.pick(unfinished)
         let reason = random.chance(0.5) ? "an operator ended it" : nil
-        let isDone = machine?.abandonRun(id, reason: reason, now: now, wall: wall, state: state, into: &directives)
+        let isDone = step { $0.abandonRun(id, reason: reason, &$1) }
         if isDone == true { note(.abandoned, id.number) }
     }
 
@@ -252,6 +251,8 @@ final class PrimaryProcess: NodeProcess {
         case .encodeSnapshot(let number): encode(number)
         case .saveSnapshot(let number): save(number)
         case .dropSnapshot(let number): drop(number)
+        // What an executor does here, it does when its run begins.
+        case .awaiting, .opened: break
         case .audienceChanged(let names): disk.notes.audience = names
         case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
@@ -261,11 +262,10 @@ final class PrimaryProcess: NodeProcess {
         }
     }
 
-    /// What an executor brings goes to the machine; what that directs comes behind what is directed now.
-    func bring(_ body: (inout PrimaryStateMachine, LogTime, inout [PrimaryDirective]) -> Void) {
-        guard isUp, var machine = machine.take() else { return }
-        body(&machine, wall, &directives)
-        self.machine = machine
+    /// Lets the machine take one event, if it is there; what it directs comes after what is directed now.
+    @discardableResult
+    func step<Result>(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Result) -> Result? {
+        machine?.step(now: now, wall: wall, state: state, into: &directives, event)
     }
 
     // MARK: - The caller
@@ -282,8 +282,7 @@ extension PrimaryProcess {
     private func receive(_ frame: [UInt8], from connection: Connection) {
         let isEpochOpen = machine?.committed.position.epoch == machine?.epoch
         let first = directives.count
-        withBytes(of: frame) {
-            machine?.received($0, from: connection, now: now, wall: wall, state: state, into: &directives)
+        withBytes(of: frame) { bytes in step { $0.received(bytes, from: connection, &$1) }
         }
         guard isEpochOpen, frame.count > 5, let kind = MessageKind(rawValue: frame[5]), kind.isOfSession else { return }
         let message = withBytes(of: frame) {
@@ -315,7 +314,7 @@ extension PrimaryProcess {
         let ended = expired
         expired = 0
         guard let machine else { return }
-        let (open, limit) = (machine.log.sessions.count, machine.sessionLimit)
+        let (open, limit) = (machine.log.sessions.count, machine.sessionRoom.limit)
         let finding = watch.expired(now: now, isOpen: { machine.log.sessions.standing(of: $0) != nil }) {
             guard let standing = store.oracle.sessions[$0],
                 !SessionWatch.mayGiveWay(last: standing.last, open: open, ended: ended, limit: limit)

@@ -127,14 +127,14 @@ import Testing
     @Test func anOpenThatAFullDiskRefusesIsCounted() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
-        primary.run { $0.freeSpaceChanged(isLow: true, into: &$1) }
+        primary.run { $0.freeSpaceChanged(isLow: true, &$1) }
         primary.forget()
         primary.receive(PrimaryHarness.openMessage(client: 77, nonce: 5), from: one)
         #expect(primary.sent.compactMap(\.refused).map(\.reason) == [.unavailable])
         #expect(primary.counts[.busyAnswers] == 1)
         primary.submit(session, 1, [5], from: one)
         #expect(primary.counts[.busyAnswers] == 2)
-        primary.run { $0.freeSpaceChanged(isLow: false, into: &$1) }
+        primary.run { $0.freeSpaceChanged(isLow: false, &$1) }
         primary.receive(PrimaryHarness.openMessage(client: 77, nonce: 5), from: one)
         primary.commit()
         #expect(primary.counts[.busyAnswers] == 2 && primary.sent.last?.opened != nil)
@@ -163,13 +163,13 @@ import Testing
         #expect(primary.sent.compactMap(\.busy).map(\.reason) == Array(repeating: .diskFull, count: 4))
         #expect(primary.sent.compactMap(\.busy).map(\.expected) == Array(repeating: 4, count: 4))
         #expect(primary.answers.map(\.number) == [1, 1, 1, 1])
-        primary.run { $0.freeSpaceChanged(isLow: true, into: &$1) }
+        primary.run { $0.freeSpaceChanged(isLow: true, &$1) }
         #expect(primary.alarms == [.diskFull])
         primary.commit()
         #expect(primary.answers.map(\.number) == [1, 1, 1, 1, 2, 3])
         primary.submit(session, 4, [8], from: one)
         #expect(primary.sent.last?.busy?.reason == .diskFull)
-        primary.run { $0.freeSpaceChanged(isLow: false, into: &$1) }
+        primary.run { $0.freeSpaceChanged(isLow: false, &$1) }
         #expect(primary.alarms == [.diskFull, .diskHasRoom])
         primary.submit(session, 4, [8], from: one)
         primary.commit()
@@ -237,7 +237,7 @@ import Testing
         let info = SnapshotInfo(
             id: number, position: image.log.position, boot: image.log.boot, digest: image.digest, byteCount: 10,
             chunkSize: 1_024, root: 1)
-        primary.run { $0.snapshotEncoded(number, info: info, now: primary.now, into: &$1) }
+        primary.run { $0.snapshotEncoded(number, info: info, &$1) }
         primary.commit()
         #expect(primary.saved == [number])
         #expect(primary.images.count == 1)
@@ -257,7 +257,7 @@ import Testing
             primary.run { machine, _ in machine.snapshotDue() }
             primary.commit()
             #expect(primary.encoding.last == number)
-            primary.run { $0.snapshotFailed(number, into: &$1) }
+            primary.run { $0.snapshotFailed(number, &$1) }
         }
         #expect(primary.dropped == [1, 2, 3])
         #expect(primary.saved.isEmpty)
@@ -278,7 +278,7 @@ import Testing
         let info = SnapshotInfo(
             id: number, position: image.log.position, boot: image.log.boot, digest: image.digest, byteCount: 10,
             chunkSize: 1_024, root: 1)
-        primary.run { $0.snapshotEncoded(number, info: info, now: primary.now, into: &$1) }
+        primary.run { $0.snapshotEncoded(number, info: info, &$1) }
         #expect(primary.saved == (isDue ? [number] : []))
     }
 

@@ -42,6 +42,8 @@ final class PrimaryHarness {
     var alarms: [Alarm] = []
     /// What was to be kept of the audience, each time.
     var audiences: [[String]] = []
+    var awaited: [[String]] = []
+    var openings: [Opening] = []
     var halts: [HaltReason] = []
     var counts: [ProtocolCounter: Int] = [:]
     /// Captured images with what they were captured with, by number.
@@ -101,24 +103,30 @@ final class PrimaryHarness {
         return harness
     }
 
+    /// What the machine said when it began to admit.
+    struct Opening: Equatable {
+        var unheard: [String] = []
+        var isHoldingEffects = false
+    }
+
     // MARK: - Events
 
-    func run(_ body: (inout PrimaryStateMachine, inout [PrimaryDirective]) -> Void) {
+    func run(_ body: (inout PrimaryStateMachine, inout PrimaryStep) -> Void) {
         var directives: [PrimaryDirective] = []
-        body(&machine, &directives)
+        machine.step(now: now, wall: wall, state: state, into: &directives, body)
         for directive in directives { execute(directive) }
         if checksEvents { machine.checkInvariants() }
     }
 
-    func start() { run { $0.start(now: now, wall: wall, state: state, into: &$1) } }
+    func start() { run { $0.start(&$1) } }
 
-    func turn() { run { $0.turnEnded(now: now, wall: wall, state: state, into: &$1) } }
+    func turn() { run { $0.turnEnded(&$1) } }
 
     /// What is at the journal becomes durable.
     func persist() {
         durable += atJournal
         atJournal = []
-        run { $0.persisted(now: now, wall: wall, state: state, into: &$1) }
+        run { $0.persisted(&$1) }
     }
 
     /// Ends the turn, and everything that was sequenced becomes durable.
@@ -133,7 +141,7 @@ final class PrimaryHarness {
 
     func fail(isDiskFull: Bool) {
         if !isDiskFull { atJournal = [] }
-        run { $0.persistFailed(isDiskFull: isDiskFull, reason: "input/output error", now: now, into: &$1) }
+        run { $0.persistFailed(isDiskFull: isDiskFull, reason: "input/output error", &$1) }
     }
 
     func advance(milliseconds: Int64) {
@@ -141,7 +149,7 @@ final class PrimaryHarness {
         wall = LogTime(rawValue: wall.rawValue + milliseconds * 1_000)
     }
 
-    func tick() { run { $0.ticked(now: now, wall: wall, state: state, into: &$1) } }
+    func tick() { run { $0.ticked(&$1) } }
 
     /// Lets time pass, with a tick whenever the machine asked for one.
     func pass(milliseconds: Int64) {
@@ -159,7 +167,9 @@ final class PrimaryHarness {
     func receive(_ frame: [UInt8], from connection: Connection) {
         withBytes(of: frame) { span in
             var directives: [PrimaryDirective] = []
-            machine.received(span, from: connection, now: now, wall: wall, state: state, into: &directives)
+            machine.step(now: now, wall: wall, state: state, into: &directives) {
+                $0.received(span, from: connection, &$1)
+            }
             for directive in directives { execute(directive) }
         }
         if checksFrames { machine.checkInvariants() }
@@ -168,7 +178,9 @@ final class PrimaryHarness {
     func receiveBulk(_ frame: [UInt8], from connection: Connection) {
         withBytes(of: frame) { span in
             var directives: [PrimaryDirective] = []
-            machine.bulkReceived(span, from: connection, now: now, into: &directives)
+            machine.step(now: now, wall: wall, state: state, into: &directives) {
+                $0.bulkReceived(span, from: connection, &$1)
+            }
             for directive in directives { execute(directive) }
         }
         machine.checkInvariants()
@@ -229,6 +241,9 @@ final class PrimaryHarness {
             precondition(emissions[ticket] == nil || emissions[ticket] == .busy, "an emission is answered once")
             emissions[ticket] = outcome
         case .runEnd(let id, let outcome): ends[id, default: []].append(outcome)
+        case .awaiting(let names): awaited.append(names)
+        case .opened(let unheard, let isHoldingEffects):
+            openings.append(Opening(unheard: unheard, isHoldingEffects: isHoldingEffects))
         case .audienceChanged(let names): audiences.append(names)
         case .alarm(let alarm): alarms.append(alarm)
         case .halt(let reason): halts.append(reason)

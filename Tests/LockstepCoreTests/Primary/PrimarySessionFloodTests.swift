@@ -75,7 +75,7 @@ import Testing
     /// Goal: sessions that were used stay, whoever asks for more; then the limit refuses (PROTOCOL ).
     @Test func usedSessionsStay() {
         let primary = PrimaryHarness.open()
-        primary.machine.sessionLimit = 64
+        primary.machine.sessionRoom.limit = 64
         var used: [SessionID] = []
         for raw in 1..<65 as Range<UInt64> {
             let connection = Connection(rawValue: raw)
@@ -96,7 +96,7 @@ import Testing
     /// so learns it at its next message (PROTOCOL ).
     @Test func thePeerWithTheMostGivesWay() {
         let primary = PrimaryHarness.open()
-        primary.machine.sessionLimit = 64
+        primary.machine.sessionRoom.limit = 64
         let few = primary.session(honest, client: 100)
         let many = (1...47).map { nonce in
             primary.session(Connection(rawValue: nonce <= 40 ? UInt64(nonce % 10 + 1) : 1), client: UInt128(nonce))
@@ -120,7 +120,7 @@ import Testing
     /// (PROTOCOL R-19).
     @Test func sessionsGiveWayAFewAtATime() {
         let primary = PrimaryHarness.open()
-        primary.machine.sessionLimit = 128
+        primary.machine.sessionRoom.limit = 128
         func open(_ nonce: UInt64) {
             let connection = Connection(rawValue: 200 + nonce)
             primary.hello(connection)
@@ -148,7 +148,7 @@ import Testing
         let primary = PrimaryHarness.open()
         let before = (1...40).map { primary.session(Connection(rawValue: UInt64($0)), client: UInt128($0)) }
         let after = PrimaryHarness.open(durable: primary.durable, boot: 2)
-        after.machine.sessionLimit = 64
+        after.machine.sessionRoom.limit = 64
         let few = (1...8).map { after.session(honest, client: 900, nonce: UInt64($0)) }
         #expect(after.machine.log.sessions.count == 48)
         after.advance(milliseconds: 10)
@@ -161,7 +161,7 @@ import Testing
     /// (PROTOCOL R-19).
     @Test func theAlarmRisesAndEnds() {
         let primary = PrimaryHarness.open()
-        primary.machine.sessionLimit = 64
+        primary.machine.sessionRoom.limit = 64
         for nonce in 1..<48 as Range<UInt64> {
             _ = primary.session(Connection(rawValue: 100 + nonce % 4), client: 1, nonce: nonce)
         }
@@ -171,7 +171,7 @@ import Testing
         primary.commit()
         #expect(primary.alarms == [.sessionsNearLimit(count: 48, limit: 64)])
         let after = PrimaryHarness.open(durable: primary.durable, boot: 2)
-        after.machine.sessionLimit = 64
+        after.machine.sessionRoom.limit = 64
         after.pass(milliseconds: 1_100)
         #expect(after.alarms == [.sessionsNearLimit(count: 48, limit: 64)])
         primary.forget()
@@ -201,10 +201,7 @@ import Testing
         primary.forget()
         func close(_ filter: PrimaryStateMachine.SessionFilter) -> Int? {
             var count: Int?
-            primary.run { machine, directives in
-                count = machine.closeSessions(
-                    filter, now: primary.now, wall: primary.wall, state: primary.state, into: &directives)
-            }
+            primary.run { count = $0.closeSessions(filter, &$1) }
             return count
         }
         #expect(close(.init(id: sessions[5])) == 1)

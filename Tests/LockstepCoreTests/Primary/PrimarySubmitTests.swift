@@ -184,7 +184,7 @@ import Testing
     /// acknowledges makes room (PROTOCOL R-24).
     @Test func whatAllSessionsKeepIsBounded() {
         let primary = PrimaryHarness.open()
-        primary.machine.keptLimit = 1
+        primary.machine.sessionRoom.keptLimit = 1
         let (session, other) = (primary.session(one), primary.session(two, client: 2))
         primary.submit(session, 1, [1], from: one)
         primary.commit()

@@ -7,21 +7,16 @@ extension PrimaryHarness {
     }
 
     func emit(_ cause: EffectCause, _ mutations: [UInt8], ticket: UInt64) {
-        run {
-            $0.emitted(
-                cause, mutations: mutations, ticket: ticket, now: now, wall: wall, state: state, into: &$1)
-        }
+        run { $0.emitted(cause, mutations: mutations, ticket: ticket, &$1) }
     }
 
     func finish(_ id: RunID, _ item: [UInt8] = EffectAction.end()) {
-        run { $0.runFinished(id, item: item, now: now, wall: wall, state: state, into: &$1) }
+        run { $0.runFinished(id, item: item, &$1) }
     }
 
     func abandon(_ id: RunID, reason: String? = "abandoned") -> Bool {
         var isEnded = false
-        run {
-            isEnded = $0.abandonRun(id, reason: reason, now: now, wall: wall, state: state, into: &$1)
-        }
+        run { isEnded = $0.abandonRun(id, reason: reason, &$1) }
         return isEnded
     }
 

@@ -29,7 +29,7 @@ final class OnePrimary {
         machine = PrimaryStateMachine(
             configuration: configuration, recovered: LogState(store: Workload.store), window: ResendWindow(),
             wall: Workload.beginning, now: now)
-        machine.start(now: now, wall: wall, state: state, into: &directives)
+        step { $0.start(&$1) }
         run()
     }
 
@@ -43,26 +43,28 @@ final class OnePrimary {
     func advance(milliseconds: Int64) { now = now.advanced(byMilliseconds: milliseconds) }
 
     func receive(_ frame: [UInt8], from connection: Connection) {
-        withBytes(of: frame) {
-            machine.received($0, from: connection, now: now, wall: wall, state: state, into: &directives)
-        }
+        withBytes(of: frame) { frame in step { $0.received(frame, from: connection, &$1) } }
         run()
     }
 
     func receiveBulk(_ frame: [UInt8], from connection: Connection) {
-        withBytes(of: frame) { machine.bulkReceived($0, from: connection, now: now, into: &directives) }
+        withBytes(of: frame) { frame in step { $0.bulkReceived(frame, from: connection, &$1) } }
         run()
     }
 
     func tick() {
-        machine.ticked(now: now, wall: wall, state: state, into: &directives)
+        step { $0.ticked(&$1) }
         run()
     }
 
     /// The end of a turn; what was sequenced is in the journal when this returns.
     func endTurn() {
-        machine.turnEnded(now: now, wall: wall, state: state, into: &directives)
+        step { $0.turnEnded(&$1) }
         run()
+    }
+
+    private func step(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void) {
+        machine.step(now: now, wall: wall, state: state, into: &directives, event)
     }
 
     private func run() {
@@ -76,13 +78,13 @@ final class OnePrimary {
             case .sendBulk(let frame, _): if keepsOutput { sentBulk.append(frame) }
             case .publish(let frame): if keepsOutput { published.append(frame) }
             case .committed, .sendChunks, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .beginRun,
-                .stopRun, .emission, .runEnd, .audienceChanged, .alarm, .halt, .count:
+                .stopRun, .emission, .runEnd, .awaiting, .opened, .audienceChanged, .alarm, .halt, .count:
                 break
             }
         }
         directives.removeAll(keepingCapacity: true)
         guard isPersisting else { return }
-        machine.persisted(now: now, wall: wall, state: state, into: &directives)
+        step { $0.persisted(&$1) }
         run()
     }
 

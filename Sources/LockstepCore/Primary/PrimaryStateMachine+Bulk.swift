@@ -1,0 +1,67 @@
+// Joins, repairs and snapshots (PROTOCOL, R-31 to R-34); ``JoinServer`` decides.
+
+extension PrimaryStateMachine {
+    var joinLog: JoinLog {
+        JoinLog(
+            stamp: stamp, store: log.store, committed: committed, epochEnds: log.epochEnds, window: pipeline.window)
+    }
+
+    /// A frame came in on the bulk socket.
+    package mutating func bulkReceived(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
+        guard isEpochOpen, phase != .halted else { return }
+        let message: Message
+        do {
+            message = try Message.decode(frame, rule: .member(configuration.cluster.hash)).message
+        } catch {
+            step.directives.append(.count(.framesRefused))
+            return
+        }
+        if case .sync = message {
+            step.directives.append(.count(.joins))
+            beacons.hurry(now: step.now)
+        }
+        var actions: [ServeAction] = []
+        joins.received(
+            message, from: connection, now: step.now, log: joinLog, bounds: buggify.bounds(for: message), into: &actions
+        )
+        serve(actions, &step)
+    }
+
+    mutating func serve(_ actions: [ServeAction], _ step: inout PrimaryStep) {
+        for action in actions {
+            switch action {
+            case .frame(let frame, let connection): step.directives.append(.sendBulk(frame, to: connection))
+            case .chunks(let snapshot, let indices, let connection):
+                step.directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
+            case .wantsSnapshot: snapshots.want()
+            // The plan says so to the joiner. What it was told of its history, its HELLO says, and that decides.
+            case .audienceAhead: break
+            case .dropSnapshot(let snapshot): step.directives.append(.dropSnapshot(snapshot))
+            case .count(let counter): step.directives.append(.count(counter))
+            }
+        }
+    }
+
+    // MARK: - Snapshots
+
+    /// The driver saw that the journal has grown: the next mark takes a snapshot.
+    ///
+    /// One that is under way serves as well.
+    package mutating func snapshotDue() { snapshots.wantSaved() }
+
+    /// A snapshot is encoded: joiners may have it; the journal gets it if it has grown, since writing it delays commits.
+    package mutating func snapshotEncoded(_ number: SnapshotNumber, info: SnapshotInfo, _ step: inout PrimaryStep) {
+        let isSaved = snapshots.encoded(number)
+        var actions: [ServeAction] = []
+        joins.snapshotReady(info, now: step.now, into: &actions)
+        if isSaved { step.directives.append(.saveSnapshot(number)) }
+        serve(actions, &step)
+    }
+
+    /// The snapshot could not be encoded; joiners ask again.
+    package mutating func snapshotFailed(_ number: SnapshotNumber, _ step: inout PrimaryStep) {
+        snapshots.failed()
+        joins.snapshotFailed()
+        step.directives.append(.dropSnapshot(number))
+    }
+}

@@ -1,0 +1,41 @@
+// What is seen of a primary from outside, and what must hold.
+
+extension PrimaryStateMachine {
+    package var status: PrimaryStatus {
+        PrimaryStatus(
+            phase: phase, epoch: epoch, head: head, committed: committed, time: committedTime, mark: committedMark,
+            unpersistedBytes: pipeline.unpersistedBytes, isDiskFull: room.isMissing, behind: audience.ahead,
+            awaited: phase == .awaiting ? audience.awaited : [])
+    }
+
+    /// Who is there and which replica is not, apart from this node's own callers; at most `limit` in each list.
+    ///
+    /// Cost: a walk over the peers, and the order of those that are listed.
+    package func listPeers(now: Tick, limit: Int) -> PrimaryPeers { peers.list(now: now, limit: limit) }
+
+    /// Relations that hold after every event; no walk, so they are checked in production too.
+    package func checkEvent() {
+        pipeline.checkEvent()
+        answers.checkEvent(committed: committed.position.sequence)
+        room.checkEvent()
+        sessions.checkEvent()
+        precondition(phase != .admitting || audience.awaitEnds == .never, "who admits waits for nobody")
+        precondition(view.sequence <= committed.position.sequence, "nobody sees what has not committed")
+        precondition(view.sequence <= readers.captured.sequence, "what is shown was captured")
+        precondition(committed.position.sequence <= log.position.sequence, "what commits was sequenced")
+    }
+
+    /// All relations, also those that take a walk over the tables.
+    package func checkInvariants() {
+        checkEvent()
+        pipeline.checkInvariants(logEnd: log.position)
+        answers.checkInvariants(committed: committed.position.sequence)
+        audience.checkInvariants()
+        peers.checkInvariants()
+        sessions.checkInvariants()
+        log.sessions.checkInvariants()
+        log.runs.checkInvariants()
+        scheduler.checkInvariants(log.runs)
+        joins.checkInvariants()
+    }
+}
