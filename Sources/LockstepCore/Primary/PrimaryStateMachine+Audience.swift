@@ -65,20 +65,20 @@ extension PrimaryStateMachine {
         _ frame: RawSpan, from connection: Connection, now: Tick, into directives: inout [PrimaryDirective]
     ) {
         guard isEpochOpen, phase != .halted else { return }
-        let message: Message
-        do {
-            message = try Message.decode(frame, rule: .member(configuration.cluster.hash)).message
-        } catch {
+        // What cannot be read is not answered.
+        guard let decoded = try? Message.decode(frame, rule: .member(configuration.cluster.hash)),
+            let request = BulkRequest(decoded.message)
+        else {
             directives.append(.count(.framesRefused))
             return
         }
-        if case .sync = message {
+        if case .sync = request {
             directives.append(.count(.joins))
             hurryBeacons(now: now)
         }
         var actions: [ServeAction] = []
         joins.received(
-            message, from: connection, now: now, log: joinLog, bounds: buggify.bounds(for: message), into: &actions)
+            request, from: connection, now: now, log: joinLog, bounds: buggify.bounds(for: request), into: &actions)
         serve(actions, into: &directives)
     }
 

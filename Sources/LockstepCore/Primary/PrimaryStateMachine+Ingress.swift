@@ -32,14 +32,18 @@ extension PrimaryStateMachine {
             return
         }
         peers[connection]?.lastHeard = now
-        if let session = message.session, session.sequence > committed.position.sequence,
+        guard let request = IngressRequest(message) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        if let session = request.session, session.sequence > committed.position.sequence,
             log.sessions.standing(of: session) != nil
         {
             // Guessed: its OPEN is not committed, and every answer would show it.
             directives.append(.count(.framesRefused))
             return
         }
-        switch message {
+        switch request {
         case .open(let open):
             openReceived(open, from: connection, now: now, wall: wall, state: state, into: &directives)
         case .resume(let resume): resumeReceived(resume, from: connection, now: now, into: &directives)
@@ -53,11 +57,6 @@ extension PrimaryStateMachine {
         case .runRequest(let request):
             runRequestReceived(
                 request, from: connection, now: now, wall: wall, state: state, into: &directives)
-        case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
-            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
-            .syncPlan,
-            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
-            directives.append(.count(.framesRefused))
         }
     }
 
@@ -364,21 +363,6 @@ extension PrimaryStateMachine {
             answer(result, to: connection, into: &directives)
         } else {
             directives.append(.send(stamp.frame(result), to: connection))
-        }
-    }
-}
-
-extension Message {
-    /// The session that a client's message is about.
-    fileprivate var session: SessionID? {
-        switch self {
-        case .submit(let submit): submit.session
-        case .keepAlive(let keepAlive): keepAlive.session
-        case .resume(let resume): resume.session
-        case .query(let query): query.session
-        case .runRequest(let request): request.session
-        case .close(let session): session
-        default: nil
         }
     }
 }

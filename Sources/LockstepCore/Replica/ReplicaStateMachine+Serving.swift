@@ -38,7 +38,11 @@ extension ReplicaStateMachine {
             if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
-        switch message {
+        guard let request = IngressRequest(message) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        switch request {
         case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
         case .open(let open): refuseAsReplica(nonce: open.nonce, connection, into: &directives)
         case .resume(let resume): refuseAsReplica(nonce: resume.connectionNonce, connection, into: &directives)
@@ -46,11 +50,6 @@ extension ReplicaStateMachine {
         case .keepAlive:
             // A client that only reads here has no session, but it may hold one with the primary: nothing to say.
             break
-        case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
-            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
-            .syncPlan,
-            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
-            directives.append(.count(.framesRefused))
         }
     }
 
@@ -195,11 +194,15 @@ extension ReplicaStateMachine {
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.joinsNeedPrimary), phase != .live { return }
         #endif
+        guard let request = BulkRequest(message) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
         let log = JoinLog(
             stamp: stamp, store: log.store, committed: planned, epochEnds: log.epochEnds, window: window)
         var actions: [ServeAction] = []
         joins.received(
-            message, from: connection, now: now, log: log, bounds: buggify.bounds(for: message), into: &actions)
+            request, from: connection, now: now, log: log, bounds: buggify.bounds(for: request), into: &actions)
         serve(actions, into: &directives)
         guard actions.contains(.wantsSnapshot) else { return }
         #if LOCKSTEP_PLANTED_DEFECTS

@@ -19,7 +19,8 @@ extension ReplicaStateMachine {
                 directives.append(.count(.staleFrames))
                 return
             }
-            switch message {
+            guard let broadcast = BroadcastMessage(message) else { throw WireError(.unknownKind, at: 5) }
+            switch broadcast {
             case .batch(let range, let isHeadOnly):
                 var reader = ByteReader(offset: range.lowerBound, end: range.upperBound)
                 let head = try BatchHead(from: frame, &reader)
@@ -34,12 +35,6 @@ extension ReplicaStateMachine {
                 }
                 heard(first: beacon.commit.sequence.next, now: now, into: &directives)
                 beaconReceived(beacon, now: now, state: state, into: &directives)
-            case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
-                .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-                .queryResult, .resync, .runRequest, .runEnded, .runGone, .sync, .syncPlan, .chunkRequest, .chunk,
-                .repairRequest, .repair, .adminRequest,
-                .adminResponse:
-                throw WireError(.unknownKind, at: 5)
             }
         } catch {
             directives.append(.count(.framesRefused))
