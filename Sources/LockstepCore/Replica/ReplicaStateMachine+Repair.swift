@@ -7,7 +7,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the bulk socket that this replica opened.
     package mutating func bulkReceived(
-        _ frame: RawSpan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ frame: RawSpan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted, stage != .idle, let publisher else { return }
         do throws(WireError) {
@@ -114,7 +114,7 @@ extension ReplicaStateMachine {
     }
 
     private mutating func repairReceived(
-        _ answer: Repair, _ frame: RawSpan, now: Tick, state: any ReplicatedState,
+        _ answer: Repair, _ frame: RawSpan, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) throws(WireError) {
         guard case .asked(answer.nonce, _) = repair, stage == .following, let publisher else {

@@ -16,7 +16,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the node's own ingress socket.
     package mutating func ingressReceived(
-        _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         let header: FrameHeader
@@ -110,7 +110,7 @@ extension ReplicaStateMachine {
     // MARK: - Reads
 
     private mutating func readReceived(
-        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         guard read.level != .linearizable else {
@@ -138,7 +138,7 @@ extension ReplicaStateMachine {
     /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.
     ///
     /// All that is applied has committed, so any of it may be shown; a few entries are shown at once.
-    mutating func refreshView(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func refreshView(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard isServing else { return }
         let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
         let missing = log.position.sequence.rawValue - view.sequence.rawValue
@@ -163,7 +163,7 @@ extension ReplicaStateMachine {
     }
 
     /// Shows what is applied.
-    mutating func showView(now: Tick, state: any ReplicatedState) {
+    mutating func showView(now: Tick, state: any FollowingState) {
         view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
         state.capture(at: view.sequence, epoch: view.epoch, time: view.time)
         state.publish(through: view.sequence)
@@ -174,7 +174,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the node's own bulk socket: somebody joins, or recovers, from this replica.
     package mutating func joinReceived(
-        _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         // What cannot be read is not answered.

@@ -5,7 +5,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the subscribing socket.
     package mutating func broadcastReceived(
-        _ frame: RawSpan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ frame: RawSpan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted, phase != .ahead, stage != .idle, let publisher else { return }
         do throws(WireError) {
@@ -52,7 +52,7 @@ extension ReplicaStateMachine {
     }
 
     private mutating func batchReceived(
-        _ part: StreamBuffer.Part, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ part: StreamBuffer.Part, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         lastBatch = now
         target = max(target, part.head.last)
@@ -103,13 +103,13 @@ extension ReplicaStateMachine {
     }
 
     /// Applies what is next in the buffer, and takes care of the hole that is left.
-    mutating func advance(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func advance(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         drain(now: now, state: state, into: &directives)
         if !mustDrain { scheduleRepair(now: now, into: &directives) }
     }
 
     /// Applies what is next in the buffer, as much as one event may.
-    mutating func drain(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func drain(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard stage == .following else { return }
         mustDrain = false
         var drained = 0
@@ -148,7 +148,7 @@ extension ReplicaStateMachine {
 
     /// Applies the next batch, whose place and hash were compared.
     mutating func apply(
-        _ batch: SealedBatch, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ batch: SealedBatch, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         let mark: LogState.Mark?
         do {
@@ -177,7 +177,7 @@ extension ReplicaStateMachine {
     }
 
     private mutating func beaconReceived(
-        _ beacon: Beacon, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ beacon: Beacon, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         let commit = beacon.commit
         #if LOCKSTEP_PLANTED_DEFECTS
