@@ -80,22 +80,30 @@ extension PrimaryStateMachine {
                 rest.count = submit.count
             }
         #endif
+        take(rest, frame, standing, from: connection, now: now, wall: wall, state: state, into: &directives)
+    }
+
+    /// Sequences what is new, as far as there is room, and says where to go on with the rest.
+    private mutating func take(
+        _ rest: Submit, _ frame: RawSpan, _ standing: SessionTable.Standing, from connection: Connection, now: Tick,
+        wall: LogTime, state: any ReplicatedState, into directives: inout [PrimaryDirective]
+    ) {
         let refusal = busyReason() ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
         let taken =
             refusal.map { (next: rest.first, stopped: $0) }
             ?? sequence(rest, frame, now: now, wall: wall, state: state, into: &directives)
         if taken.next > rest.first {
-            bindings[submit.session]?.outOfOrderSent = nil
+            bindings[rest.session]?.outOfOrderSent = nil
         } else {
             // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
-            note(submit.ackedThrough, of: submit.session, standing)
+            note(rest.ackedThrough, of: rest.session, standing)
         }
         if let reason = taken.stopped {
-            sendBusy(reason, submit.session, expected: taken.next, to: connection, into: &directives)
+            sendBusy(reason, rest.session, expected: taken.next, to: connection, into: &directives)
         }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.answerBeforeCommit), taken.next > rest.first {
-                sendReplies(of: submit.session, rest.first...taken.next - 1, to: connection, into: &directives)
+                sendReplies(of: rest.session, rest.first...taken.next - 1, to: connection, into: &directives)
             }
         #endif
         if buggify(.batchOfOneSubmit) { seal(now: now, wall: wall, state: state) }
