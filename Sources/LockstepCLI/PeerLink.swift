@@ -56,7 +56,7 @@ final class PeerLink {
     /// Sends a message on the bulk link until `match` finds its answer; other frames are passed over.
     func ask<Answer>(
         _ request: LockstepCore.Message, patience: Duration = .seconds(30),
-        _ match: (LockstepCore.Message, [UInt8]) throws -> Answer?
+        _ match: (BulkReply, [UInt8]) throws -> Answer?
     ) throws -> Answer {
         var stamp = stamp
         stamp.channel = welcome.channel
@@ -69,8 +69,9 @@ final class PeerLink {
             guard case .some(.message) = try bulk.receive(into: &message) else { return nil }
             return message.bytes
         } match: { frame in
-            guard let decoded = try? Self.decode(frame) else { return nil }  // Not an answer; the wait goes on.
-            return try match(decoded, frame)
+            // What is no answer is passed over; the wait goes on.
+            guard let decoded = try? Self.decode(frame), let reply = BulkReply(decoded) else { return nil }
+            return try match(reply, frame)
         }
     }
 

@@ -343,32 +343,10 @@ extension Recovery {
 }
 
 /// A user's state that is not there: recovery needs the log's own tables only.
-final class NoState: ReplicatedState {
-    private struct Nothing: StateImage, PreparedState {
-        var digest: Digest { .none }
-        func encoded() throws -> [UInt8] { [] }
-    }
-
-    func perform(
-        _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
-        into batch: inout BatchBuilder
-    ) -> Int {
-        preconditionFailure("recovery performs nothing")
-    }
-
+final class NoState: AppliedState {
     func apply(
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {}
 
     var digest: Digest { .none }
-    var isViewWanted: Bool { false }
-    func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) {}
-    func publish(through sequence: SequenceNumber) {}
-    func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
-        throw QueryRefusal(reason: "there is no state here")
-    }
-    func image() -> any StateImage { Nothing() }
-    nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState { Nothing() }
-    func install(_ prepared: any PreparedState) {}
-    func reset() {}
 }

@@ -195,11 +195,11 @@ extension Buggify {
 }
 
 extension Buggify {
-    /// The bounds for a message of the bulk link.
-    mutating func bounds(for message: Message) -> JoinServer.Bounds {
+    /// The bounds for a request of the bulk link.
+    mutating func bounds(for request: BulkRequest) -> JoinServer.Bounds {
         guard isOn else { return .usual }
         var bounds = JoinServer.Bounds.usual
-        switch message {
+        switch request {
         case .sync:
             bounds.isBusy = self(.busyJoin)
             bounds.prefersSnapshot = self(.snapshotInsteadOfTail)
@@ -211,7 +211,6 @@ extension Buggify {
         case .repairRequest:
             if self(.oneBatchRepair) { bounds.repairBytes = 1 }
             bounds.isRepairUnavailable = self(.repairUnavailable)
-        default: break
         }
         return bounds
     }

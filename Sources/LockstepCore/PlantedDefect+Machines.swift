@@ -87,7 +87,7 @@
 
     extension ReplicaStateMachine {
         /// Applies the first run of a duplicate to the state alone.
-        func applyAgain(_ part: StreamBuffer.Part, to state: any ReplicatedState) {
+        func applyAgain(_ part: StreamBuffer.Part, to state: any FollowingState) {
             guard let bytes = part.bytes else { return }
             var scratch = LogState(store: log.store)
             scratch.position = Position(

@@ -29,11 +29,8 @@ package protocol StateImage: Sendable {
     func encoded() throws -> [UInt8]
 }
 
-/// The user's state and reactor as the protocol sees them: bytes in, bytes out.
-///
-/// One object belongs to one store of one node and is used on the node's thread only, unless a member says otherwise.
-/// It is called once for a run of actions, not once an action, so the call through the protocol costs nothing.
-package protocol ReplicatedState: AnyObject {
+/// A state that actions are performed on, and what time brings: on a primary.
+package protocol PerformingState: AnyObject {
     /// Runs `mutate` and `reduce` for up to `count` actions, each a length and its bytes from `reader` on, and writes
     /// an item for each with ``BatchBuilder/beginItem(mutationCount:)`` or ``BatchBuilder/appendItem(_:reason:)``.
     ///
@@ -46,6 +43,17 @@ package protocol ReplicatedState: AnyObject {
         into batch: inout BatchBuilder
     ) -> Int
 
+    /// The log time at which the state waits for something; nil: for nothing.
+    var nextDue: LogTime? { get }
+
+    /// Writes a count and the mutations that `time` brings, and reduces them; returns how many.
+    ///
+    /// All that is due, but at most ``Limits/dueMutations`` and ``Limits/actionBytes``; the rest follows by itself.
+    func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int
+}
+
+/// A state whose actions may be accepted, with effects that end later: on a primary (PROTOCOL, R-60 to R-65).
+package protocol EffectfulState: AnyObject {
     /// What the last action asks for besides its item; asked behind each ``perform(_:_:count:context:into:)``.
     ///
     /// A state stops performing behind an action with such a request, or before one that is to be accepted. Of that one
@@ -65,17 +73,12 @@ package protocol ReplicatedState: AnyObject {
     /// The run will not emit or end any more: its effect can be forgotten.
     func runEnded(_ id: RunID)
 
-    /// The log time at which the state waits for something; nil: for nothing.
-    var nextDue: LogTime? { get }
-
-    /// Writes a count and the mutations that `time` brings, and reduces them; returns how many.
-    ///
-    /// All that is due, but at most ``Limits/dueMutations`` and ``Limits/actionBytes``; the rest follows by itself.
-    func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int
-
     /// Whether what emits may still do so; for causes that are not actions.
     func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool
+}
 
+/// A state that the log is applied to, on every node and by tools, and that is compared by its digest.
+package protocol AppliedState: AnyObject {
     /// Reduces the mutations of `item`, which lie in `bytes`, each behind its length.
     ///
     /// It throws when a mutation cannot be decoded; the node then stops at this sequence number.
@@ -97,7 +100,10 @@ package protocol ReplicatedState: AnyObject {
     /// How long ``digest`` took when it was last asked for, in nanoseconds; marks are spaced so that it stays below 1 %
     /// of the time.
     var digestCost: Int64 { get }
+}
 
+/// A state that shows what has committed to readers and observers.
+package protocol ShownState: AnyObject {
     /// Keeps the working state as of `sequence`, which is a batch's end; it may be shown when that has committed.
     func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime)
 
@@ -109,7 +115,10 @@ package protocol ReplicatedState: AnyObject {
 
     /// Answers a client's query from the published state; throws ``QueryRefusal`` if there is no such query.
     func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8]
+}
 
+/// A state that goes as a whole into snapshots and comes back from them.
+package protocol SnapshotState: AnyObject {
     /// The working state, to be encoded elsewhere. Taking it is cheap; keeping it makes later writes dearer.
     func image() -> any StateImage
 
@@ -123,7 +132,36 @@ package protocol ReplicatedState: AnyObject {
     func reset()
 }
 
-extension ReplicatedState {
+/// A state that follows a primary's log: all that a replica asks of it.
+package protocol FollowingState: AppliedState, ShownState, SnapshotState {}
+
+/// The user's state and reactor as the protocol sees them: bytes in, bytes out.
+///
+/// One object belongs to one store of one node and is used on the node's thread only, unless a member says otherwise.
+/// It is called once for a run of actions, not once an action, so the call through the protocol costs nothing.
+package protocol ReplicatedState: FollowingState, PerformingState, EffectfulState {}
+
+extension PerformingState {
+    // A state without timers.
+    package var nextDue: LogTime? { nil }
+    package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int { 0 }
+}
+
+extension EffectfulState {
+    // A state without effects and sources.
+    package func takeRequest() -> RunRequest? { nil }
+    package func runAccepted(_ id: RunID) {}
+    package func resume(
+        _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
+    ) -> RunResumption {
+        item.writeItem(.rejected, reply: "this version of the reactor has no effects")
+        return .ended
+    }
+    package func runEnded(_ id: RunID) {}
+    package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool { true }
+}
+
+extension AppliedState {
     package var digestCost: Int64 { 0 }
 
     package func apply(
@@ -150,20 +188,6 @@ extension ReplicatedState {
         }
         try reader.finish()
     }
-
-    // A state without effects, timers and sources.
-    package func takeRequest() -> RunRequest? { nil }
-    package func runAccepted(_ id: RunID) {}
-    package func resume(
-        _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
-    ) -> RunResumption {
-        item.writeItem(.rejected, reply: "this version of the reactor has no effects")
-        return .ended
-    }
-    package func runEnded(_ id: RunID) {}
-    package var nextDue: LogTime? { nil }
-    package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int { 0 }
-    package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool { true }
 }
 
 /// Where an entry that is no action will stand.

@@ -89,10 +89,9 @@ package enum AdministrationClient {
     private static func answer(in message: ZeroMQ.Message) -> [UInt8]? {
         message.withBytes { frame in
             // What is no answer is passed over; the wait goes on until its time is over.
-            guard let decoded = try? ZeroMQ.Message.Decoded(frame), case .adminResponse(let range) = decoded.message
-            else {
-                return nil
-            }
+            guard let decoded = try? LockstepCore.Message.decode(frame, rule: .any),
+                case .response(let range)? = AdministrationMessage(decoded.message)
+            else { return nil }
             return copyBytes(of: frame, range)
         }
     }
@@ -124,15 +123,5 @@ enum ProcessLook {
             let used = try? FileManager.default.contentsOfDirectory(atPath: folder + "/fd").count, used >= limit
         else { return nil }
         return "it has no free descriptor (\(used) of \(limit)): too many connections"
-    }
-}
-
-extension ZeroMQ.Message {
-    /// A frame of any cluster, taken apart.
-    fileprivate struct Decoded {
-        var message: LockstepCore.Message
-        init(_ frame: RawSpan) throws(WireError) {
-            message = try LockstepCore.Message.decode(frame, rule: .any).message
-        }
     }
 }

@@ -77,7 +77,7 @@ package final class AdministrationServer {
         message.withBytes { frame in
             // What is no request is not answered, as everywhere.
             guard let decoded = try? LockstepCore.Message.decode(frame, rule: .any),
-                case .adminRequest(let range) = decoded.message
+                case .request(let range)? = AdministrationMessage(decoded.message)
             else { return nil }
             return copyBytes(of: frame, range)
         }

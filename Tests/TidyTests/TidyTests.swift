@@ -23,6 +23,12 @@ import Testing
         #expect(Rules.tooLong(Repository.swiftFiles(below: "Tests")) == [])
     }
 
+    @Test func noFunctionIsTooLong() {
+        let files = Repository.swiftFiles(below: "Sources")
+        #expect(Functions.tooLong(files) == [])
+        #expect(files.reduce(0) { $0 + Functions.bodies(in: $1).count } > 3_000, "the check sees the functions")
+    }
+
     @Test func theCoreIsPure() {
         #expect(Rules.impureCore(Repository.swiftFiles(below: "Sources/LockstepCore")) == [])
     }
@@ -138,6 +144,45 @@ import Testing
     @Test func longFilesAreFound() {
         let long = SourceFile(path: "a", text: String(repeating: "\n", count: Rules.longestFile + 1))
         #expect(Rules.tooLong([long]).count == 1)
+    }
+
+    @Test(arguments: [
+        "func f() {", "    static func f<A>(_ a: A) -> Int {", "    package init?(a: Int) {", "@Sendable func f() {",
+        "    var a: Int {", "    subscript(a: Int) -> Int {", "    deinit {", "    private(set) var a: Int {",
+        "    func f(\n        _ a: Int\n    ) {", "    func f(_ a: Int)\n        -> Int\n    {",
+        "    func f<A>(\n        _ a: A = [\n            1\n        ]\n    ) -> A\n    where A: B {",
+        "    func g() {}\n    func f() {", "    var b: Int { 1 }\n    func f() { // {",
+        "    func f() -> [Int] {",
+    ])
+    func longFunctionsAreFound(head: String) {
+        for (count, found) in [(Functions.longest, 0), (Functions.longest + 1, 1)] {
+            let margin = head.prefix { $0 == " " }
+            let body = (0..<count).map { $0 % 7 == 0 ? "" : "\(margin)    if a { // }" }
+            let text = ([head] + body + ["\(margin)}", "\(margin)let c = 1", "}"]).joined(separator: "\n")
+            #expect(Functions.tooLong([SourceFile(path: "a", text: text)]).count == found, "\(count) lines")
+        }
+    }
+
+    @Test func whatHasNoBodyIsNoFunction() {
+        let text = """
+            protocol P {
+                func f()
+                func g(
+                    _ a: Int
+                ) -> Int
+                var a: Int { get }
+                init(a: Int)
+            }
+            // func f() {
+            let text = "func f() {"
+            x.init(a: 1) {
+            """
+        #expect(Functions.bodies(in: SourceFile(path: "a", text: text)) == [])
+    }
+
+    /// What is not formatted cannot be measured, and is found instead of being passed over.
+    @Test func aFunctionWithoutAnEndIsFound() {
+        #expect(Functions.tooLong([SourceFile(path: "a", text: "    func f() {\n  }")]).count == 1)
     }
 
     @Test(arguments: [

@@ -20,24 +20,24 @@ extension ClientStateMachine {
             }
             return
         }
-        switch message {
-        case .welcome(let welcome):
-            welcomeReceived(welcome, now: now, into: &directives)
-            return
-        case .refused(let refused):
-            refusedReceived(refused, now: now, into: &directives)
-            return
-        case .resync:
-            resyncReceived(now: now, into: &directives)
-            return
-        default: break
-        }
+        if let greeting = Greeting(message) { return greetingReceived(greeting, now: now, into: &directives) }
         guard let welcome, header.channel == welcome.channel else {
             directives.append(.count(.staleFrames))
             return
         }
         heard(now: now)
-        sessionMessageReceived(message, frame, now: now, into: &directives)
+        guard let reply = IngressReply(message) else { return directives.append(.count(.framesRefused)) }
+        replyReceived(reply, frame, now: now, into: &directives)
+    }
+
+    private mutating func greetingReceived(
+        _ greeting: Greeting, now: Tick, into directives: inout [ClientDirective]
+    ) {
+        switch greeting {
+        case .welcome(let welcome): welcomeReceived(welcome, now: now, into: &directives)
+        case .refused(let refused): refusedReceived(refused, now: now, into: &directives)
+        case .resync: resyncReceived(now: now, into: &directives)
+        }
     }
 
     /// The connection is broken and will not come back by itself.
@@ -156,8 +156,10 @@ extension ClientStateMachine {
         _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
         // What cannot be read even so is noise, and was counted.
-        guard let (header, message) = try? Message.decode(frame, rule: .any) else { return }
-        switch message {
+        guard let (header, message) = try? Message.decode(frame, rule: .any), let greeting = Greeting(message) else {
+            return
+        }
+        switch greeting {
         case .refused(let refused) where refused.nonce == nonce:
             foreignCluster = header.clusterHash
             refusedReceived(refused, now: now, into: &directives)
@@ -166,7 +168,7 @@ extension ClientStateMachine {
             let text = "the peer belongs to cluster \(welcome.cluster)"
             refusedReceived(
                 Refused(nonce: nonce, reason: .wrongCluster, text: text), now: now, into: &directives)
-        default: break
+        case .welcome, .refused, .resync: break
         }
     }
 

@@ -41,10 +41,10 @@ extension ClientStateMachine {
         }
     }
 
-    mutating func sessionMessageReceived(
-        _ message: Message, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+    mutating func replyReceived(
+        _ reply: IngressReply, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
-        switch message {
+        switch reply {
         case .opened(let opened): openedReceived(opened, now: now, into: &directives)
         case .resumed(let resumed): resumedReceived(resumed, now: now, into: &directives)
         case .result(let run): resultReceived(run, frame, now: now, into: &directives)
@@ -70,10 +70,6 @@ extension ClientStateMachine {
         case .queryResult(let result): queryResultReceived(result, into: &directives)
         case .runEnded(let ended): runEndedReceived(ended, frame, now: now, into: &directives)
         case .runGone(let id): runGoneReceived(id, into: &directives)
-        case .hello, .welcome, .refused, .open, .resume, .submit, .keepAlive, .close, .read, .query, .resync, .sync,
-            .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest,
-            .adminResponse, .runRequest:
-            directives.append(.count(.framesRefused))
         }
     }
 

@@ -104,6 +104,23 @@ package enum EffectCause: Hashable, Sendable {
     case feedback(String)
 }
 
+extension ActionRun {
+    /// Reads a run behind the kind of its entry, which begins at `start`.
+    fileprivate init(from bytes: RawSpan, _ reader: inout ByteReader, at start: Int) throws(WireError) {
+        session = try reader.readSession(from: bytes)
+        first = try reader.readVarint(from: bytes)
+        ackedThrough = try reader.readVarint(from: bytes)
+        count = Int(try reader.read(UInt32.self, from: bytes))
+        let length = Int(try reader.read(UInt32.self, from: bytes))
+        let itemsStart = try reader.skip(length)
+        items = itemsStart..<itemsStart + length
+        // An item is at least two bytes long, so a count that is too large is found before anything is reserved.
+        guard first > 0, first < UInt64(Int64.max) - UInt64(count), ackedThrough < first, count > 0,
+            count <= length / 2
+        else { throw WireError(.outOfRange, at: start) }
+    }
+}
+
 extension Entry {
     /// Reads the next record of a batch.
     package init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
@@ -113,22 +130,7 @@ extension Entry {
         }
         switch kind {
         case .actions:
-            let session = try reader.readSession(from: bytes)
-            let first = try reader.readVarint(from: bytes)
-            let ackedThrough = try reader.readVarint(from: bytes)
-            let count = Int(try reader.read(UInt32.self, from: bytes))
-            let length = Int(try reader.read(UInt32.self, from: bytes))
-            let itemsStart = try reader.skip(length)
-            // An item is at least two bytes long, so a count that is too large is found before anything is reserved.
-            guard first > 0, first < UInt64(Int64.max) - UInt64(count), ackedThrough < first, count > 0,
-                count <= length / 2
-            else {
-                throw WireError(.outOfRange, at: start)
-            }
-            self = .actions(
-                ActionRun(
-                    session: session, first: first, ackedThrough: ackedThrough, count: count,
-                    items: itemsStart..<itemsStart + length))
+            self = .actions(try ActionRun(from: bytes, &reader, at: start))
         case .epochOpen:
             self = .epochOpen(
                 node: try reader.readName(from: bytes),
@@ -167,7 +169,7 @@ extension Entry {
         case .runAck:
             self = .runAck(
                 try reader.readList(from: bytes, smallestItem: 3) { (reader) throws(WireError) in
-                    RunID(session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes))
+                    try RunID(from: bytes, &reader)
                 })
         }
     }
@@ -223,10 +225,7 @@ extension Entry {
         case .runAck(let runs):
             writer.write(EntryKind.runAck.rawValue)
             writer.writeVarint(UInt64(runs.count))
-            for run in runs {
-                writer.writeSession(run.session)
-                writer.writeVarint(run.number)
-            }
+            for run in runs { run.write(to: &writer) }
         }
     }
 }

@@ -47,7 +47,7 @@ package struct LogState: Hashable, Sendable {
     /// `malformed`, after which the node must not go on.
     ///
     /// Returns the digest that the batch's mark demands, if it has one; the caller compares.
-    package mutating func apply(_ batch: SealedBatch, to state: any ReplicatedState) throws(ApplyError) -> Mark? {
+    package mutating func apply(_ batch: SealedBatch, to state: any AppliedState) throws(ApplyError) -> Mark? {
         let head = batch.head
         guard head.store == store else { throw .wrongStore }
         guard head.first == position.sequence.next else {
@@ -104,7 +104,7 @@ package struct LogState: Hashable, Sendable {
     }
 
     private mutating func apply(
-        _ entry: Entry, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any ReplicatedState
+        _ entry: Entry, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any AppliedState
     ) throws(WireError) {
         switch entry {
         case .actions(let run): try apply(run, bytes, head: head, sequence: sequence, to: state)
@@ -183,7 +183,7 @@ package struct LogState: Hashable, Sendable {
     /// Reduces the mutations of an emission: a count, then each after its length.
     static func reduce(
         _ bytes: RawSpan, _ mutations: Range<Int>, at position: (Epoch, SequenceNumber), time: LogTime,
-        into state: any ReplicatedState
+        into state: any AppliedState
     ) throws(WireError) {
         var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
         let count = try reader.readVarint(from: bytes)
@@ -210,7 +210,7 @@ package struct LogState: Hashable, Sendable {
     package var digest: Digest { sessions.digest + runs.digest }
 
     private mutating func apply(
-        _ run: ActionRun, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any ReplicatedState
+        _ run: ActionRun, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any AppliedState
     ) throws(WireError) {
         var replies = ByteWriter(capacity: run.items.count / 4)
         try state.apply(

@@ -9,20 +9,20 @@ extension PrimaryStateMachine {
     /// A frame came in on the bulk socket.
     package mutating func bulkReceived(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
         guard isEpochOpen, phase != .halted else { return }
-        let message: Message
-        do {
-            message = try Message.decode(frame, rule: .member(configuration.cluster.hash)).message
-        } catch {
+        // What cannot be read is not answered.
+        guard let decoded = try? Message.decode(frame, rule: .member(configuration.cluster.hash)),
+            let request = BulkRequest(decoded.message)
+        else {
             step.directives.append(.count(.framesRefused))
             return
         }
-        if case .sync = message {
+        if case .sync = request {
             step.directives.append(.count(.joins))
             beacons.hurry(now: step.now)
         }
         var actions: [ServeAction] = []
         joins.received(
-            message, from: connection, now: step.now, log: joinLog, bounds: buggify.bounds(for: message), into: &actions
+            request, from: connection, now: step.now, log: joinLog, bounds: buggify.bounds(for: request), into: &actions
         )
         serve(actions, &step)
     }

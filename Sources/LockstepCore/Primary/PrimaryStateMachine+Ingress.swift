@@ -29,14 +29,18 @@ extension PrimaryStateMachine {
             return
         }
         peers.heard(connection, now: step.now)
-        if let session = message.session, session.sequence > committed.position.sequence,
+        guard let request = IngressRequest(message) else {
+            step.directives.append(.count(.framesRefused))
+            return
+        }
+        if let session = request.session, session.sequence > committed.position.sequence,
             log.sessions.standing(of: session) != nil
         {
             // Guessed: its OPEN is not committed, and every answer would show it.
             step.directives.append(.count(.framesRefused))
             return
         }
-        switch message {
+        switch request {
         case .open(let open):
             openReceived(open, from: connection, &step)
         case .resume(let resume): resumeReceived(resume, from: connection, &step)
@@ -49,11 +53,6 @@ extension PrimaryStateMachine {
         case .query(let query): queryReceived(query, from: connection, &step)
         case .runRequest(let request):
             runRequestReceived(request, from: connection, &step)
-        case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
-            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
-            .syncPlan,
-            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
-            step.directives.append(.count(.framesRefused))
         }
     }
 
@@ -341,21 +340,6 @@ extension PrimaryStateMachine {
             answer(result, to: connection, &step)
         } else {
             step.directives.append(.send(stamp.frame(result), to: connection))
-        }
-    }
-}
-
-extension Message {
-    /// The session that a client's message is about.
-    fileprivate var session: SessionID? {
-        switch self {
-        case .submit(let submit): submit.session
-        case .keepAlive(let keepAlive): keepAlive.session
-        case .resume(let resume): resume.session
-        case .query(let query): query.session
-        case .runRequest(let request): request.session
-        case .close(let session): session
-        default: nil
         }
     }
 }

@@ -78,22 +78,28 @@ extension PrimaryStateMachine {
                 rest.count = submit.count
             }
         #endif
+        take(rest, frame, standing, from: connection, &step)
+    }
+
+    /// Sequences what is new, as far as there is room, and says where to go on with the rest.
+    private mutating func take(
+        _ rest: Submit, _ frame: RawSpan, _ standing: SessionTable.Standing, from connection: Connection,
+        _ step: inout PrimaryStep
+    ) {
         let refusal = busyReason() ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
-        let taken =
-            refusal.map { (next: rest.first, stopped: $0) }
-            ?? sequence(rest, frame, &step)
+        let taken = refusal.map { (next: rest.first, stopped: $0) } ?? sequence(rest, frame, &step)
         if taken.next > rest.first {
-            sessions.isInOrder(submit.session)
+            sessions.isInOrder(rest.session)
         } else {
             // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
-            sessions.note(submit.ackedThrough, of: submit.session, standing)
+            sessions.note(rest.ackedThrough, of: rest.session, standing)
         }
         if let reason = taken.stopped {
-            sendBusy(reason, submit.session, expected: taken.next, to: connection, &step)
+            sendBusy(reason, rest.session, expected: taken.next, to: connection, &step)
         }
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.answerBeforeCommit), taken.next > rest.first {
-                sendReplies(of: submit.session, rest.first...taken.next - 1, to: connection, &step)
+                sendReplies(of: rest.session, rest.first...taken.next - 1, to: connection, &step)
             }
         #endif
         if buggify(.batchOfOneSubmit) { seal(&step) }

@@ -2,7 +2,7 @@
 extension ReplicaStateMachine {
     /// The node's client machine got a WELCOME from `endpoint`, for the first time or again.
     package mutating func welcomed(
-        _ welcome: Welcome, endpoint: String, now: Tick, state: any ReplicatedState,
+        _ welcome: Welcome, endpoint: String, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted else { return }
@@ -67,7 +67,7 @@ extension ReplicaStateMachine {
 
     /// Goes back to the beginning: the primary's memory, to which all this belonged, is gone.
     private mutating func discard(
-        state: any ReplicatedState, now: Tick, into directives: inout [ReplicaDirective]
+        state: any FollowingState, now: Tick, into directives: inout [ReplicaDirective]
     ) {
         stop()
         // What was wrong, or ahead, is gone with the rest.
@@ -160,7 +160,7 @@ extension ReplicaStateMachine {
     }
 
     mutating func planReceived(
-        _ plan: SyncPlan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ plan: SyncPlan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard case .syncing(plan.nonce, _) = stage else {
             directives.append(.count(.staleFrames))
@@ -209,7 +209,7 @@ extension ReplicaStateMachine {
     }
 
     /// Applies the stream from here on.
-    mutating func follow(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func follow(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         stage = .following
         alarmedAhead = nil
         repair = .none

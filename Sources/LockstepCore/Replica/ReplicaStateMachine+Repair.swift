@@ -7,7 +7,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the bulk socket that this replica opened.
     package mutating func bulkReceived(
-        _ frame: RawSpan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ frame: RawSpan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted, stage != .idle, let publisher else { return }
         do throws(WireError) {
@@ -18,18 +18,14 @@ extension ReplicaStateMachine {
                 directives.append(.count(.staleFrames))
                 return
             }
-            switch message {
+            guard let reply = BulkReply(message) else { throw WireError(.unknownKind, at: 5) }
+            switch reply {
             case .syncPlan(let plan): planReceived(plan, now: now, state: state, into: &directives)
             case .chunk(let chunk): chunkReceived(chunk, frame, now: now, into: &directives)
             case .repair(let repair): try repairReceived(repair, frame, now: now, state: state, into: &directives)
             case .resync:
                 // The server does not know this connection's reservation, or the snapshot is gone.
                 if stage == .fetching { sync(now: now, into: &directives) }
-            case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
-                .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-                .queryResult, .runRequest, .runEnded, .runGone, .sync, .chunkRequest, .repairRequest, .batch, .beacon,
-                .adminRequest, .adminResponse:
-                throw WireError(.unknownKind, at: 5)
             }
         } catch {
             directives.append(.count(.framesRefused))
@@ -118,7 +114,7 @@ extension ReplicaStateMachine {
     }
 
     private mutating func repairReceived(
-        _ answer: Repair, _ frame: RawSpan, now: Tick, state: any ReplicatedState,
+        _ answer: Repair, _ frame: RawSpan, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) throws(WireError) {
         guard case .asked(answer.nonce, _) = repair, stage == .following, let publisher else {

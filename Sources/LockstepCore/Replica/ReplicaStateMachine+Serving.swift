@@ -16,7 +16,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the node's own ingress socket.
     package mutating func ingressReceived(
-        _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         let header: FrameHeader
@@ -38,7 +38,11 @@ extension ReplicaStateMachine {
             if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
-        switch message {
+        guard let request = IngressRequest(message) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
+        switch request {
         case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
         case .open(let open): refuseAsReplica(nonce: open.nonce, connection, into: &directives)
         case .resume(let resume): refuseAsReplica(nonce: resume.connectionNonce, connection, into: &directives)
@@ -46,11 +50,6 @@ extension ReplicaStateMachine {
         case .keepAlive:
             // A client that only reads here has no session, but it may hold one with the primary: nothing to say.
             break
-        case .hello, .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder,
-            .sessionExpired, .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .sync,
-            .syncPlan,
-            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse:
-            directives.append(.count(.framesRefused))
         }
     }
 
@@ -111,7 +110,7 @@ extension ReplicaStateMachine {
     // MARK: - Reads
 
     private mutating func readReceived(
-        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        _ read: Read, _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         guard read.level != .linearizable else {
@@ -139,7 +138,7 @@ extension ReplicaStateMachine {
     /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.
     ///
     /// All that is applied has committed, so any of it may be shown; a few entries are shown at once.
-    mutating func refreshView(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func refreshView(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard isServing else { return }
         let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
         let missing = log.position.sequence.rawValue - view.sequence.rawValue
@@ -164,7 +163,7 @@ extension ReplicaStateMachine {
     }
 
     /// Shows what is applied.
-    mutating func showView(now: Tick, state: any ReplicatedState) {
+    mutating func showView(now: Tick, state: any FollowingState) {
         view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
         state.capture(at: view.sequence, epoch: view.epoch, time: view.time)
         state.publish(through: view.sequence)
@@ -175,7 +174,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the node's own bulk socket: somebody joins, or recovers, from this replica.
     package mutating func joinReceived(
-        _ frame: RawSpan, from connection: Connection, now: Tick, state: any ReplicatedState,
+        _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         // What cannot be read is not answered.
@@ -195,11 +194,15 @@ extension ReplicaStateMachine {
         #if LOCKSTEP_PLANTED_DEFECTS
             if PlantedDefect.isActive(.joinsNeedPrimary), phase != .live { return }
         #endif
+        guard let request = BulkRequest(message) else {
+            directives.append(.count(.framesRefused))
+            return
+        }
         let log = JoinLog(
             stamp: stamp, store: log.store, committed: planned, epochEnds: log.epochEnds, window: window)
         var actions: [ServeAction] = []
         joins.received(
-            message, from: connection, now: now, log: log, bounds: buggify.bounds(for: message), into: &actions)
+            request, from: connection, now: now, log: log, bounds: buggify.bounds(for: request), into: &actions)
         serve(actions, into: &directives)
         guard actions.contains(.wantsSnapshot) else { return }
         #if LOCKSTEP_PLANTED_DEFECTS

@@ -78,7 +78,7 @@ extension ReplicaStateMachine {
     /// The machine puts it in place within this event, so that no other event, and no reader, ever sees a log and a
     /// state of different positions. A state with another digest than the snapshot's is refused.
     package mutating func snapshotPrepared(
-        _ ticket: PrepareTicket, _ prepared: any PreparedState, now: Tick, state: any ReplicatedState,
+        _ ticket: PrepareTicket, _ prepared: any PreparedState, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
         guard stage == .preparing, ticket == self.ticket, let pending else { return }
@@ -124,7 +124,7 @@ extension ReplicaStateMachine {
     /// Takes a snapshot of what is applied; all of it has committed, so it may be encoded at once.
     ///
     /// Nothing may be applied after it in the same event.
-    mutating func captureSnapshot(state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func captureSnapshot(state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard encoding == nil else { return }
         isSaveDue = isSnapshotDue
         isSnapshotDue = false

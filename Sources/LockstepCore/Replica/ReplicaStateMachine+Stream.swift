@@ -5,7 +5,7 @@ extension ReplicaStateMachine {
 
     /// A frame came in on the subscribing socket.
     package mutating func broadcastReceived(
-        _ frame: RawSpan, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ frame: RawSpan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted, phase != .ahead, stage != .idle, let publisher else { return }
         do throws(WireError) {
@@ -19,7 +19,8 @@ extension ReplicaStateMachine {
                 directives.append(.count(.staleFrames))
                 return
             }
-            switch message {
+            guard let broadcast = BroadcastMessage(message) else { throw WireError(.unknownKind, at: 5) }
+            switch broadcast {
             case .batch(let range, let isHeadOnly):
                 var reader = ByteReader(offset: range.lowerBound, end: range.upperBound)
                 let head = try BatchHead(from: frame, &reader)
@@ -34,12 +35,6 @@ extension ReplicaStateMachine {
                 }
                 heard(first: beacon.commit.sequence.next, now: now, into: &directives)
                 beaconReceived(beacon, now: now, state: state, into: &directives)
-            case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
-                .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-                .queryResult, .resync, .runRequest, .runEnded, .runGone, .sync, .syncPlan, .chunkRequest, .chunk,
-                .repairRequest, .repair, .adminRequest,
-                .adminResponse:
-                throw WireError(.unknownKind, at: 5)
             }
         } catch {
             directives.append(.count(.framesRefused))
@@ -57,7 +52,7 @@ extension ReplicaStateMachine {
     }
 
     private mutating func batchReceived(
-        _ part: StreamBuffer.Part, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ part: StreamBuffer.Part, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         lastBatch = now
         target = max(target, part.head.last)
@@ -108,13 +103,13 @@ extension ReplicaStateMachine {
     }
 
     /// Applies what is next in the buffer, and takes care of the hole that is left.
-    mutating func advance(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func advance(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         drain(now: now, state: state, into: &directives)
         if !mustDrain { scheduleRepair(now: now, into: &directives) }
     }
 
     /// Applies what is next in the buffer, as much as one event may.
-    mutating func drain(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func drain(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard stage == .following else { return }
         mustDrain = false
         var drained = 0
@@ -153,7 +148,7 @@ extension ReplicaStateMachine {
 
     /// Applies the next batch, whose place and hash were compared.
     mutating func apply(
-        _ batch: SealedBatch, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ batch: SealedBatch, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         let mark: LogState.Mark?
         do {
@@ -182,7 +177,7 @@ extension ReplicaStateMachine {
     }
 
     private mutating func beaconReceived(
-        _ beacon: Beacon, now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        _ beacon: Beacon, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         let commit = beacon.commit
         #if LOCKSTEP_PLANTED_DEFECTS

@@ -29,7 +29,7 @@ extension ReplicaStateMachine {
 
     /// Does what time brings; calling it early or late does no harm.
     package mutating func ticked(
-        now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]
+        now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted else { return }
         for read in reads.expire(now: now) {

@@ -165,7 +165,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     }
 
     /// Shows what was recovered; the first event.
-    package mutating func start(now: Tick, state: any ReplicatedState) {
+    package mutating func start(now: Tick, state: any FollowingState) {
         if log.position.sequence > .zero { showView(now: now, state: state) }
     }
 
@@ -235,7 +235,7 @@ extension ReplicaStateMachine {
         newlyApplied = []
     }
 
-    mutating func finish(now: Tick, state: any ReplicatedState, into directives: inout [ReplicaDirective]) {
+    mutating func finish(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         handOver(into: &directives)
         if isCaptureDue, stage == .following { captureSnapshot(state: state, into: &directives) }
         isCaptureDue = false

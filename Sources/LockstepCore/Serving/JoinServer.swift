@@ -132,22 +132,17 @@ package struct JoinServer: Hashable, Sendable {
         return deadline
     }
 
-    /// Takes a message of the bulk link; one of another kind is counted.
+    /// Takes a message of the bulk link.
     package mutating func received(
-        _ message: Message, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds = .usual,
+        _ request: BulkRequest, from connection: Connection, now: Tick, log: JoinLog, bounds: Bounds = .usual,
         into actions: inout [ServeAction]
     ) {
-        switch message {
+        switch request {
         case .sync(let sync): synced(sync, from: connection, now: now, log: log, bounds: bounds, into: &actions)
         case .chunkRequest(let request):
             requested(request, from: connection, now: now, log: log, bounds: bounds, into: &actions)
         case .repairRequest(let request):
             requested(request, from: connection, log: log, bounds: bounds, into: &actions)
-        case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
-            .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
-            .queryResult, .resync, .runRequest, .runEnded, .runGone, .syncPlan, .chunk, .repair, .batch, .beacon,
-            .adminRequest, .adminResponse:
-            actions.append(.count(.framesRefused))
         }
     }
 

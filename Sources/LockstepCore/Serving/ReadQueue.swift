@@ -94,7 +94,7 @@ package struct ViewPlace: Hashable, Sendable {
 extension FrameStamp {
     /// READ_RESULT with what the published state answers to a query, which lies in `source`.
     package func readResult(
-        id: UInt64, isIndexOnly: Bool, query: Range<Int>, in source: RawSpan, state: any ReplicatedState,
+        id: UInt64, isIndexOnly: Bool, query: Range<Int>, in source: RawSpan, state: any ShownState,
         view: ViewPlace
     ) -> [UInt8] {
         guard !isIndexOnly else { return readResult(id: id, status: .answered, view: view, answer: []) }

@@ -27,19 +27,19 @@ package struct ReaderSide: Hashable, Sendable {
     package var viewDue: Tick { schedule.due }
 
     /// Looks whether somebody wants a view, and says whether one is due.
-    package mutating func isViewDue(now: Tick, _ state: any ReplicatedState) -> Bool {
+    package mutating func isViewDue(now: Tick, _ state: any ShownState) -> Bool {
         schedule.isDue(now: now, isWanted: state.isViewWanted || !queue.isEmpty)
     }
 
     /// Takes a view of the state, which is where `log` ends.
-    package mutating func capture(_ log: LogState, now: Tick, _ state: any ReplicatedState) {
+    package mutating func capture(_ log: LogState, now: Tick, _ state: any ShownState) {
         captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
         state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
         schedule.taken(now: now)
     }
 
     /// Shows what was captured up to `committed`.
-    package mutating func show(through committed: SequenceNumber, _ state: any ReplicatedState) {
+    package mutating func show(through committed: SequenceNumber, _ state: any ShownState) {
         state.publish(through: committed)
         if captured.sequence <= committed { view = captured }
     }
@@ -60,7 +60,7 @@ package struct ReaderSide: Hashable, Sendable {
     package typealias Answer = (frame: [UInt8], connection: Connection)
 
     /// Takes the reads that the view has reached; returns their answers.
-    package mutating func takeAnswered(_ stamp: FrameStamp, _ state: any ReplicatedState) -> [Answer] {
+    package mutating func takeAnswered(_ stamp: FrameStamp, _ state: any ShownState) -> [Answer] {
         guard !queue.isEmpty else { return [] }
         return queue.take(publishedThrough: view.sequence).map { read in
             let frame = withBytes(of: read.query) { query in

@@ -8,90 +8,36 @@ extension Message {
         switch kind {
         case .hello: self = .hello(try Hello(from: frame, &reader))
         case .welcome: self = .welcome(try Welcome(from: frame, &reader))
-        case .refused:
-            self = .refused(
-                Refused(
-                    nonce: try reader.read(from: frame), reason: try reader.readCase(RefusalReason.self, from: frame),
-                    text: try reader.readText(from: frame), endpoint: try reader.readText(from: frame)))
+        case .refused: self = .refused(try Refused(from: frame, &reader))
         case .open: self = .open(try Open(from: frame, &reader))
-        case .opened:
-            self = .opened(
-                Opened(
-                    nonce: try reader.read(from: frame), session: try reader.readSession(from: frame),
-                    timeToLive: try reader.read(from: frame), windowNumbers: try reader.read(from: frame),
-                    windowBytes: try reader.read(from: frame)))
-        case .resume:
-            self = .resume(
-                Resume(
-                    session: try reader.readSession(from: frame), openNonce: try reader.read(from: frame),
-                    connectionNonce: try reader.read(from: frame), ackedThrough: try reader.readVarint(from: frame)))
-        case .resumed:
-            self = .resumed(
-                Resumed(
-                    session: try reader.readSession(from: frame), connectionNonce: try reader.read(from: frame),
-                    expected: try reader.readVarint(from: frame)))
+        case .opened: self = .opened(try Opened(from: frame, &reader))
+        case .resume: self = .resume(try Resume(from: frame, &reader))
+        case .resumed: self = .resumed(try Resumed(from: frame, &reader))
         case .sessionMoved: self = .sessionMoved(try reader.readSession(from: frame))
         case .submit: self = .submit(try Submit(from: frame, &reader))
         case .result: self = .result(try ResultRun(from: frame, &reader))
-        case .busy:
-            self = .busy(
-                Busy(
-                    session: try reader.readSession(from: frame), expected: try reader.readVarint(from: frame),
-                    retryAfter: try reader.read(from: frame), reason: try reader.readCase(BusyReason.self, from: frame))
-            )
+        case .busy: self = .busy(try Busy(from: frame, &reader))
         case .outOfOrder:
-            self = .outOfOrder(
-                try reader.readSession(from: frame), expected: try reader.readVarint(from: frame))
+            self = .outOfOrder(try reader.readSession(from: frame), expected: try reader.readVarint(from: frame))
         case .sessionExpired: self = .sessionExpired(try reader.readSession(from: frame))
         case .sessionUnknown: self = .sessionUnknown(try reader.readSession(from: frame))
-        case .keepAlive:
-            self = .keepAlive(
-                KeepAlive(
-                    session: try reader.readSession(from: frame), ackedThrough: try reader.readVarint(from: frame),
-                    applied: SequenceNumber(rawValue: try reader.readVarint(from: frame))))
+        case .keepAlive: self = .keepAlive(try KeepAlive(from: frame, &reader))
         case .close: self = .close(try reader.readSession(from: frame))
         case .closed: self = .closed(try reader.readSession(from: frame))
         case .read: self = .read(try Read(from: frame, &reader))
         case .readResult: self = .readResult(try ReadResult(from: frame, &reader))
-        case .query:
-            self = .query(
-                Query(session: try reader.readSession(from: frame), number: try reader.readVarint(from: frame)))
-        case .queryResult:
-            self = .queryResult(
-                QueryResult(
-                    session: try reader.readSession(from: frame), number: try reader.readVarint(from: frame),
-                    status: try reader.readCase(QueryStatus.self, from: frame)))
+        case .query: self = .query(try Query(from: frame, &reader))
+        case .queryResult: self = .queryResult(try QueryResult(from: frame, &reader))
         case .resync: self = .resync
         case .runRequest: self = .runRequest(try RunMessage(from: frame, &reader))
         case .runEnded: self = .runEnded(try RunEnded(from: frame, &reader))
-        case .runGone:
-            self = .runGone(
-                RunID(session: try reader.readSession(from: frame), number: try reader.readVarint(from: frame)))
+        case .runGone: self = .runGone(try RunID(from: frame, &reader))
         case .sync: self = .sync(try Sync(from: frame, &reader))
         case .syncPlan: self = .syncPlan(try SyncPlan(from: frame, &reader))
-        case .chunkRequest:
-            self = .chunkRequest(
-                ChunkRequest(
-                    snapshot: try reader.read(from: frame), index: try reader.read(from: frame),
-                    window: try reader.read(from: frame)))
-        case .chunk:
-            self = .chunk(
-                Chunk(
-                    snapshot: try reader.read(from: frame), index: try reader.read(from: frame),
-                    hash: try reader.read128(from: frame), content: try reader.readRange(from: frame)))
-        case .repairRequest:
-            self = .repairRequest(
-                RepairRequest(
-                    nonce: try reader.read(from: frame), after: try reader.readPosition(from: frame),
-                    through: SequenceNumber(rawValue: try reader.read(from: frame)),
-                    largestReply: try reader.read(from: frame)))
-        case .repair:
-            self = .repair(
-                Repair(
-                    nonce: try reader.read(from: frame), status: try reader.readCase(RepairStatus.self, from: frame),
-                    batches: try reader.readList(from: frame, smallestItem: BatchHead.byteCount + 1) {
-                        (reader) throws(WireError) in try reader.readRange(from: frame)
-                    }))
+        case .chunkRequest: self = .chunkRequest(try ChunkRequest(from: frame, &reader))
+        case .chunk: self = .chunk(try Chunk(from: frame, &reader))
+        case .repairRequest: self = .repairRequest(try RepairRequest(from: frame, &reader))
+        case .repair: self = .repair(try Repair(from: frame, &reader))
         case .batch:
             let size = reader.remaining
             guard flags == 0 ? size > BatchHead.byteCount : size == BatchHead.byteCount else {
@@ -141,6 +87,42 @@ extension Welcome {
     }
 }
 
+extension Refused {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        nonce = try reader.read(from: frame)
+        reason = try reader.readCase(RefusalReason.self, from: frame)
+        text = try reader.readText(from: frame)
+        endpoint = try reader.readText(from: frame)
+    }
+}
+
+extension Opened {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        nonce = try reader.read(from: frame)
+        session = try reader.readSession(from: frame)
+        timeToLive = try reader.read(from: frame)
+        windowNumbers = try reader.read(from: frame)
+        windowBytes = try reader.read(from: frame)
+    }
+}
+
+extension Resume {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        session = try reader.readSession(from: frame)
+        openNonce = try reader.read(from: frame)
+        connectionNonce = try reader.read(from: frame)
+        ackedThrough = try reader.readVarint(from: frame)
+    }
+}
+
+extension Resumed {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        session = try reader.readSession(from: frame)
+        connectionNonce = try reader.read(from: frame)
+        expected = try reader.readVarint(from: frame)
+    }
+}
+
 extension Submit {
     init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         session = try reader.readSession(from: frame)
@@ -176,6 +158,23 @@ extension ResultRun {
     }
 }
 
+extension Busy {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        session = try reader.readSession(from: frame)
+        expected = try reader.readVarint(from: frame)
+        retryAfter = try reader.read(from: frame)
+        reason = try reader.readCase(BusyReason.self, from: frame)
+    }
+}
+
+extension KeepAlive {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        session = try reader.readSession(from: frame)
+        ackedThrough = try reader.readVarint(from: frame)
+        applied = SequenceNumber(rawValue: try reader.readVarint(from: frame))
+    }
+}
+
 extension Read {
     init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         id = try reader.read(from: frame)
@@ -194,6 +193,21 @@ extension ReadResult {
         sequence = SequenceNumber(rawValue: try reader.readVarint(from: frame))
         time = LogTime(rawValue: try reader.read(from: frame))
         answer = try reader.readRange(from: frame)
+    }
+}
+
+extension Query {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        session = try reader.readSession(from: frame)
+        number = try reader.readVarint(from: frame)
+    }
+}
+
+extension QueryResult {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        session = try reader.readSession(from: frame)
+        number = try reader.readVarint(from: frame)
+        status = try reader.readCase(QueryStatus.self, from: frame)
     }
 }
 
@@ -237,6 +251,42 @@ extension SnapshotInfo {
         root = try reader.read128(from: frame)
         guard byteCount > 0, byteCount < 1 << 48, chunkSize >= 1_024, chunkSize <= UInt32(Limits.chunkBytes) else {
             throw WireError(.outOfRange, at: start)
+        }
+    }
+}
+
+extension ChunkRequest {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        snapshot = try reader.read(from: frame)
+        index = try reader.read(from: frame)
+        window = try reader.read(from: frame)
+    }
+}
+
+extension Chunk {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        snapshot = try reader.read(from: frame)
+        index = try reader.read(from: frame)
+        hash = try reader.read128(from: frame)
+        content = try reader.readRange(from: frame)
+    }
+}
+
+extension RepairRequest {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        nonce = try reader.read(from: frame)
+        after = try reader.readPosition(from: frame)
+        through = SequenceNumber(rawValue: try reader.read(from: frame))
+        largestReply = try reader.read(from: frame)
+    }
+}
+
+extension Repair {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        nonce = try reader.read(from: frame)
+        status = try reader.readCase(RepairStatus.self, from: frame)
+        batches = try reader.readList(from: frame, smallestItem: BatchHead.byteCount + 1) {
+            (reader) throws(WireError) in try reader.readRange(from: frame)
         }
     }
 }

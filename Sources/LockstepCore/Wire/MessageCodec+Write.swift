@@ -4,103 +4,35 @@ extension Message {
         switch self {
         case .hello(let hello): hello.write(to: &writer)
         case .welcome(let welcome): welcome.write(to: &writer)
-        case .refused(let refused):
-            writer.write(refused.nonce)
-            writer.write(refused.reason.rawValue)
-            writer.writeText(refused.text)
-            writer.writeText(refused.endpoint)
+        case .refused(let refused): refused.write(to: &writer)
         case .open(let open): open.write(to: &writer)
-        case .opened(let opened):
-            writer.write(opened.nonce)
-            writer.writeSession(opened.session)
-            writer.write(opened.timeToLive)
-            writer.write(opened.windowNumbers)
-            writer.write(opened.windowBytes)
-        case .resume(let resume):
-            writer.writeSession(resume.session)
-            writer.write(resume.openNonce)
-            writer.write(resume.connectionNonce)
-            writer.writeVarint(resume.ackedThrough)
-        case .resumed(let resumed):
-            writer.writeSession(resumed.session)
-            writer.write(resumed.connectionNonce)
-            writer.writeVarint(resumed.expected)
-        case .submit(let submit):
-            writer.writeSession(submit.session)
-            writer.writeVarint(submit.first)
-            writer.writeVarint(submit.ackedThrough)
-            writer.writeBool(submit.isVoid)
-            writer.writeVarint(UInt64(submit.count))
-            writer.writeRaw(source, submit.actions)
-        case .result(let run):
-            writer.writeSession(run.session)
-            writer.writeVarint(run.first)
-            writer.writeVarint(UInt64(run.count))
-            writer.writeVarint(run.epoch.rawValue)
-            writer.writeVarint(run.firstSequence.rawValue)
-            writer.writeRaw(source, run.items)
-        case .busy(let busy):
-            writer.writeSession(busy.session)
-            writer.writeVarint(busy.expected)
-            writer.write(busy.retryAfter)
-            writer.write(busy.reason.rawValue)
+        case .opened(let opened): opened.write(to: &writer)
+        case .resume(let resume): resume.write(to: &writer)
+        case .resumed(let resumed): resumed.write(to: &writer)
+        case .submit(let submit): submit.write(to: &writer, source: source)
+        case .result(let run): run.write(to: &writer, source: source)
+        case .busy(let busy): busy.write(to: &writer)
         case .outOfOrder(let session, let expected):
             writer.writeSession(session)
             writer.writeVarint(expected)
         case .sessionMoved(let session), .sessionExpired(let session), .sessionUnknown(let session),
             .close(let session), .closed(let session):
             writer.writeSession(session)
-        case .keepAlive(let keepAlive):
-            writer.writeSession(keepAlive.session)
-            writer.writeVarint(keepAlive.ackedThrough)
-            writer.writeVarint(keepAlive.applied.rawValue)
-        case .read(let read):
-            writer.write(read.id)
-            writer.write(read.level.rawValue)
-            writer.writeVarint(read.minimum.rawValue)
-            writer.writeBool(read.isIndexOnly)
-            writer.writeRange(source, read.query)
-        case .readResult(let result):
-            writer.write(result.id)
-            writer.write(result.status.rawValue)
-            writer.writeVarint(result.epoch.rawValue)
-            writer.writeVarint(result.sequence.rawValue)
-            writer.write(result.time.rawValue)
-            writer.writeRange(source, result.answer)
-        case .query(let query):
-            writer.writeSession(query.session)
-            writer.writeVarint(query.number)
-        case .queryResult(let result):
-            writer.writeSession(result.session)
-            writer.writeVarint(result.number)
-            writer.write(result.status.rawValue)
+        case .keepAlive(let keepAlive): keepAlive.write(to: &writer)
+        case .read(let read): read.write(to: &writer, source: source)
+        case .readResult(let result): result.write(to: &writer, source: source)
+        case .query(let query): query.write(to: &writer)
+        case .queryResult(let result): result.write(to: &writer)
         case .resync: break
         case .runRequest(let request): request.write(to: &writer)
         case .runEnded(let ended): ended.write(to: &writer, source: source)
-        case .runGone(let id):
-            writer.writeSession(id.session)
-            writer.writeVarint(id.number)
+        case .runGone(let id): id.write(to: &writer)
         case .sync(let sync): sync.write(to: &writer)
         case .syncPlan(let plan): plan.write(to: &writer)
-        case .chunkRequest(let request):
-            writer.write(request.snapshot)
-            writer.write(request.index)
-            writer.write(request.window)
-        case .chunk(let chunk):
-            writer.write(chunk.snapshot)
-            writer.write(chunk.index)
-            writer.write128(chunk.hash)
-            writer.writeRange(source, chunk.content)
-        case .repairRequest(let request):
-            writer.write(request.nonce)
-            writer.writePosition(request.after)
-            writer.write(request.through.rawValue)
-            writer.write(request.largestReply)
-        case .repair(let repair):
-            writer.write(repair.nonce)
-            writer.write(repair.status.rawValue)
-            writer.writeVarint(UInt64(repair.batches.count))
-            for batch in repair.batches { writer.writeRange(source, batch) }
+        case .chunkRequest(let request): request.write(to: &writer)
+        case .chunk(let chunk): chunk.write(to: &writer, source: source)
+        case .repairRequest(let request): request.write(to: &writer)
+        case .repair(let repair): repair.write(to: &writer, source: source)
         case .batch(let range, _), .adminRequest(let range), .adminResponse(let range):
             writer.writeRaw(source, range)
         case .beacon(let beacon): beacon.write(to: &writer)
@@ -164,6 +96,117 @@ extension Welcome {
     }
 }
 
+extension Refused {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(nonce)
+        writer.write(reason.rawValue)
+        writer.writeText(text)
+        writer.writeText(endpoint)
+    }
+}
+
+extension Opened {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(nonce)
+        writer.writeSession(session)
+        writer.write(timeToLive)
+        writer.write(windowNumbers)
+        writer.write(windowBytes)
+    }
+}
+
+extension Resume {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.write(openNonce)
+        writer.write(connectionNonce)
+        writer.writeVarint(ackedThrough)
+    }
+}
+
+extension Resumed {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.write(connectionNonce)
+        writer.writeVarint(expected)
+    }
+}
+
+extension Submit {
+    fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
+        writer.writeSession(session)
+        writer.writeVarint(first)
+        writer.writeVarint(ackedThrough)
+        writer.writeBool(isVoid)
+        writer.writeVarint(UInt64(count))
+        writer.writeRaw(source, actions)
+    }
+}
+
+extension ResultRun {
+    fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
+        writer.writeSession(session)
+        writer.writeVarint(first)
+        writer.writeVarint(UInt64(count))
+        writer.writeVarint(epoch.rawValue)
+        writer.writeVarint(firstSequence.rawValue)
+        writer.writeRaw(source, items)
+    }
+}
+
+extension Busy {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.writeVarint(expected)
+        writer.write(retryAfter)
+        writer.write(reason.rawValue)
+    }
+}
+
+extension KeepAlive {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.writeVarint(ackedThrough)
+        writer.writeVarint(applied.rawValue)
+    }
+}
+
+extension Read {
+    fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
+        writer.write(id)
+        writer.write(level.rawValue)
+        writer.writeVarint(minimum.rawValue)
+        writer.writeBool(isIndexOnly)
+        writer.writeRange(source, query)
+    }
+}
+
+extension ReadResult {
+    fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
+        writer.write(id)
+        writer.write(status.rawValue)
+        writer.writeVarint(epoch.rawValue)
+        writer.writeVarint(sequence.rawValue)
+        writer.write(time.rawValue)
+        writer.writeRange(source, answer)
+    }
+}
+
+extension Query {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.writeVarint(number)
+    }
+}
+
+extension QueryResult {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.writeVarint(number)
+        writer.write(status.rawValue)
+    }
+}
+
 extension Sync {
     fileprivate func write(to writer: inout ByteWriter) {
         writer.write(nonce)
@@ -205,6 +248,41 @@ extension SnapshotInfo {
         writer.write(byteCount)
         writer.write(chunkSize)
         writer.write128(root)
+    }
+}
+
+extension ChunkRequest {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(snapshot)
+        writer.write(index)
+        writer.write(window)
+    }
+}
+
+extension Chunk {
+    fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
+        writer.write(snapshot)
+        writer.write(index)
+        writer.write128(hash)
+        writer.writeRange(source, content)
+    }
+}
+
+extension RepairRequest {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(nonce)
+        writer.writePosition(after)
+        writer.write(through.rawValue)
+        writer.write(largestReply)
+    }
+}
+
+extension Repair {
+    fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
+        writer.write(nonce)
+        writer.write(status.rawValue)
+        writer.writeVarint(UInt64(batches.count))
+        for batch in batches { writer.writeRange(source, batch) }
     }
 }
 

@@ -72,7 +72,7 @@ extension RunMessage {
 
 extension RunEnded {
     init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
-        id = RunID(session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes))
+        id = try RunID(from: bytes, &reader)
         epoch = Epoch(rawValue: try reader.readVarint(from: bytes))
         sequence = SequenceNumber(rawValue: try reader.readVarint(from: bytes))
         emissions = try reader.readVarint(from: bytes)
@@ -80,11 +80,21 @@ extension RunEnded {
     }
 
     func write(to writer: inout ByteWriter, source: RawSpan) {
-        writer.writeSession(id.session)
-        writer.writeVarint(id.number)
+        id.write(to: &writer)
         writer.writeVarint(epoch.rawValue)
         writer.writeVarint(sequence.rawValue)
         writer.writeVarint(emissions)
         writer.writeRange(source, item)
+    }
+}
+
+extension RunID {
+    init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        self.init(session: try reader.readSession(from: bytes), number: try reader.readVarint(from: bytes))
+    }
+
+    func write(to writer: inout ByteWriter) {
+        writer.writeSession(session)
+        writer.writeVarint(number)
     }
 }

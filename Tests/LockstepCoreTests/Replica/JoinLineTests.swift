@@ -20,10 +20,10 @@ import Testing
                 epochEnds: publisher.log.epochEnds, window: publisher.window)
         }
 
-        mutating func send(_ message: Message, _ connection: UInt64) -> [ServeAction] {
+        mutating func send(_ request: BulkRequest, _ connection: UInt64) -> [ServeAction] {
             var actions: [ServeAction] = []
             publisher.joins.received(
-                message, from: Connection(rawValue: connection), now: now, log: log, into: &actions)
+                request, from: Connection(rawValue: connection), now: now, log: log, into: &actions)
             publisher.joins.checkInvariants()
             return actions
         }

@@ -104,10 +104,10 @@ struct JoinServerTests {
                     &publisher.joins, publisher, node: "n5", connection: 5, wantsSnapshot: true,
                     at: now.advanced(byMilliseconds: milliseconds)))?.isBusy
         }
-        func send(_ message: Message, _ connection: UInt64) {
+        func send(_ request: BulkRequest, _ connection: UInt64) {
             var actions: [ServeAction] = []
             publisher.joins.received(
-                message, from: Connection(rawValue: connection), now: now, log: joinLog(publisher), into: &actions)
+                request, from: Connection(rawValue: connection), now: now, log: joinLog(publisher), into: &actions)
         }
         for index in 1...4 as ClosedRange<UInt64> {
             _ = plan(&publisher.joins, publisher, node: "n\(index)", connection: index, wantsSnapshot: true)
