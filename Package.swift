@@ -97,7 +97,7 @@ let package = Package(
         .target(name: "CLockstep"),
         .target(name: "LockstepCore", dependencies: ["CLockstep", crypto, deques], swiftSettings: memorySafe),
         .target(
-            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques],
+            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques, heaps],
             swiftSettings: base),
         .target(
             name: "LockstepSQLite",

@@ -44,7 +44,7 @@ import Testing
         let allowed: [String: Set<String>] = [
             "ZeroMQ": ["CZeroMQ", "Glibc", "Darwin", "Synchronization"],
             "LockstepNode": system.union([
-                "LockstepCore", "ZeroMQ", "Logging", "Metrics", "ServiceLifecycle", "DequeModule",
+                "LockstepCore", "ZeroMQ", "Logging", "Metrics", "ServiceLifecycle", "DequeModule", "HeapModule",
             ]),
             "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB", "GRDBSQLite"]),
             "Lockstep": system.union([

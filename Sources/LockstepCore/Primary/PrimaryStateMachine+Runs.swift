@@ -102,6 +102,7 @@ extension PrimaryStateMachine {
         -> SequenceNumber
     {
         let entry = Entry.emitted(cause: cause, mutations: 0..<mutations.byteCount)
+        let state = step.state
         return appendFrom(mutations, entry, &step) { machine, sequence in
             var isCounted = machine.log.emitted(cause)
             #if LOCKSTEP_PLANTED_DEFECTS
@@ -112,7 +113,7 @@ extension PrimaryStateMachine {
             do throws(WireError) {
                 try LogState.reduce(
                     mutations, 0..<mutations.byteCount, at: (machine.epoch, sequence), time: batch.head.time,
-                    into: step.state)
+                    into: state)
             } catch {
                 preconditionFailure("mutations that this process encoded cannot be decoded: \(error)")
             }
@@ -163,10 +164,11 @@ extension PrimaryStateMachine {
     private mutating func finish(
         _ id: RunID, item: [UInt8], isReduced: Bool = false, isStopping: Bool = true, _ step: inout PrimaryStep
     ) {
+        let state = step.state
         let sequence = withBytes(of: item) { bytes in
             let entry = Entry.finished(session: id.session, number: id.number, item: 0..<bytes.byteCount)
             return appendFrom(bytes, entry, &step) { machine, sequence in
-                machine.end(id, bytes, at: sequence, isReduced: isReduced, step.state)
+                machine.end(id, bytes, at: sequence, isReduced: isReduced, state)
             }
         }
         if scheduler.ended(id, at: sequence), isStopping { step.directives.append(.stopRun(id)) }
