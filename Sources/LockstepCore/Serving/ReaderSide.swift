@@ -1,0 +1,84 @@
+/// Readers and what they see: the view that is shown, the one that was captured last, and the reads that wait.
+///
+/// A view is captured at the end of what is sequenced, and shown when that has committed. A primary and a
+/// replica have one each; a replica captures only what has committed, and shows it at once.
+package struct ReaderSide: Hashable, Sendable {
+    /// What readers see.
+    package private(set) var view: ViewPlace
+    /// What was captured last.
+    package private(set) var captured: ViewPlace
+    private var schedule = ViewSchedule()
+    package private(set) var queue = ReadQueue()
+
+    package init(at view: ViewPlace) {
+        self.view = view
+        captured = view
+    }
+
+    /// Nothing can be read any more: the state is given up for another.
+    package mutating func forget() {
+        view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
+        captured = view
+    }
+
+    // MARK: - Views
+
+    /// When a view that is missing may be captured next.
+    package var viewDue: Tick { schedule.due }
+
+    /// Looks whether somebody wants a view, and says whether one is due.
+    package mutating func isViewDue(now: Tick, _ state: any ReplicatedState) -> Bool {
+        schedule.isDue(now: now, isWanted: state.isViewWanted || !queue.isEmpty)
+    }
+
+    /// Takes a view of the state, which is where `log` ends.
+    package mutating func capture(_ log: LogState, now: Tick, _ state: any ReplicatedState) {
+        captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+        state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
+        schedule.taken(now: now)
+    }
+
+    /// Shows what was captured up to `committed`.
+    package mutating func show(through committed: SequenceNumber, _ state: any ReplicatedState) {
+        state.publish(through: committed)
+        if captured.sequence <= committed { view = captured }
+    }
+
+    // MARK: - Reads
+
+    /// When ``takeExpired(now:_:)`` is due.
+    package var nextDeadline: Tick { queue.nextDeadline }
+
+    /// Keeps a read until the view has reached `minimum`; false if there is no room for it.
+    package mutating func add(
+        _ read: Read, frame: RawSpan, minimum: SequenceNumber, from connection: Connection, now: Tick
+    ) -> Bool {
+        queue.add(read, frame: frame, minimum: minimum, from: connection, now: now)
+    }
+
+    /// An answer on its way out.
+    package typealias Answer = (frame: [UInt8], connection: Connection)
+
+    /// Takes the reads that the view has reached; returns their answers.
+    package mutating func takeAnswered(_ stamp: FrameStamp, _ state: any ReplicatedState) -> [Answer] {
+        guard !queue.isEmpty else { return [] }
+        return queue.take(publishedThrough: view.sequence).map { read in
+            let frame = withBytes(of: read.query) { query in
+                stamp.readResult(
+                    id: read.id, isIndexOnly: read.isIndexOnly, query: 0..<query.byteCount, in: query, state: state,
+                    view: view)
+            }
+            return (frame, read.connection)
+        }
+    }
+
+    /// Takes the reads that waited too long; returns what tells them.
+    package mutating func takeExpired(now: Tick, _ stamp: FrameStamp) -> [Answer] {
+        queue.expire(now: now).map { (stamp.readUnavailable(id: $0.id, view: view), $0.connection) }
+    }
+
+    /// Takes all that wait, since nothing is answered any more; returns what tells them.
+    package mutating func takeAll(because refusal: ReadRefusal?, _ stamp: FrameStamp) -> [Answer] {
+        queue.takeAll().map { (stamp.readUnavailable(id: $0.id, view: view, because: refusal), $0.connection) }
+    }
+}
