@@ -156,7 +156,7 @@
             var answers = part(of: run, frame, 0..<run.count)
             answers.first = pending.answered + 1
             pending.answer(through: answers.first + UInt64(run.count) - 1)
-            lastProgress = now
+            pace.progressed(now: now)
             directives.append(.answered(answers))
         }
     }
