@@ -1,18 +1,13 @@
 /// The session of one store of one node with the primary, over one connection; also a replica's HELLO.
 ///
-/// ```
-///  created --start--> greeting --WELCOME--> welcomed
-///                      ^    |                | |
-///     back-off is over |    | 3 s, failed    | | RESYNC, REFUSED: greeting again on the same connection
-///                      |    v                | |
-///                    waiting <---------------+ | 2.5 s without a frame, failed
-///                      ^-----------------------+
-///  any --CLOSED, or 1 s after close--> stopped
+/// The connection goes through the phases of ``PrimaryLink``; on a welcomed one a ``SessionBinding`` is
 ///
-///  On a welcomed connection:  none --OPEN--> opening --OPENED--> bound
-///                             none --RESUME--> resuming --RESUMED--> bound
-///  bound --SESSION_MOVED--> resuming
+/// ```
+///  none --OPEN--> opening --OPENED--> bound
+///  none --RESUME--> resuming --RESUMED--> bound
+///  bound --SESSION_MOVED, _UNKNOWN--> resuming
 ///  bound, resuming --SESSION_EXPIRED, five times _MOVED, 10 s of _UNKNOWN, volatile primary anew--> lost, then opening
+///  any --CLOSED, or 1 s after close--> stopped, and the link with it
 /// ```
 ///
 /// Invariants:

@@ -1,10 +1,5 @@
 /// How a client's session is bound to its connection: by OPEN or RESUME, which are repeated until they are answered.
 ///
-/// ```
-///  none --OPEN--> opening --OPENED--> bound
-///  none --RESUME--> resuming --RESUMED--> bound
-///  bound --SESSION_MOVED, _UNKNOWN--> resuming
-/// ```
 /// A session that is taken away five times without an answer in between, or that the primary does not know for 10 s,
 /// is lost.
 struct SessionBinding: Hashable, Sendable {
