@@ -108,23 +108,23 @@
 
         /// Ends sessions after a third of their time without a batch.
         mutating func expireSilent(now: Tick) {
-            for session in log.sessions.sorted where now - lastBatch > session.timeToLive * 1_000 / 3 {
+            for session in log.sessions.sorted where now - stream.lastBatch > session.timeToLive * 1_000 / 3 {
                 log.sessions.remove(session.id)
             }
         }
 
         /// Throws away what the primary does not have, and joins anew.
         mutating func giveUpHistory(now: Tick, into directives: inout [ReplicaDirective]) {
-            guard let publisher else { return }
+            guard upstream.publisher != nil else { return }
             handOver(into: &directives)
             stop()
             log = LogState(store: log.store)
             window.removeAll()
-            highestEpoch = .zero
-            encoding = nil
-            mustInstall = true
-            view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
-            directives.append(.connectBulk(endpoint: publisher.bulkEndpoint))
+            upstream.forgetEpochs()
+            snapshots.forget()
+            install.require()
+            readers.forget()
+            directives.append(upstream.bulkConnection)
             subscribe(now: now, into: &directives)
         }
     }
@@ -137,7 +137,7 @@
             var answers = part(of: run, frame, 0..<run.count)
             answers.first = pending.answered + 1
             pending.answer(through: answers.first + UInt64(run.count) - 1)
-            lastProgress = now
+            pace.progressed(now: now)
             directives.append(.answered(answers))
         }
     }

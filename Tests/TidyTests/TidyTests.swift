@@ -29,6 +29,13 @@ import Testing
         #expect(files.reduce(0) { $0 + Functions.bodies(in: $1).count } > 3_000, "the check sees the functions")
     }
 
+    /// A machine is entered by any event in any state, so each of its properties doubles what a reader has to think of.
+    @Test(arguments: ["Primary", "Replica", "Client"])
+    func noMachineHasManyStoredProperties(role: String) throws {
+        let file = try Repository.file("Sources/LockstepCore/\(role)/\(role)StateMachine.swift")
+        #expect(Rules.tooManyProperties(of: "\(role)StateMachine", in: file) == [])
+    }
+
     @Test func theCoreIsPure() {
         #expect(Rules.impureCore(Repository.swiftFiles(below: "Sources/LockstepCore")) == [])
     }
@@ -144,6 +151,46 @@ import Testing
     @Test func longFilesAreFound() {
         let long = SourceFile(path: "a", text: String(repeating: "\n", count: Rules.longestFile + 1))
         #expect(Rules.tooLong([long]).count == 1)
+    }
+
+    @Test func storedPropertiesAreCounted() {
+        let file = SourceFile(
+            path: "a",
+            text: """
+                // struct Machine { var comment = 0 }
+                package struct MachineParts { var other: Int }
+                package struct Machine: Hashable, Sendable {
+                    package let one: Int
+                    package private(set) var two: [Int: String] = [:]
+                    @unchecked lazy var three = { 3 }()
+                    #if FLAG
+                        nonisolated(unsafe) var four: ((Int) -> Void)?
+                    #endif
+                    var five = 5 { didSet { six = five } }
+                    private var six: Int {
+                        willSet { print(six) }
+                    }
+                    let (seven, eight) = (7, 8)
+                    static let all = 1
+                    var computed: Int { one }
+                    var alsoComputed: Int {
+                        let local = 1
+                        return local
+                    }
+                    struct Inner {
+                        var inner = 0
+                    }
+                    func f() { let local = "}" }
+                    var nine: Int
+                }
+                extension Machine { var last: Int { 0 } }
+                struct After { var after = 0 }
+                """)
+        let names = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+        #expect(Rules.storedProperties(of: "Machine", in: file) == names)
+        #expect(Rules.tooManyProperties(of: "Machine", in: file, most: 9) == [])
+        #expect(Rules.tooManyProperties(of: "Machine", in: file, most: 8).count == 1)
+        #expect(Rules.tooManyProperties(of: "Elsewhere", in: file).count == 1)
     }
 
     @Test(arguments: [

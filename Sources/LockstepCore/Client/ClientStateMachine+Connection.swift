@@ -3,20 +3,20 @@ extension ClientStateMachine {
     ///
     /// The driver calls ``turnEnded(now:into:)`` afterwards.
     package mutating func received(_ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]) {
-        guard phase == .greeting || phase == .welcomed else { return directives.append(.count(.staleFrames)) }
+        guard link.isConnected else { return directives.append(.count(.staleFrames)) }
         let header: FrameHeader
         let message: Message
         do {
-            (header, message) = try Message.decode(frame, rule: cluster.map { .member($0.hash) } ?? .any)
+            (header, message) = try Message.decode(frame, rule: link.clusterRule)
         } catch {
             directives.append(.count(.framesRefused))
             if error.problem == .wrongCluster { foreignFrameReceived(frame, now: now, into: &directives) }
             if error.problem == .wrongVersion,
-                let version = FrameHeader.versionOfRefusal(in: frame, nonce: nonce)
+                let version = FrameHeader.versionOfRefusal(in: frame, nonce: link.nonce)
             {
                 let text = "it speaks version \(version) of the protocol, this node version \(FrameHeader.wireVersion)"
                 refusedReceived(
-                    Refused(nonce: nonce, reason: .wrongVersion, text: text), now: now, into: &directives)
+                    Refused(nonce: link.nonce, reason: .wrongVersion, text: text), now: now, into: &directives)
             }
             return
         }
@@ -42,7 +42,7 @@ extension ClientStateMachine {
 
     /// The connection is broken and will not come back by itself.
     package mutating func connectionFailed(now: Tick, into directives: inout [ClientDirective]) {
-        guard phase == .greeting || phase == .welcomed else { return }
+        guard link.isConnected else { return }
         reconnectLater(now: now, into: &directives)
     }
 
@@ -53,93 +53,58 @@ extension ClientStateMachine {
 
     /// Begins anew on the connection: nothing that was said on it before counts.
     private mutating func greet(now: Tick, into directives: inout [ClientDirective]) {
-        phase = .greeting
         forgetConnection()
-        nonce = generator.next()
-        helloInterval = ClientTiming.firstHello
-        attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+        link.greet(nonce: generator.next(), now: now)
         sendHello(now: now, into: &directives)
     }
 
+    /// What the session and its numbers were told on a connection does not count on another.
     private mutating func forgetConnection() {
-        welcome = nil
-        binding = .none
-        sessionAt = .never
-        busyUntil = .never
-        connectAt = .never
+        binding.unbind()
+        pace.release()
     }
 
     mutating func sendHello(now: Tick, into directives: inout [ClientDirective]) {
         let hello = Hello(
-            nonce: nonce, role: configuration.role, node: configuration.node, incarnation: configuration.incarnation,
-            boot: configuration.boot, store: configuration.store, known: known)
+            nonce: link.nonce, role: configuration.role, node: configuration.node,
+            incarnation: configuration.incarnation, boot: configuration.boot, store: configuration.store, known: known)
         var stamp = stamp
         stamp.channel = .none
         directives.append(.send(stamp.frame(.hello(hello))))
-        helloAt = now.advanced(byMilliseconds: helloInterval)
-        helloInterval = min(helloInterval * 3 / 2, ClientTiming.slowestHello)
+        link.greeted(now: now)
     }
 
     /// Something shows that the peer may be another boot: HELLO leaves with the next tick, at most every 100 ms.
-    package mutating func sayHello(now: Tick) {
-        guard phase == .welcomed, now >= helloHeld else { return }
-        helloHeld = now.advanced(byMilliseconds: ClientTiming.firstHello)
-        helloAt = min(helloAt, now)
-    }
+    package mutating func sayHello(now: Tick) { link.hurryHello(now: now) }
 
-    private mutating func heard(now: Tick) {
-        lastHeard = now
-        helloInterval = ClientTiming.slowestHello
-        helloAt = buggify(.helloInTheMiddle) ? now : now.advanced(byMilliseconds: ClientTiming.ping)
-    }
+    private mutating func heard(now: Tick) { link.heard(now: now, greetsAtOnce: buggify(.helloInTheMiddle)) }
 
     mutating func reconnectLater(now: Tick, into directives: inout [ClientDirective]) {
-        phase = .waiting
         forgetConnection()
-        failures += 1
-        if failures >= 2 {
-            redirect = nil
-            sentOnBy = []
-        }
-        connectAt = now.advanced(byMilliseconds: nextBackOff())
+        link.fail(now: now, &generator)
         directives.append(.count(.reconnects))
-    }
-
-    /// Half to the whole of the back-off, which doubles, in milliseconds.
-    private mutating func nextBackOff() -> Int64 {
-        let half = backOff / 2
-        let delay = half + Int64(generator.next(below: UInt64(half) + 1))
-        backOff = min(backOff * 2, ClientTiming.slowestBackOff)
-        return delay
     }
 
     private mutating func welcomeReceived(
         _ new: Welcome, now: Tick, into directives: inout [ClientDirective]
     ) {
-        guard new.nonce == nonce else { return directives.append(.count(.staleFrames)) }
+        guard new.nonce == link.nonce else { return directives.append(.count(.staleFrames)) }
         if new.role == .replica, wantsSession {
             // A replica takes no actions; it says where the primary is.
             follow(new.primaryEndpoint, now: now, into: &directives)
             return
         }
         let before = welcome
-        cluster = new.cluster
-        welcome = new
-        phase = .welcomed
-        failures = 0
-        redirects = 0
-        sentOnBy = []
-        backOff = ClientTiming.firstBackOff
-        attemptEnds = .never
+        link.welcomed(new)
         heard(now: now)
         directives.append(.welcomed(new))
         if new.isVolatile, let session, session.incarnation != new.incarnation {
-            answeredPosition = .none
+            knowledge.forgetAnswered()
             lose(now: now, into: &directives)
         }
         // Another boot after the same connection knows nothing of what was said to the one before.
-        guard before?.boot != new.boot || binding == .none else { return }
-        binding = .none
+        guard before?.boot != new.boot || binding.stage == .none else { return }
+        binding.unbind()
         bind(now: now, into: &directives)
         requestsAreDue(now: now, into: &directives)
     }
@@ -147,7 +112,7 @@ extension ClientStateMachine {
     private mutating func resyncReceived(now: Tick, into directives: inout [ClientDirective]) {
         // Every frame that was under way gets a RESYNC; the HELLO that answers the first answers them all.
         guard phase == .welcomed else { return }
-        lastHeard = now
+        link.answered(now: now)
         greet(now: now, into: &directives)
     }
 
@@ -160,14 +125,14 @@ extension ClientStateMachine {
             return
         }
         switch greeting {
-        case .refused(let refused) where refused.nonce == nonce:
-            foreignCluster = header.clusterHash
+        case .refused(let refused) where refused.nonce == link.nonce:
+            link.metForeign(clusterHash: header.clusterHash)
             refusedReceived(refused, now: now, into: &directives)
-        case .welcome(let welcome) where welcome.nonce == nonce:
-            foreignCluster = welcome.cluster.hash
+        case .welcome(let welcome) where welcome.nonce == link.nonce:
+            link.metForeign(clusterHash: welcome.cluster.hash)
             let text = "the peer belongs to cluster \(welcome.cluster)"
             refusedReceived(
-                Refused(nonce: nonce, reason: .wrongCluster, text: text), now: now, into: &directives)
+                Refused(nonce: link.nonce, reason: .wrongCluster, text: text), now: now, into: &directives)
         case .welcome, .refused, .resync: break
         }
     }
@@ -175,56 +140,40 @@ extension ClientStateMachine {
     private mutating func refusedReceived(
         _ refused: Refused, now: Tick, into directives: inout [ClientDirective]
     ) {
-        let isOfOpen = binding == .opening && refused.nonce == openNonce
-        // A replica names the READ that it leaves to the primary; a QUERY has no number of its own.
-        let isOfRequest =
-            refused.reason == .notPrimary
-            && (requests.reads[refused.nonce] != nil || (refused.nonce == 0 && !requests.queries.isEmpty))
-        guard refused.nonce == nonce || isOfOpen || isOfRequest else {
+        let isOfOpen = binding.stage == .opening && refused.nonce == binding.openNonce
+        let isOfRequest = refused.reason == .notPrimary && requests.isRefused(by: refused.nonce)
+        guard refused.nonce == link.nonce || isOfOpen || isOfRequest else {
             return directives.append(.count(.staleFrames))
         }
         if refused.reason == .notPrimary {
             follow(refused.endpoint, now: now, into: &directives)
             return
         }
-        lastHeard = now
+        link.answered(now: now)
         directives.append(.refused(refused))
         if isOfOpen {
-            sessionAt = now.advanced(byMilliseconds: ClientTiming.refusal)
-        } else if refused.reason == .protocolViolation, binding == .resuming || binding == .bound {
+            binding.repeats(at: now.advanced(byMilliseconds: ClientTiming.refusal))
+        } else if refused.reason == .protocolViolation, binding.stage == .resuming || binding.stage == .bound {
             // The primary contradicts what this session says of itself: it cannot go on.
             lose(now: now, into: &directives)
         } else {
-            phase = .greeting
             forgetConnection()
-            helloAt = now.advanced(byMilliseconds: ClientTiming.refusal)
-            helloInterval = ClientTiming.refusal
-            attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+            link.refused(now: now)
         }
     }
 
-    /// Goes where the primary is said to be: at once the first time, later with back-off.
-    ///
-    /// Never where it came from, and not far: nodes that name each other are replicas of nobody. Then it begins
-    /// again where it was told to, for the primary that is there may be on its way.
+    /// Goes where the primary is said to be, or begins again where it was told to: the primary that is there may be on
+    /// its way.
     mutating func follow(_ endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
         let here = self.endpoint
-        guard !endpoint.isEmpty, endpoint != here, !sentOnBy.contains(endpoint),
-            sentOnBy.count < ClientTiming.farthest
-        else {
+        switch link.sentOn(to: endpoint) {
+        case .nowhere:
             directives.append(.noPrimary(at: here))
-            redirect = nil
-            sentOnBy = []
             reconnectLater(now: now, into: &directives)
-            return
+        case .atOnce: connect(now: now, into: &directives)
+        case .later:
+            forgetConnection()
+            link.wait(now: now, &generator)
         }
-        if !sentOnBy.contains(here) { sentOnBy.append(here) }
-        redirect = endpoint == configuration.endpoint ? nil : endpoint
-        failures = 0
-        redirects += 1
-        guard redirects > 1 else { return connect(now: now, into: &directives) }
-        phase = .waiting
-        forgetConnection()
-        connectAt = now.advanced(byMilliseconds: nextBackOff())
     }
 }

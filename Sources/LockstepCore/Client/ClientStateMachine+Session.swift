@@ -1,15 +1,13 @@
 extension ClientStateMachine {
     /// Opens a session, or goes on with the one there is, on a connection that was just welcomed.
     mutating func bind(now: Tick, into directives: inout [ClientDirective]) {
-        guard binding == .none, let welcome, welcome.role == .primary else { return }
+        guard binding.stage == .none, let welcome, welcome.role == .primary else { return }
         if session != nil {
-            binding = .resuming
+            binding.resume()
         } else if closeEnds != .never {
             return finishClosing(into: &directives)
         } else if wantsSession {
-            binding = .opening
-            // The nonce stays until OPENED comes: a repeated OPEN gets the same session.
-            while openNonce == 0 { openNonce = generator.next() }
+            binding.open(&generator)
         } else {
             return
         }
@@ -18,26 +16,28 @@ extension ClientStateMachine {
 
     /// Sends OPEN, RESUME or CLOSE, whichever waits for its answer.
     mutating func repeatSessionRequest(now: Tick, into directives: inout [ClientDirective]) {
-        sessionAt = buggify(.asksTwice) ? now : now.advanced(byMilliseconds: ClientTiming.request)
-        switch (binding, session) {
+        binding.repeats(at: buggify(.asksTwice) ? now : now.advanced(byMilliseconds: ClientTiming.request))
+        switch (binding.stage, session) {
         case (.opening, _):
             let open = Open(
-                client: configuration.client, nonce: openNonce, timeToLive: configuration.timeToLive,
+                client: configuration.client, nonce: binding.openNonce, timeToLive: configuration.timeToLive,
                 windowNumbers: configuration.windowNumbers, windowBytes: configuration.windowBytes)
             send(.open(open), into: &directives)
         case (.resuming, let session?):
             let resume = Resume(
-                session: session.id, openNonce: session.openNonce, connectionNonce: nonce,
+                session: session.id, openNonce: session.openNonce, connectionNonce: link.nonce,
                 ackedThrough: pending.answered)
             send(.resume(resume), into: &directives)
             #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.resumeAskedLate) { sessionAt = now.advanced(byMilliseconds: 30_000) }
+                if PlantedDefect.isActive(.resumeAskedLate) {
+                    binding.repeats(at: now.advanced(byMilliseconds: 30_000))
+                }
             #endif
         case (.bound, let session?) where closeEnds != .never:
-            sessionAt = now.advanced(byMilliseconds: ClientTiming.closeRepeat)
+            binding.repeats(at: now.advanced(byMilliseconds: ClientTiming.closeRepeat))
             send(.close(session.id), into: &directives)
         case (.bound, _), (.none, _), (.resuming, nil):
-            sessionAt = .never
+            binding.repeats(at: .never)
         }
     }
 
@@ -73,17 +73,17 @@ extension ClientStateMachine {
         }
     }
 
-    func isBound(_ id: SessionID) -> Bool { binding == .bound && session?.id == id }
+    func isBound(_ id: SessionID) -> Bool { binding.stage == .bound && session?.id == id }
 
     private mutating func openedReceived(_ opened: Opened, now: Tick, into directives: inout [ClientDirective]) {
-        guard binding == .opening, opened.nonce == openNonce, let welcome else {
+        guard binding.stage == .opening, opened.nonce == binding.openNonce, let welcome else {
             return directives.append(.count(.staleFrames))
         }
         guard opened.timeToLive > 0, opened.windowNumbers > 0 else { return directives.append(.count(.framesRefused)) }
         session = OpenSession(
-            id: opened.session, openNonce: openNonce, timeToLive: opened.timeToLive,
+            id: opened.session, openNonce: binding.openNonce, timeToLive: opened.timeToLive,
             windowNumbers: opened.windowNumbers, windowBytes: opened.windowBytes, incarnation: welcome.incarnation)
-        openNonce = 0
+        binding.opened()
         pending = PendingActions()
         #if LOCKSTEP_PLANTED_DEFECTS
             for chunk in plantedChunks { _ = pending.append(chunk.bytes, count: chunk.count) }
@@ -94,7 +94,7 @@ extension ClientStateMachine {
     }
 
     private mutating func resumedReceived(_ resumed: Resumed, now: Tick, into directives: inout [ClientDirective]) {
-        guard binding == .resuming, resumed.connectionNonce == nonce, resumed.session == session?.id else {
+        guard binding.stage == .resuming, resumed.connectionNonce == link.nonce, resumed.session == session?.id else {
             return directives.append(.count(.staleFrames))
         }
         // The primary lacks what it answered, or has what was never given: this is not the session that it was.
@@ -103,18 +103,13 @@ extension ClientStateMachine {
         }
         pending.goBack(to: pending.answered + 1)
         pending.skip(to: resumed.expected)
-        acknowledged = pending.answered
         bound(now: now, into: &directives)
     }
 
     private mutating func bound(now: Tick, into directives: inout [ClientDirective]) {
-        binding = .bound
-        sessionAt = .never
-        unknownEnds = .never
-        busyUntil = .never
-        acknowledgeAt = .never
-        holeAt = 0
-        lastProgress = now
+        binding.bind()
+        pace.begin(now: now)
+        keepAlives.acknowledged(through: pending.answered)
         spokeForSession(now: now)
         runsAreDue(now: now)
         if closeEnds != .never { repeatSessionRequest(now: now, into: &directives) }
@@ -123,38 +118,29 @@ extension ClientStateMachine {
     /// Something was sent that the primary counts as a sign of life of the session.
     mutating func spokeForSession(now: Tick) {
         guard let session else { return }
-        keepAliveAt = now.advanced(byMicroseconds: min(session.timeToLive, 86_400_000_000) / 3)
+        keepAlives.spoke(timeToLive: session.timeToLive, now: now)
     }
 
     mutating func sendKeepAlive(now: Tick, into directives: inout [ClientDirective]) {
-        guard binding == .bound, let session else {
-            (acknowledgeAt, keepAliveAt) = (.never, .never)
-            return
-        }
+        guard binding.stage == .bound, let session else { return keepAlives.rest() }
         let keepAlive = KeepAlive(
-            session: session.id, ackedThrough: pending.answered, applied: given.position.sequence)
+            session: session.id, ackedThrough: pending.answered, applied: knowledge.applied)
         send(.keepAlive(keepAlive), into: &directives)
-        acknowledged = pending.answered
-        acknowledgeAt = .never
+        keepAlives.acknowledged(through: pending.answered)
         spokeForSession(now: now)
     }
 
     /// The session went to another connection: to an older one of our own, whose RESUME came late, or to a process with
     /// a copy of this one's memory, which must not fight for it for ever.
     private mutating func movedReceived(now: Tick, into directives: inout [ClientDirective]) {
-        moves += 1
-        guard moves <= ClientTiming.moves else { return lose(now: now, into: &directives) }
-        binding = .resuming
+        guard binding.takeBack() else { return lose(now: now, into: &directives) }
         repeatSessionRequest(now: now, into: &directives)
     }
 
     /// The primary may be one that does not have the session yet; only time tells.
     private mutating func unknownReceived(now: Tick, into directives: inout [ClientDirective]) {
         if closeEnds != .never { return finishClosing(into: &directives) }
-        guard now < unknownEnds else { return lose(now: now, into: &directives) }
-        binding = .resuming
-        sessionAt = now.advanced(byMilliseconds: ClientTiming.request)
-        if unknownEnds == .never { unknownEnds = now.advanced(byMilliseconds: ClientTiming.unknown) }
+        if !binding.askUnknown(now: now) { lose(now: now, into: &directives) }
     }
 
     /// The session is gone: what it had unanswered has an unknown outcome, and a new one is opened (PROTOCOL, R-27).
@@ -175,13 +161,11 @@ extension ClientStateMachine {
 
     private mutating func forgetSession() {
         session = nil
-        binding = .none
+        binding.end()
         pending = PendingActions()
         runs = PendingRuns()
-        acknowledged = 0
-        moves = 0
-        (sessionAt, unknownEnds, busyUntil) = (.never, .never, .never)
-        (acknowledgeAt, keepAliveAt) = (.never, .never)
+        pace.release()
+        keepAlives = KeepAlives()
     }
 
     /// Ends the session and, with ``ClientDirective/closed``, the machine, after one second at most.
@@ -200,8 +184,7 @@ extension ClientStateMachine {
         }
         if let session { loseRuns(of: session.id, into: &directives) }
         forgetSession()
-        phase = .stopped
-        welcome = nil
+        link.stop()
         closeEnds = .never
         requests = PendingRequests()
         directives.append(.closed)

@@ -18,7 +18,7 @@ extension ClientStateMachine {
         let bytes = Int(welcome?.creditBytes ?? UInt32(Limits.creditBytes))
         let fits = Int(pending.count) + count <= numbers && pending.byteCount + actions.count <= bytes
         guard fits || pending.isEmpty else { return nil }
-        if pending.isEmpty { lastProgress = now }
+        if pending.isEmpty { pace.progressed(now: now) }
         return pending.append(actions, count: count)
     }
 
@@ -47,11 +47,10 @@ extension ClientStateMachine {
         while pending.hasUnsent {
             let isLittle = pending.unsentBytes < ClientTiming.heldBytes
             if isLittle, pending.frames.count >= heldFrames() { return }
-            if !pending.hasSent { lastProgress = now }
+            if !pending.hasSent { pace.progressed(now: now) }
             guard let range = pending.takeFrame(ofOneAction: buggify(.oneActionFrame)) else { return }
             directives.append(.send(submitFrame(session.id, range)))
-            acknowledged = pending.answered
-            acknowledgeAt = .never
+            keepAlives.acknowledged(through: pending.answered)
             spokeForSession(now: now)
         }
     }
@@ -82,7 +81,7 @@ extension ClientStateMachine {
 
     /// Nothing was answered for long: what was sent may be lost, and is sent again when the turn ends.
     mutating func submitAgain(now: Tick) {
-        lastProgress = now
+        pace.progressed(now: now)
         pending.goBack(to: pending.answered + 1)
     }
 
@@ -99,10 +98,10 @@ extension ClientStateMachine {
         }
         directives.append(.count(.busyAnswers))
         let wait = min(max(Int64(busy.retryAfter), 1_000), ClientTiming.longestBusy * 1_000)
-        busyUntil = now.advanced(byMicroseconds: wait)
-        if buggify(.waitsLonger) { busyUntil = busyUntil.advanced(byMilliseconds: ClientTiming.addedBusy) }
+        let added = buggify(.waitsLonger) ? ClientTiming.addedBusy : 0
+        pace.hold(until: now.advanced(byMicroseconds: wait).advanced(byMilliseconds: added))
         // What is below is in the log: if its answer was lost, only asking again brings it, however busy the primary is.
-        if busy.expected <= pending.answered + 1 { lastProgress = now }
+        if busy.expected <= pending.answered + 1 { pace.progressed(now: now) }
         pending.goBack(to: max(busy.expected, pending.answered + 1))
     }
 
@@ -123,8 +122,7 @@ extension ClientStateMachine {
         #endif
         guard run.first <= wanted else {
             // Answers before these are lost; the kept ones come when their numbers are submitted again.
-            guard holeAt != wanted else { return }
-            holeAt = wanted
+            guard pace.isNewHole(at: wanted) else { return }
             directives.append(.count(.gaps))
             pending.goBack(to: wanted)
             return
@@ -133,10 +131,12 @@ extension ClientStateMachine {
         let answers = part(of: run, frame, known..<run.count)
         if hasAccepted || runs.hasEarlyCancels { noteAccepted(answers, frame, now: now) }
         pending.answer(through: last)
-        lastProgress = now
-        moves = 0
-        if acknowledgeAt == .never { acknowledgeAt = now.advanced(byMilliseconds: acknowledgementDelay()) }
-        noteAnswered(epoch: run.epoch, sequence: run.firstSequence.advanced(by: run.count - 1))
+        pace.progressed(now: now)
+        binding.answered()
+        if !keepAlives.owesAcknowledgement {
+            keepAlives.acknowledge(by: now.advanced(byMilliseconds: acknowledgementDelay()))
+        }
+        knowledge.noteAnswered(epoch: run.epoch, sequence: run.firstSequence.advanced(by: run.count - 1))
         directives.append(.answered(answers))
         if pending.hasSent, buggify(.submitsAgain) { pending.goBack(to: pending.answered + 1) }
     }
@@ -179,11 +179,5 @@ extension ClientStateMachine {
         return ClientDirective.Answers(
             first: run.first + UInt64(places.lowerBound), count: places.count, epoch: run.epoch,
             firstSequence: run.firstSequence.advanced(by: places.lowerBound), items: start..<end)
-    }
-
-    mutating func noteAnswered(epoch: Epoch, sequence: SequenceNumber) {
-        let before = answeredPosition.position
-        guard (epoch, sequence) > (before.epoch, before.sequence) else { return }
-        answeredPosition.position = Position(epoch: epoch, sequence: sequence, hash: .none)
     }
 }

@@ -1,18 +1,13 @@
 /// The session of one store of one node with the primary, over one connection; also a replica's HELLO.
 ///
-/// ```
-///  created --start--> greeting --WELCOME--> welcomed
-///                      ^    |                | |
-///     back-off is over |    | 3 s, failed    | | RESYNC, REFUSED: greeting again on the same connection
-///                      |    v                | |
-///                    waiting <---------------+ | 2.5 s without a frame, failed
-///                      ^-----------------------+
-///  any --CLOSED, or 1 s after close--> stopped
+/// The connection goes through the phases of ``PrimaryLink``; on a welcomed one a ``SessionBinding`` is
 ///
-///  On a welcomed connection:  none --OPEN--> opening --OPENED--> bound
-///                             none --RESUME--> resuming --RESUMED--> bound
-///  bound --SESSION_MOVED--> resuming
+/// ```
+///  none --OPEN--> opening --OPENED--> bound
+///  none --RESUME--> resuming --RESUMED--> bound
+///  bound --SESSION_MOVED, _UNKNOWN--> resuming
 ///  bound, resuming --SESSION_EXPIRED, five times _MOVED, 10 s of _UNKNOWN, volatile primary anew--> lost, then opening
+///  any --CLOSED, or 1 s after close--> stopped, and the link with it
 /// ```
 ///
 /// Invariants:
@@ -24,85 +19,26 @@
 /// Implements PROTOCOL for the side of the client.
 package struct ClientStateMachine: Hashable, Sendable {
     package let configuration: ClientConfiguration
-    package internal(set) var phase: Phase = .created
-    /// The configured cluster, or that of the first WELCOME.
-    package internal(set) var cluster: ClusterID?
-    /// The newest WELCOME of the present connection; nil while there is none.
-    package internal(set) var welcome: Welcome?
+    var link: PrimaryLink
     package internal(set) var session: OpenSession?
-    var binding: Binding = .none
+    var binding = SessionBinding()
+    /// Whether a session is to be opened when there is none.
+    var wantsSession: Bool
+    /// When the machine ends, whether or not the primary has closed the session.
+    var closeEnds = Tick.never
     var pending = PendingActions()
+    var pace = SubmissionPace()
+    var keepAlives = KeepAlives()
     /// Accepted actions whose end is awaited.
     var runs = PendingRuns()
+    var requests = PendingRequests()
+    var knowledge = LogKnowledge()
     var generator: SplitMix64
     /// Switched off where a test wants rest.
     package var buggify: Buggify
     #if LOCKSTEP_PLANTED_DEFECTS
         var plantedChunks: [PendingActions.Chunk] = []
     #endif
-
-    // The connection
-    var nonce: UInt64 = 0
-    /// The first half of the ID of another cluster whose node answered, for the refusal's text.
-    package internal(set) var foreignCluster: UInt64?
-    /// Where a node that is not the primary sent this client; it is forgotten when it fails twice.
-    var redirect: String?
-    var failures = 0
-    var redirects = 0
-    /// The nodes that sent this client on since a node took it, so that it does not go in a circle.
-    var sentOnBy: [String] = []
-    var backOff = ClientTiming.firstBackOff
-    var connectAt = Tick.never
-    var helloAt = Tick.never
-    var helloInterval = ClientTiming.firstHello
-    /// Until when HELLO is not hurried again.
-    var helloHeld = Tick.zero
-    var attemptEnds = Tick.never
-    /// When the peer of a WELCOME, or one that refused, said something last; zero if none ever did.
-    package internal(set) var lastHeard = Tick.zero
-
-    // The session
-    /// Whether a session is to be opened when there is none.
-    var wantsSession: Bool
-    var openNonce: UInt64 = 0
-    /// When OPEN, RESUME or CLOSE is to be repeated.
-    var sessionAt = Tick.never
-    /// When SESSION_UNKNOWN is believed; it outlives connections, or one that breaks again and again would never end
-    /// the session.
-    var unknownEnds = Tick.never
-    var closeEnds = Tick.never
-    /// How often the session went to another connection since the last answer.
-    var moves = 0
-    var busyUntil = Tick.never
-    var lastProgress = Tick.zero
-    /// The hole in the answers for which the machine went back, so that it does so once for each hole.
-    var holeAt: RequestNumber = 0
-    var acknowledged: RequestNumber = 0
-    var acknowledgeAt = Tick.never
-    var keepAliveAt = Tick.never
-
-    // What is known of the log
-    var given = KnownPosition.none
-    var answeredPosition = KnownPosition.none
-
-    var requests = PendingRequests()
-
-    package enum Phase: Hashable, Sendable {
-        case created
-        /// Between two connections.
-        case waiting
-        /// HELLO was sent, or is to be sent.
-        case greeting
-        case welcomed
-        case stopped
-    }
-
-    enum Binding: Hashable, Sendable {
-        case none
-        case opening
-        case resuming
-        case bound
-    }
 
     /// A session as the primary granted it.
     package struct OpenSession: Hashable, Sendable {
@@ -117,29 +53,34 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     package init(configuration: ClientConfiguration) {
         self.configuration = configuration
-        cluster = configuration.cluster
+        link = PrimaryLink(endpoint: configuration.endpoint, cluster: configuration.cluster)
         wantsSession = configuration.wantsSession
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
     }
 
+    package var phase: PrimaryLink.Phase { link.phase }
+    /// The configured cluster, or that of the first WELCOME.
+    package var cluster: ClusterID? { link.cluster }
+    /// The newest WELCOME of the present connection; nil while there is none.
+    package var welcome: Welcome? { link.welcome }
+    /// The first half of the ID of another cluster whose node answered, for the refusal's text.
+    package var foreignCluster: UInt64? { link.foreignCluster }
+    /// When the peer of a WELCOME, or one that refused, said something last; zero if none ever did.
+    package var lastHeard: Tick { link.lastHeard }
+    package var endpoint: String { link.route.endpoint }
     /// Whether the primary said that it cannot take actions now; it is asked again by itself.
-    package var isBusy: Bool { busyUntil != .never }
+    package var isBusy: Bool { pace.isBusy }
     /// Whether actions can be sent now.
-    package var isBound: Bool { binding == .bound && phase == .welcomed }
+    package var isBound: Bool { binding.stage == .bound && phase == .welcomed }
     /// The numbers that were given and have no answer.
     package var unanswered: ClosedRange<RequestNumber>? { pending.unanswered }
-    package var endpoint: String { redirect ?? configuration.endpoint }
 
     /// The highest position that this client knows (PROTOCOL, R-40).
-    package var known: KnownPosition {
-        let (answered, told) = (answeredPosition.position, given.position)
-        let isHigher = (answered.epoch, answered.sequence) > (told.epoch, told.sequence)
-        return isHigher ? answeredPosition : given
-    }
+    package var known: KnownPosition { knowledge.highest }
 
     /// The replica's machine applied something, or began anew; a client is told of a position that was kept elsewhere.
-    package mutating func setKnown(_ position: KnownPosition) { given = position }
+    package mutating func setKnown(_ position: KnownPosition) { knowledge.give(position) }
 
     package mutating func start(now: Tick, into directives: inout [ClientDirective]) {
         precondition(phase == .created, "a client is started once; it is \(phase)")
@@ -150,55 +91,45 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var nextDeadline: Tick {
         switch phase {
         case .created, .stopped: .never
-        case .waiting: min(connectAt, closeEnds)
-        case .greeting: min(helloAt, attemptEnds, closeEnds)
+        case .waiting, .greeting: min(link.nextDeadline, closeEnds)
         case .welcomed:
             min(
-                min(helloAt, silenceEnds, closeEnds, sessionAt), min(busyUntil, progressEnds),
-                min(acknowledgeAt, keepAliveAt, requests.nextDeadline, isBound ? runs.nextAsk : .never))
+                min(link.nextDeadline, closeEnds, binding.repeatAt), min(pace.busyUntil, progressEnds),
+                min(keepAlives.nextDeadline, requests.nextDeadline, isBound ? runs.nextAsk : .never))
         }
     }
 
-    var silenceEnds: Tick { lastHeard.advanced(byMilliseconds: ClientTiming.silence) }
-
-    var progressEnds: Tick {
-        guard binding == .bound, pending.hasSent, !isBusy else { return .never }
-        return lastProgress.advanced(byMilliseconds: ClientTiming.progress)
-    }
+    /// When what was sent is sent again.
+    private var progressEnds: Tick { binding.stage == .bound && pending.hasSent ? pace.progressEnds : .never }
 
     /// Time passed.
     ///
     /// The driver calls ``turnEnded(now:into:)`` afterwards, as after every event.
     package mutating func ticked(now: Tick, into directives: inout [ClientDirective]) {
         if now >= closeEnds { return finishClosing(into: &directives) }
-        switch phase {
-        case .created, .stopped: break
-        case .waiting: if now >= connectAt { connect(now: now, into: &directives) }
-        case .greeting:
-            if now >= attemptEnds {
-                reconnectLater(now: now, into: &directives)
-            } else if now >= helloAt {
-                sendHello(now: now, into: &directives)
-            }
-        case .welcomed:
-            let speaks = now >= min(helloAt, acknowledgeAt, keepAliveAt)
-            guard now < silenceEnds, !(speaks && buggify(.reconnects)) else {
-                return reconnectLater(now: now, into: &directives)
-            }
-            if now >= helloAt { sendHello(now: now, into: &directives) }
-            if now >= sessionAt { repeatSessionRequest(now: now, into: &directives) }
-            if now >= busyUntil { busyUntil = .never }
-            if now >= progressEnds { submitAgain(now: now) }
-            if now >= min(acknowledgeAt, keepAliveAt) { sendKeepAlive(now: now, into: &directives) }
-            if now >= requests.nextDeadline { repeatRequests(now: now, into: &directives) }
-            if isBound, now >= runs.nextAsk { askForRuns(now: now, into: &directives) }
+        let due = link.due(now: now)
+        let speaks = phase == .welcomed && (due == .hello || now >= keepAlives.nextDeadline)
+        guard due != .failure, !(speaks && buggify(.reconnects)) else {
+            return reconnectLater(now: now, into: &directives)
         }
+        switch due {
+        case .nothing, .failure: break
+        case .connect: connect(now: now, into: &directives)
+        case .hello: sendHello(now: now, into: &directives)
+        }
+        if phase == .welcomed { welcomedTicked(now: now, into: &directives) }
     }
 
-    var stamp: FrameStamp {
-        FrameStamp(
-            channel: welcome?.channel ?? .none, clusterHash: cluster?.hash ?? 0, epoch: known.position.epoch)
+    private mutating func welcomedTicked(now: Tick, into directives: inout [ClientDirective]) {
+        if now >= binding.repeatAt { repeatSessionRequest(now: now, into: &directives) }
+        if now >= pace.busyUntil { pace.release() }
+        if now >= progressEnds { submitAgain(now: now) }
+        if now >= keepAlives.nextDeadline { sendKeepAlive(now: now, into: &directives) }
+        if now >= requests.nextDeadline { repeatRequests(now: now, into: &directives) }
+        if isBound, now >= runs.nextAsk { askForRuns(now: now, into: &directives) }
     }
+
+    var stamp: FrameStamp { link.stamp(epoch: known.position.epoch) }
 
     func send(_ message: Message, into directives: inout [ClientDirective]) {
         directives.append(.send(stamp.frame(message)))
@@ -206,19 +137,22 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     /// Checks what must hold after every event, in time that does not depend on what waits: nodes do so in production.
     package func checkEvent() {
-        precondition(binding == .none || phase == .welcomed, "a session is bound to a welcomed connection")
-        precondition(binding != .bound || session != nil, "what is bound is a session")
+        precondition(binding.stage == .none || phase == .welcomed, "a session is bound to a welcomed connection")
+        precondition(binding.stage != .bound || session != nil, "what is bound is a session")
         precondition(session != nil || pending.isEmpty, "numbers belong to a session")
-        precondition((phase == .welcomed) == (welcome != nil), "a welcomed connection has its WELCOME")
-        precondition(acknowledged <= pending.answered, "only answered numbers are acknowledged")
+        precondition(keepAlives.acknowledged <= pending.answered, "only answered numbers are acknowledged")
         let owesNothing = phase == .created || phase == .stopped
         precondition(owesNothing || nextDeadline != .never, "a client that runs has a deadline; it is \(phase)")
+        link.checkInvariants()
+        binding.checkInvariants()
     }
 
     /// Checks what must hold after every event, with a walk over all that waits: for tests and the simulator.
     package func checkInvariants() {
         checkEvent()
         pending.checkInvariants()
-        checkRunInvariants()
+        precondition(session != nil || runs == PendingRuns(), "runs belong to a session")
+        runs.checkInvariants(pending)
+        requests.checkInvariants()
     }
 }

@@ -6,53 +6,33 @@ extension ReplicaStateMachine {
         into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted else { return }
-        guard adopt(welcome) else {
+        guard accepts(welcome) else {
             directives.append(.count(.framesRefused))
             return
         }
-        primaryEndpoint = endpoint
-        let previous = publisher
-        let new = Publisher(
-            boot: welcome.boot, incarnation: welcome.incarnation, isVolatile: welcome.isVolatile,
-            epoch: welcome.commit.epoch, publishEndpoint: welcome.publishEndpoint, bulkEndpoint: welcome.bulkEndpoint)
-        publisher = new
-        // A durable primary, or one that this process never met before, is no reason to throw anything away: then the
-        // plan says AHEAD or DIVERGED, and an operator decides.
-        if let previous, previous.isVolatile, new.isVolatile, previous.incarnation != new.incarnation {
-            discard(state: state, now: now, into: &directives)
-        } else if new.epoch < highestEpoch {
+        if log.store == .none { log = LogState(store: welcome.store) }
+        switch upstream.welcomed(welcome, at: endpoint) {
+        case .none: guard stage == .idle, phase != .ahead else { return }
+        case .moved: break
+        // A batch from after the end of an older copy that an operator put back would show a hole that nobody can fill.
+        // What is of this history is repaired.
+        case .anotherBoot: stream.forgetBuffer()
+        case .anotherMemory: discard(state: state, now: now, into: &directives)
+        case .backwards:
             becomeAhead(of: KnownPosition(position: welcome.commit, boot: welcome.boot), now: now, into: &directives)
             return
         }
-        highestEpoch = max(highestEpoch, new.epoch)
-        let isSame = previous == new
-        guard !isSame || (stage == .idle && phase != .ahead) else { return }
-        // What an earlier boot has sent need not be of this history: an operator may have put an older copy back. A
-        // batch from after that copy's end would show a hole that nobody can fill. What is of this history is repaired.
-        if previous?.boot != new.boot || previous?.epoch != new.epoch { buffer.removeAll() }
-        pending = nil
-        target = .zero
-        syncAttempts = 0
-        directives.append(.connectBulk(endpoint: new.bulkEndpoint))
+        install.endPreparing()
+        stream.anotherPublisher()
+        upstream.trustSockets()
+        directives.append(upstream.bulkConnection)
         subscribe(now: now, into: &directives)
         finish(now: now, state: state, into: &directives)
     }
 
     /// Whether a WELCOME is a primary's, and of this cluster and store, if they are known.
     package func accepts(_ welcome: Welcome) -> Bool {
-        welcome.role == .primary && (cluster == nil || cluster == welcome.cluster)
-            && welcome.store == StoreID(cluster: welcome.cluster, name: configuration.storeName)
-            && (log.store == .none || log.store == welcome.store) && !welcome.publishEndpoint.isEmpty
-            && !welcome.bulkEndpoint.isEmpty && welcome.channel != .none && welcome.commit.epoch > .zero
-    }
-
-    /// Takes over what a WELCOME tells of the store; false if it is another cluster's or another store's.
-    private mutating func adopt(_ welcome: Welcome) -> Bool {
-        guard accepts(welcome) else { return false }
-        cluster = welcome.cluster
-        channel = welcome.channel
-        if log.store == .none { log = LogState(store: welcome.store) }
-        return true
+        upstream.accepts(welcome, of: configuration.storeName, log.store)
     }
 
     /// The connection to the primary's ingress is lost; a stream that is being followed goes on as long as it speaks.
@@ -75,29 +55,23 @@ extension ReplicaStateMachine {
         log = LogState(store: log.store)
         told = .none
         window.removeAll()
-        highestEpoch = .zero
-        healedAt = nil
-        encoding = nil
+        snapshots.forget()
         // The journal keeps its old batches until a snapshot replaces them, so nothing may be appended before.
-        mustInstall = true
+        install.requireAnew()
         state.reset()
         directives.append(.discarded)
         // What readers saw belongs to nobody any more; the next that they see is the new log's.
         holdsCluster = false
-        view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
+        readers.forget()
         dropSnapshots(into: &directives)
     }
 
     /// Opens a new subscription; whatever was under way begins again after its first frame.
     mutating func subscribe(now: Tick, into directives: inout [ReplicaDirective]) {
-        guard let publisher, let channel else { preconditionFailure("no stream is known before a WELCOME") }
-        directives.append(
-            .subscribe(endpoint: publisher.publishEndpoint, channel: channel))
+        directives.append(upstream.subscription)
         stage = .subscribing(deadline: now.advanced(byMilliseconds: ReplicaTiming.firstFrame + jitter(500)))
-        repair = .none
-        mustDrain = false
-        floor = log.position.sequence
-        lastHeard = now
+        pause()
+        stream.subscribed(at: log.position.sequence, now: now)
         setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
     }
 
@@ -112,19 +86,17 @@ extension ReplicaStateMachine {
                 stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: 20_000))
             }
         #endif
-        repair = .none
-        mustDrain = false
+        pause()
         let sync = Sync(
-            nonce: nonce, store: log.store, node: configuration.node, have: known, firstFrame: firstFrame,
-            wantsSnapshot: mustInstall)
+            nonce: nonce, store: log.store, node: configuration.node, have: known, firstFrame: stream.firstFrame,
+            wantsSnapshot: install.isRequired)
         directives.append(.sendBulk(stamp.frame(.sync(sync))))
         setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
     }
 
     /// The plan did not come; every third time the socket is doubted.
     mutating func syncAgain(now: Tick, into directives: inout [ReplicaDirective]) {
-        syncAttempts += 1
-        if syncAttempts.isMultiple(of: 3) {
+        if upstream.planIsMissed() {
             syncOnNewSocket(now: now, into: &directives)
         } else {
             sync(now: now, into: &directives)
@@ -135,16 +107,14 @@ extension ReplicaStateMachine {
     ///
     /// What is sent before the new one is connected is lost, so the next SYNC follows soon.
     mutating func syncOnNewSocket(now: Tick, into directives: inout [ReplicaDirective]) {
-        guard let publisher else { preconditionFailure("no bulk link is known before a WELCOME") }
-        directives.append(.connectBulk(endpoint: publisher.bulkEndpoint))
+        directives.append(upstream.bulkConnection)
         directives.append(.count(.reconnects))
         sync(now: now, patience: ReplicaTiming.planOnNewSocket, into: &directives)
     }
 
     /// Lets `milliseconds` and a little more pass before the next SYNC.
     mutating func wait(_ milliseconds: Int64, now: Tick) {
-        repair = .none
-        mustDrain = false
+        pause()
         stage = .waiting(until: now.advanced(byMilliseconds: milliseconds + jitter(UInt64(milliseconds / 4))))
     }
 
@@ -154,8 +124,8 @@ extension ReplicaStateMachine {
     /// this replica is, and its answer decides.
     mutating func doubt(now: Tick, into directives: inout [ReplicaDirective]) {
         directives.append(.count(.staleFrames))
-        guard stage == .following, now >= nextDoubt else { return }
-        nextDoubt = now.advanced(byMilliseconds: ReplicaTiming.doubt)
+        guard stage == .following, upstream.mayBeDoubted(at: now) else { return }
+        upstream.doubted(at: now)
         sync(now: now, into: &directives)
     }
 
@@ -166,22 +136,20 @@ extension ReplicaStateMachine {
             directives.append(.count(.staleFrames))
             return
         }
-        syncAttempts = 0
+        upstream.trustSockets()
         switch plan.decision {
         case .tail:
             // Something that is to be replaced cannot be continued; a peer that says so did not read the question.
-            guard !mustInstall, plan.commit.sequence >= log.position.sequence else {
+            guard !install.isRequired, plan.commit.sequence >= log.position.sequence else {
                 wait(ReplicaTiming.retry, now: now)
                 return
             }
-            // Whatever claimed more than the publisher has is forgotten; the stream shows what came since.
-            target = plan.commit.sequence
-            floor = min(floor, plan.commit.sequence)
-            fetch = nil
+            stream.planned(through: plan.commit.sequence, isTail: true)
+            install.endFetch()
             directives.append(.count(.joins))
             follow(now: now, state: state, into: &directives)
         case .snapshot(let info):
-            target = plan.commit.sequence
+            stream.planned(through: plan.commit.sequence, isTail: false)
             fetchSnapshot(info, now: now, into: &directives)
         case .diverged, .ahead:
             becomeAhead(of: KnownPosition(position: plan.commit, boot: plan.boot), now: now, into: &directives)
@@ -198,8 +166,7 @@ extension ReplicaStateMachine {
             if PlantedDefect.isActive(.aheadReplicaFollows) { return giveUpHistory(now: now, into: &directives) }
         #endif
         stop()
-        if alarmedAhead != primary { directives.append(.alarm(.ahead(own: known, primary: primary))) }
-        alarmedAhead = primary
+        if upstream.isAhead(of: primary) { directives.append(.alarm(.ahead(own: known, primary: primary))) }
         guard phase == .quarantined else {
             setPhase(.ahead, into: &directives)
             return
@@ -211,14 +178,11 @@ extension ReplicaStateMachine {
     /// Applies the stream from here on.
     mutating func follow(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         stage = .following
-        alarmedAhead = nil
-        repair = .none
-        repairAttempts = 0
-        repairedBytes = 0
-        isPulling = false
+        upstream.isFollowed()
+        repairs.beginAnew()
         setPhase(.catchingUp, into: &directives)
         drain(now: now, state: state, into: &directives)
         // What the plan promised is asked for without delay; nobody else lost the same.
-        if stage == .following, !mustDrain, wanted != nil { ask(now: now, into: &directives) }
+        if stage == .following, !stream.hasMore, wanted != nil { ask(now: now, into: &directives) }
     }
 }

@@ -2,17 +2,15 @@
 extension ReplicaStateMachine {
     /// What one REPAIR may hold: it is applied within one event.
     private static let replyBytes: UInt32 = 256 << 10
-    /// A hole of more than this is filled by pulling until the head is near.
-    private static let pullBytes = 8 << 20
 
     /// A frame came in on the bulk socket that this replica opened.
     package mutating func bulkReceived(
         _ frame: RawSpan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
-        guard phase != .halted, stage != .idle, let publisher else { return }
+        guard phase != .halted, stage != .idle, let publisher = upstream.publisher else { return }
         do throws(WireError) {
-            let (header, message) = try Message.decode(frame, rule: clusterRule)
-            guard header.channel == channel else { throw WireError(.wrongCluster, at: 2) }
+            let (header, message) = try Message.decode(frame, rule: upstream.clusterRule)
+            guard header.channel == upstream.channel else { throw WireError(.wrongCluster, at: 2) }
             // Another boot after the same address: what it says is for a question that its WELCOME will bring.
             guard header.epoch == publisher.epoch else {
                 directives.append(.count(.staleFrames))
@@ -34,53 +32,37 @@ extension ReplicaStateMachine {
     }
 
     /// Through where batches are known to exist that neither the log nor the buffer has; nil if there is no hole.
-    var wanted: SequenceNumber? {
-        if let first = buffer.first {
-            let before = SequenceNumber(rawValue: first.head.first.rawValue - 1)
-            if before > log.position.sequence { return before }
-            return first.bytes == nil ? first.head.last : nil
-        }
-        return target > log.position.sequence ? target : nil
-    }
+    var wanted: SequenceNumber? { stream.missing(after: log.position.sequence) }
 
     /// Begins a repair after its delay if there is a hole and none is under way.
     mutating func scheduleRepair(now: Tick, into directives: inout [ReplicaDirective]) {
         guard stage == .following else { return }
         guard wanted != nil else {
-            // Late frames have closed the hole.
-            if case .scheduled = repair { repair = .none }
+            repairs.unschedule()
             return
         }
-        guard repair == .none else { return }
+        guard repairs.progress == .none else { return }
         directives.append(.count(.gaps))
-        repairAttempts = 0
-        repairedBytes = 0
-        repairsBegun.append(now)
-        repairsBegun.removeAll { now - $0 > Tick.milliseconds(ReplicaTiming.repairMemory) }
-        if repairsBegun.count > ReplicaTiming.repairsBeforePulling {
-            repairsBegun.removeFirst(repairsBegun.count - ReplicaTiming.repairsBeforePulling)
-            isPulling = true
-        }
-        if buggify(.pullsEarly) { isPulling = true }
-        if isPulling || buggify(.repairAtOnce) {
+        repairs.begin(now: now)
+        if buggify(.pullsEarly) { repairs.pull() }
+        if repairs.isPulling || buggify(.repairAtOnce) {
             ask(now: now, into: &directives)
-        } else if buffer.isEmpty {
-            repair = .scheduled(now.advanced(byMilliseconds: ReplicaTiming.repairSilence))
+        } else if stream.buffer.isEmpty {
+            repairs.schedule(at: now.advanced(byMilliseconds: ReplicaTiming.repairSilence))
         } else {
             let longest = buggify(.repairLate) ? ReplicaTiming.lateRepairJitter : ReplicaTiming.repairJitter
-            repair = .scheduled(now.advanced(byMilliseconds: jitter(longest)))
+            repairs.schedule(at: now.advanced(byMilliseconds: jitter(longest)))
         }
     }
 
     /// The delay is over; if only a beacon showed the hole, the stream must have been silent that long.
     mutating func repairDue(now: Tick, into directives: inout [ReplicaDirective]) {
         guard wanted != nil else {
-            repair = .none
+            repairs.end()
             return
         }
-        let silentSince = lastBatch.advanced(byMilliseconds: ReplicaTiming.repairSilence)
-        if buffer.isEmpty, now < silentSince {
-            repair = .scheduled(silentSince)
+        if stream.buffer.isEmpty, now < stream.holeIsCertain {
+            repairs.schedule(at: stream.holeIsCertain)
         } else {
             ask(now: now, into: &directives)
         }
@@ -90,10 +72,8 @@ extension ReplicaStateMachine {
     mutating func ask(now: Tick, into directives: inout [ReplicaDirective]) {
         guard let wanted else { preconditionFailure("nothing is wanted") }
         let nonce = generator.next()
-        let patience = ReplicaTiming.repair << min(Int64(repairAttempts), 3)
-        repair = .asked(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(50)))
-        repairAttempts += 1
-        let through = isPulling ? SequenceNumber(rawValue: UInt64(Int64.max)) : wanted
+        repairs.ask(nonce: nonce, now: now, jitter: jitter(50))
+        let through = repairs.isPulling ? SequenceNumber(rawValue: UInt64(Int64.max)) : wanted
         let request = RepairRequest(
             nonce: nonce, after: log.position, through: through, largestReply: Self.replyBytes)
         directives.append(.count(.repairs))
@@ -103,10 +83,10 @@ extension ReplicaStateMachine {
     /// The answer did not come; after some tries the socket is doubted, and the place of this log as well.
     mutating func repairOverdue(now: Tick, into directives: inout [ReplicaDirective]) {
         guard wanted != nil else {
-            repair = .none
+            repairs.end()
             return
         }
-        guard repairAttempts < ReplicaTiming.repairTries else {
+        guard !repairs.isHopeless else {
             syncOnNewSocket(now: now, into: &directives)
             return
         }
@@ -117,7 +97,7 @@ extension ReplicaStateMachine {
         _ answer: Repair, _ frame: RawSpan, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) throws(WireError) {
-        guard case .asked(answer.nonce, _) = repair, stage == .following, let publisher else {
+        guard repairs.isAsked(answer.nonce), stage == .following, let publisher = upstream.publisher else {
             directives.append(.count(.staleFrames))
             return
         }
@@ -137,7 +117,7 @@ extension ReplicaStateMachine {
                 head.previous == log.position.hash, head.epoch >= log.position.epoch, head.epoch <= publisher.epoch
             else { throw WireError(.outOfRange, at: range.lowerBound) }
             let bytes = copyBytes(of: frame, range)
-            repairedBytes += bytes.count
+            repairs.received(byteCount: bytes.count)
             apply(
                 SealedBatch(head: head, hash: BatchHash(rawValue: sha256Prefix(bytes)), bytes: bytes), now: now,
                 state: state, into: &directives)
@@ -145,11 +125,10 @@ extension ReplicaStateMachine {
         }
         // Without progress the request counts as unanswered, so that its patience grows.
         guard log.position.sequence > before || wanted == nil else { return }
-        repairAttempts = 0
-        if repairedBytes > Self.pullBytes { isPulling = true }
+        repairs.advanced()
         advance(now: now, state: state, into: &directives)
         guard stage == .following else { return }
         // The rest of the hole follows at once, unless the buffer has to be applied first.
-        if mustDrain || wanted == nil { repair = .none } else { ask(now: now, into: &directives) }
+        if stream.hasMore || wanted == nil { repairs.end() } else { ask(now: now, into: &directives) }
     }
 }

@@ -22,7 +22,7 @@ extension ReplicaStateMachine {
         let header: FrameHeader
         let message: Message
         do {
-            (header, message) = try Message.decode(frame, rule: clusterRule)
+            (header, message) = try Message.decode(frame, rule: upstream.clusterRule)
         } catch {
             directives.append(.count(.framesRefused))
             refuseUnreadable(frame, error, from: connection, into: &directives)
@@ -32,7 +32,7 @@ extension ReplicaStateMachine {
             helloReceived(hello, from: connection, into: &directives)
             return
         }
-        guard header.channel == channel else {
+        guard header.channel == upstream.channel else {
             directives.append(.count(.framesRefused))
             // A channel of another life, or of another node, after the same address: the peer asks anew which it is.
             if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
@@ -60,7 +60,7 @@ extension ReplicaStateMachine {
         guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
         let text =
             reason == .wrongCluster
-            ? "\(configuration.node) belongs to cluster \(cluster ?? .none); the peer names another"
+            ? "\(configuration.node) belongs to cluster \(upstream.cluster ?? .none); the peer names another"
             : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
         refuse(reason, text, nonce: nonce, connection, into: &directives)
     }
@@ -77,7 +77,7 @@ extension ReplicaStateMachine {
         nonce: UInt64, _ connection: Connection, into directives: inout [ReplicaDirective]
     ) {
         refuse(
-            .notPrimary, "this node is a replica", nonce: nonce, endpoint: primaryEndpoint, connection,
+            .notPrimary, "this node is a replica", nonce: nonce, endpoint: upstream.primaryEndpoint, connection,
             into: &directives)
     }
 
@@ -90,18 +90,20 @@ extension ReplicaStateMachine {
             return
         }
         // Without a channel there is nothing to be asked, but another replica may hear that this is no primary.
-        let isKnown = channel != nil || hello.role == .replica
-        guard let cluster, isKnown, phase != .halted, !buggify(.refusesHello) else {
+        let isKnown = upstream.channel != nil || hello.role == .replica
+        guard let cluster = upstream.cluster, isKnown, phase != .halted, !buggify(.refusesHello) else {
             let text =
                 phase == .halted ? "the replica has stopped" : "it has not been live yet: it has not met its primary"
-            refuse(.unavailable, text, nonce: hello.nonce, endpoint: primaryEndpoint, connection, into: &directives)
+            refuse(
+                .unavailable, text, nonce: hello.nonce, endpoint: upstream.primaryEndpoint, connection,
+                into: &directives)
             return
         }
         let welcome = Welcome(
             nonce: hello.nonce, cluster: cluster, role: .replica, isVolatile: !configuration.hasJournal,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
-            channel: channel ?? .none, store: log.store, commit: log.position, publishEndpoint: "",
-            bulkEndpoint: configuration.bulkEndpoint, primaryEndpoint: primaryEndpoint,
+            channel: upstream.channel ?? .none, store: log.store, commit: log.position, publishEndpoint: "",
+            bulkEndpoint: configuration.bulkEndpoint, primaryEndpoint: upstream.primaryEndpoint,
             creditActions: UInt32(Limits.creditActions), creditBytes: UInt32(Limits.creditBytes),
             largestAction: UInt32(Limits.actionBytes))
         directives.append(.send(stamp.frame(.welcome(welcome)), to: connection))
@@ -119,7 +121,7 @@ extension ReplicaStateMachine {
         }
         let minimum = minimum(of: read)
         guard isServing, !buggify(.refusesRead),
-            reads.add(read, frame: frame, minimum: minimum, from: connection, now: now)
+            readers.add(read, frame: frame, minimum: minimum, from: connection, now: now)
         else {
             let frame = stamp.readUnavailable(id: read.id, view: view, because: readRefusal)
             directives.append(.send(frame, to: connection))
@@ -140,34 +142,26 @@ extension ReplicaStateMachine {
     /// All that is applied has committed, so any of it may be shown; a few entries are shown at once.
     mutating func refreshView(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard isServing else { return }
-        let isDue = views.isDue(now: now, isWanted: state.isViewWanted || !reads.isEmpty)
+        let isDue = readers.isViewDue(now: now, state)
         let missing = log.position.sequence.rawValue - view.sequence.rawValue
         // The first is shown at once: what is live must not stand there with nothing to show.
         let isFirst = view.sequence == .zero
         if missing > 0, isDue || isFirst || missing < 64, !buggify(.lateView) { showView(now: now, state: state) }
-        guard !reads.isEmpty else { return }
-        for read in reads.take(publishedThrough: view.sequence) {
-            let frame = withBytes(of: read.query) { query in
-                stamp.readResult(
-                    id: read.id, isIndexOnly: read.isIndexOnly, query: 0..<query.byteCount, in: query, state: state,
-                    view: view)
-            }
-            directives.append(.send(frame, to: read.connection))
+        for answer in readers.takeAnswered(stamp, state) {
+            directives.append(.send(answer.frame, to: answer.connection))
         }
     }
 
     /// When to look again whether a view is due; never while the present one shows everything.
     var nextView: Tick {
         guard view.sequence != log.position.sequence, isServing else { return .never }
-        return views.due
+        return readers.viewDue
     }
 
     /// Shows what is applied.
     mutating func showView(now: Tick, state: any FollowingState) {
-        view = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
-        state.capture(at: view.sequence, epoch: view.epoch, time: view.time)
-        state.publish(through: view.sequence)
-        views.taken(now: now)
+        readers.capture(log, now: now, state)
+        readers.show(through: log.position.sequence, state)
     }
 
     // MARK: - Joins
@@ -178,11 +172,12 @@ extension ReplicaStateMachine {
         into directives: inout [ReplicaDirective]
     ) {
         // What cannot be read is not answered.
-        guard let (header, message) = try? Message.decode(frame, rule: clusterRule), header.kind.isRequest else {
+        guard let (header, message) = try? Message.decode(frame, rule: upstream.clusterRule), header.kind.isRequest
+        else {
             directives.append(.count(.framesRefused))
             return
         }
-        guard header.channel == channel else {
+        guard header.channel == upstream.channel else {
             directives.append(.count(.framesRefused))
             directives.append(.sendBulkReply(stamp.frame(.resync), to: connection))
             return

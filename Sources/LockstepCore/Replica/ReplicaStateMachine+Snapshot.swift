@@ -1,32 +1,26 @@
 // Snapshots: fetched when the log alone does not lead here, and made for the journal and for joiners.
 extension ReplicaStateMachine {
-    /// More chunks than any sensible snapshot has; their bookkeeping is allocated before the first one comes.
-    private static let mostChunks = 1 << 20
-
     /// The plan names a snapshot; chunks of the same one that came before a break are kept.
     mutating func fetchSnapshot(_ info: SnapshotInfo, now: Tick, into directives: inout [ReplicaDirective]) {
-        // Only what is to be replaced may go back; everything else only goes on.
-        guard mustInstall || info.position.sequence > log.position.sequence,
-            info.byteCount <= configuration.largestSnapshotBytes, info.chunkCount <= Self.mostChunks
-        else {
+        guard install.isOfUse(info, after: log.position.sequence, most: configuration.largestSnapshotBytes) else {
             directives.append(.count(.framesRefused))
             wait(ReplicaTiming.retry, now: now)
             return
         }
-        if fetch?.info == info { fetch?.restart(now: now) } else { fetch = SnapshotFetch(info, now: now) }
+        install.begin(info, now: now)
         stage = .fetching
         fetchMore(now: now, into: &directives)
     }
 
     /// Asks for the chunks that the window has room for, or assembles them when all are here.
     mutating func fetchMore(now: Tick, into directives: inout [ReplicaDirective]) {
-        guard stage == .fetching, let isComplete = fetch?.isComplete else { return }
+        guard stage == .fetching, let isComplete = install.fetch?.isComplete else { return }
         guard !isComplete else {
             assemble(now: now, into: &directives)
             return
         }
         let window = buggify(.oneChunkWindow) ? 1 : Int(Limits.chunkWindow)
-        for request in fetch?.requests(now: now, window: window) ?? [] {
+        for request in install.requests(now: now, window: window) {
             directives.append(.sendBulk(stamp.frame(.chunkRequest(request))))
         }
     }
@@ -38,39 +32,24 @@ extension ReplicaStateMachine {
             directives.append(.count(.staleFrames))
             return
         }
-        switch fetch?.receive(chunk, frame, now: now) {
+        switch install.receive(chunk, frame, now: now) {
         case .accepted: fetchMore(now: now, into: &directives)
-        case .duplicate, nil: directives.append(.count(.staleFrames))
+        case .duplicate: directives.append(.count(.staleFrames))
         case .refused: directives.append(.count(.framesRefused))
         }
     }
 
     /// All chunks are here: checks the whole and has its state decoded away from this thread.
     private mutating func assemble(now: Tick, into directives: inout [ReplicaDirective]) {
-        guard let fetch else { preconditionFailure("nothing was fetched") }
-        self.fetch = nil
-        guard let bytes = fetch.content(), let content = Self.content(bytes, is: fetch.info, of: log.store) else {
+        guard let directive = install.prepare(store: log.store, forJournal: configuration.hasJournal) else {
             // Chunks of two snapshots, or a server that is wrong: everything from the beginning.
             directives.append(.count(.framesRefused))
             wait(ReplicaTiming.retry, now: now)
             return
         }
-        ticket += 1
-        pending = PendingSnapshot(
-            log: content.log, digest: content.digest, encoded: configuration.hasJournal ? bytes : [])
         // The driver always answers, so this wait alone has no deadline.
         stage = .preparing
-        directives.append(.prepare(ticket, SnapshotContent.StateBytes(bytes: content.state)))
-    }
-
-    /// The content of a snapshot if it can be read and is what the plan promised.
-    private static func content(_ bytes: [UInt8], is info: SnapshotInfo, of store: StoreID) -> SnapshotContent? {
-        // Why it cannot be read does not matter: it is fetched again.
-        guard let content = try? SnapshotContent(bytes) else { return nil }
-        let log = content.log
-        guard log.store == store, log.position == info.position, log.boot == info.boot, content.digest == info.digest
-        else { return nil }
-        return content
+        directives.append(directive)
     }
 
     /// The driver has decoded the state that ``ReplicaDirective/prepare(_:_:)`` named.
@@ -81,21 +60,20 @@ extension ReplicaStateMachine {
         _ ticket: PrepareTicket, _ prepared: any PreparedState, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
-        guard stage == .preparing, ticket == self.ticket, let pending else { return }
+        guard stage == .preparing, let pending = install.awaited(ticket) else { return }
         directives.append(.count(.digestChecks))
         guard prepared.digest + pending.log.digest == pending.digest else {
             snapshotRefused(ticket, now: now, into: &directives)
             return
         }
         handOver(into: &directives)
-        self.pending = nil
+        install.installed()
         state.install(prepared)
         log = pending.log
         told = log.known
         window.removeAll()
-        highestEpoch = max(highestEpoch, log.position.epoch)
-        mustInstall = false
-        encoding = nil
+        upstream.reached(log.position.epoch)
+        snapshots.forget()
         if holdsCluster { showView(now: now, state: state) }
         directives.append(.installed(log, digest: pending.digest, encoded: pending.encoded))
         directives.append(.count(.joins))
@@ -107,8 +85,8 @@ extension ReplicaStateMachine {
     package mutating func snapshotRefused(
         _ ticket: PrepareTicket, now: Tick, into directives: inout [ReplicaDirective]
     ) {
-        guard stage == .preparing, ticket == self.ticket else { return }
-        pending = nil
+        guard stage == .preparing, install.awaited(ticket) != nil else { return }
+        install.endPreparing()
         directives.append(.count(.framesRefused))
         wait(ReplicaTiming.retry, now: now)
     }
@@ -118,35 +96,30 @@ extension ReplicaStateMachine {
     /// The driver saw that the journal has grown: the next mark takes a snapshot.
     package mutating func snapshotDue() {
         precondition(configuration.hasJournal, "there is no journal that could have grown")
-        isSnapshotDue = true
+        snapshots.journalHasGrown()
     }
 
     /// Takes a snapshot of what is applied; all of it has committed, so it may be encoded at once.
     ///
     /// Nothing may be applied after it in the same event.
     mutating func captureSnapshot(state: any FollowingState, into directives: inout [ReplicaDirective]) {
-        guard encoding == nil else { return }
-        isSaveDue = isSnapshotDue
-        isSnapshotDue = false
+        guard !snapshots.isEncoding else { return }
         handOver(into: &directives)
-        encoding = nextSnapshot
-        snapshotChunkBytes = buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes
-        directives.append(.captureSnapshot(nextSnapshot, log: log, digest: state.digest + log.digest))
-        directives.append(.encodeSnapshot(nextSnapshot))
-        nextSnapshot += 1
+        let number = snapshots.take(chunkBytes: buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes)
+        directives.append(.captureSnapshot(number, log: log, digest: state.digest + log.digest))
+        directives.append(.encodeSnapshot(number))
     }
 
     /// A snapshot is encoded: joiners may have it, and the journal if it has grown.
     package mutating func snapshotEncoded(
         _ number: SnapshotNumber, info: SnapshotInfo, now: Tick, into directives: inout [ReplicaDirective]
     ) {
-        guard encoding == number else {
+        guard snapshots.ended(number) else {
             // What it shows was found wrong, or was replaced, meanwhile.
             directives.append(.dropSnapshot(number))
             return
         }
-        encoding = nil
-        if isSaveDue { directives.append(.saveSnapshot(number)) }
+        if snapshots.isForJournal { directives.append(.saveSnapshot(number)) }
         var actions: [ServeAction] = []
         joins.snapshotReady(info, now: now, into: &actions)
         serve(actions, into: &directives)
@@ -154,10 +127,7 @@ extension ReplicaStateMachine {
 
     /// The snapshot could not be encoded; journal and joiners ask again.
     package mutating func snapshotFailed(_ number: SnapshotNumber, into directives: inout [ReplicaDirective]) {
-        if encoding == number {
-            encoding = nil
-            joins.snapshotFailed()
-        }
+        if snapshots.ended(number) { joins.snapshotFailed() }
         directives.append(.dropSnapshot(number))
     }
 

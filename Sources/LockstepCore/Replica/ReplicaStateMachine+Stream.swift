@@ -7,10 +7,10 @@ extension ReplicaStateMachine {
     package mutating func broadcastReceived(
         _ frame: RawSpan, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
-        guard phase != .halted, phase != .ahead, stage != .idle, let publisher else { return }
+        guard phase != .halted, phase != .ahead, stage != .idle, let publisher = upstream.publisher else { return }
         do throws(WireError) {
-            let (header, message) = try Message.decode(frame, rule: clusterRule)
-            guard header.channel == channel else { throw WireError(.wrongCluster, at: 2) }
+            let (header, message) = try Message.decode(frame, rule: upstream.clusterRule)
+            guard header.channel == upstream.channel else { throw WireError(.wrongCluster, at: 2) }
             // A boot has one epoch. A lower one is a frame from the past. A higher one is of a boot that no
             // WELCOME has named yet: 1. the primary stops; 2. another boot publishes on the same address; 3. its
             // frames are here before its WELCOME. That WELCOME comes, and with it a new subscription.
@@ -44,37 +44,33 @@ extension ReplicaStateMachine {
 
     /// A frame is proof that the subscription has reached the publisher; only then may SYNC be sent.
     private mutating func heard(first: SequenceNumber, now: Tick, into directives: inout [ReplicaDirective]) {
-        lastHeard = now
+        stream.heard(now: now)
         guard case .subscribing = stage else { return }
-        firstFrame = first
-        syncAttempts = 0
+        stream.began(with: first)
+        upstream.trustSockets()
         sync(now: now, into: &directives)
     }
 
     private mutating func batchReceived(
         _ part: StreamBuffer.Part, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
-        lastBatch = now
-        target = max(target, part.head.last)
-        floor = max(floor, part.head.last)
-        if stage == .following, part.head.last <= log.position.sequence {
+        stream.showed(part.head, now: now)
+        let fit = part.fit(after: log.position)
+        if stage == .following, fit == .past {
             #if LOCKSTEP_PLANTED_DEFECTS
                 if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
             #endif
             duplicateReceived(part, now: now, into: &directives)
             return
         }
-        if stage == .following, buffer.isEmpty, let bytes = part.bytes, part.head.first == log.position.sequence.next,
-            part.head.previous == log.position.hash
-        {
+        if stage == .following, fit == .next, stream.buffer.isEmpty, let bytes = part.bytes {
             // The way of nearly every batch: nothing is kept, nothing is searched.
             let batch = SealedBatch(head: part.head, hash: BatchHash(rawValue: sha256Prefix(bytes)), bytes: bytes)
             apply(batch, now: now, state: state, into: &directives)
             if stage == .following { advance(now: now, state: state, into: &directives) }
             return
         }
-        let capacity = buggify(.tinyJoinBuffer) ? min(2_048, buffer.capacity) : buffer.capacity
-        switch buffer.insert(part, capacity: capacity) {
+        switch stream.keep(part, isTiny: buggify(.tinyJoinBuffer)) {
         case .kept: break
         case .duplicate: directives.append(.count(.duplicateBatches))
         case .dropped(let count): for _ in 0..<count { directives.append(.count(.joinBufferDrops)) }
@@ -105,40 +101,41 @@ extension ReplicaStateMachine {
     /// Applies what is next in the buffer, and takes care of the hole that is left.
     mutating func advance(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         drain(now: now, state: state, into: &directives)
-        if !mustDrain { scheduleRepair(now: now, into: &directives) }
+        if !stream.hasMore { scheduleRepair(now: now, into: &directives) }
     }
 
     /// Applies what is next in the buffer, as much as one event may.
     mutating func drain(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         guard stage == .following else { return }
-        mustDrain = false
+        stream.pause()
         var drained = 0
-        let most = !buffer.isEmpty && buggify(.drainOne) ? 1 : Self.drainBytes
-        while let part = buffer.first {
-            if part.head.last <= log.position.sequence {
-                #if LOCKSTEP_PLANTED_DEFECTS
-                    if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
-                #endif
-                buffer.removeFirst()
-                if part.bytes != nil { directives.append(.count(.duplicateBatches)) }
-                continue
-            }
+        let most = !stream.buffer.isEmpty && buggify(.drainOne) ? 1 : Self.drainBytes
+        while let part = stream.buffer.first {
             #if LOCKSTEP_PLANTED_DEFECTS
                 if PlantedDefect.isActive(.gapIgnored), part.bytes != nil { skipHole(before: part.head) }
             #endif
-            guard part.head.first <= log.position.sequence.next else { break }
-            guard part.head.first == log.position.sequence.next, part.head.previous == log.position.hash else {
-                buffer.removeFirst()
+            let fit = part.fit(after: log.position)
+            if fit == .past {
+                #if LOCKSTEP_PLANTED_DEFECTS
+                    if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
+                #endif
+                stream.removeFirst()
+                if part.bytes != nil { directives.append(.count(.duplicateBatches)) }
+                continue
+            }
+            guard fit != .early else { break }
+            guard fit == .next else {
+                stream.removeFirst()
                 doubt(now: now, into: &directives)
                 if stage != .following { return }
                 continue
             }
             guard let bytes = part.bytes else { break }
             guard drained < most else {
-                mustDrain = true
+                stream.goOnLater()
                 return
             }
-            buffer.removeFirst()
+            stream.removeFirst()
             drained += bytes.count
             let batch = SealedBatch(head: part.head, hash: BatchHash(rawValue: sha256Prefix(bytes)), bytes: bytes)
             apply(batch, now: now, state: state, into: &directives)
@@ -161,7 +158,7 @@ extension ReplicaStateMachine {
         if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
         newlyApplied.append(batch)
         if batch.tellsSomething { told = log.known }
-        highestEpoch = max(highestEpoch, batch.head.epoch)
+        upstream.reached(batch.head.epoch)
         guard let mark else { return }
         directives.append(.count(.digestChecks))
         let own = state.digest + log.digest
@@ -172,8 +169,8 @@ extension ReplicaStateMachine {
             diverged(at: mark, own: own, primary: mark.digest, now: now, into: &directives)
             return
         }
-        if configuration.hasJournal, buggify(.snapshotAtMark) { isSnapshotDue = true }
-        if isSnapshotDue { isCaptureDue = true }
+        if configuration.hasJournal, buggify(.snapshotAtMark) { snapshots.journalHasGrown() }
+        snapshots.markReached()
     }
 
     private mutating func beaconReceived(
@@ -186,23 +183,19 @@ extension ReplicaStateMachine {
             }
             if PlantedDefect.isActive(.expiryByLocalClock), stage == .following { expireSilent(now: now) }
         #endif
-        target = max(target, commit.sequence)
+        stream.claimed(commit.sequence)
         guard stage == .following else { return }
-        // A commit number below what is applied is AHEAD, except in this race:
-        // 1. the publisher P sends beacon B(100), which waits in the queue of this replica's socket;
-        // 2. P commits 120, and a plan and a repair over the other link bring this replica to 120;
-        // 3. the replica reads B(100).
-        // So B is compared with what the same queue has shown before, and with what was applied when it was opened:
-        // both were committed before P sent B.
-        if commit.sequence < floor || contradicts(commit) || now >= nextDoubt && buggify(.doubtsBeacon) {
+        if stream.goesBack(commit.sequence) || contradicts(commit)
+            || upstream.mayBeDoubted(at: now) && buggify(.doubtsBeacon)
+        {
             doubt(now: now, into: &directives)
             return
         }
-        floor = max(floor, commit.sequence)
+        stream.confirmed(commit.sequence)
         if let mark = log.mark, mark.sequence == beacon.markSequence, mark.digest != beacon.markDigest {
             diverged(at: mark, own: mark.digest, primary: beacon.markDigest, now: now, into: &directives)
         } else if log.position.sequence >= commit.sequence {
-            isPulling = false
+            repairs.reachedHead()
             if phase == .catchingUp { setPhase(.live, into: &directives) }
         } else {
             scheduleRepair(now: now, into: &directives)
@@ -224,14 +217,12 @@ extension ReplicaStateMachine {
         directives.append(.count(.divergences))
         directives.append(
             .alarm(.diverged(at: mark.sequence, epoch: log.position.epoch, own: own, primary: primary)))
-        encoding = nil
+        snapshots.forget()
         dropSnapshots(into: &directives)
-        if let healedAt, now - healedAt < Tick.milliseconds(ReplicaTiming.heal) {
+        guard install.heals(now: now) else {
             halt(.divergedAgain(at: mark.sequence, own: own, primary: primary), into: &directives)
             return
         }
-        healedAt = now
-        mustInstall = true
         setPhase(.quarantined, into: &directives)
         sync(now: now, into: &directives)
     }

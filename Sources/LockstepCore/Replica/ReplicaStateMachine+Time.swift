@@ -3,18 +3,14 @@ extension ReplicaStateMachine {
     /// When ``ticked(now:state:into:)`` is due.
     package var nextDeadline: Tick {
         guard phase != .halted else { return .never }
-        var deadline = min(reads.nextDeadline, joins.nextDeadline, nextView)
-        if mustDrain { deadline = .zero }
-        if isListening { deadline = min(deadline, lastHeard.advanced(byMilliseconds: ReplicaTiming.silence)) }
+        var deadline = min(readers.nextDeadline, joins.nextDeadline, nextView)
+        if stream.hasMore { deadline = .zero }
+        if isListening { deadline = min(deadline, stream.silenceEnds(after: ReplicaTiming.silence)) }
         switch stage {
         case .idle, .preparing: break
         case .subscribing(let due), .syncing(_, let due), .waiting(let due): deadline = min(deadline, due)
-        case .fetching: if let fetch { deadline = min(deadline, fetch.nextDeadline) }
-        case .following:
-            switch repair {
-            case .none: break
-            case .scheduled(let due), .asked(_, let due): deadline = min(deadline, due)
-            }
+        case .fetching: if let fetch = install.fetch { deadline = min(deadline, fetch.nextDeadline) }
+        case .following: deadline = min(deadline, repairs.nextDeadline)
         }
         return deadline
     }
@@ -32,21 +28,24 @@ extension ReplicaStateMachine {
         now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         guard phase != .halted else { return }
-        for read in reads.expire(now: now) {
-            directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: read.connection))
+        for answer in readers.takeExpired(now: now, stamp) {
+            directives.append(.send(answer.frame, to: answer.connection))
         }
         var actions: [ServeAction] = []
         joins.ticked(now: now, chunksAtOnce: joins.isHolding && buggify(.oneChunkATime) ? 1 : .max, into: &actions)
         serve(actions, into: &directives)
-        if isListening, now - lastHeard >= Tick.milliseconds(patience(now: now)) { silent(now: now, into: &directives) }
+        if isListening {
+            let patience = patience(now: now)
+            if now >= stream.silenceEnds(after: patience) { silent(now: now, into: &directives) }
+        }
         stageTicked(now: now, into: &directives)
-        if mustDrain { advance(now: now, state: state, into: &directives) }
+        if stream.hasMore { advance(now: now, state: state, into: &directives) }
         finish(now: now, state: state, into: &directives)
     }
 
     /// How long the stream may say nothing.
     private mutating func patience(now: Tick) -> Int64 {
-        guard stage == .following, now - lastHeard >= Tick.milliseconds(ReplicaTiming.shortSilence) else {
+        guard stage == .following, now >= stream.silenceEnds(after: ReplicaTiming.shortSilence) else {
             return ReplicaTiming.silence
         }
         return buggify(.resubscribes) ? ReplicaTiming.shortSilence : ReplicaTiming.silence
@@ -64,14 +63,14 @@ extension ReplicaStateMachine {
         case .waiting(let due):
             if now >= due { sync(now: now, into: &directives) }
         case .fetching:
-            guard let fetch, now >= fetch.nextDeadline else { return }
+            guard let fetch = install.fetch, now >= fetch.nextDeadline else { return }
             if now - fetch.lastProgress >= Tick.milliseconds(ReplicaTiming.fetchProgress) {
                 syncOnNewSocket(now: now, into: &directives)
             } else {
                 fetchMore(now: now, into: &directives)
             }
         case .following:
-            switch repair {
+            switch repairs.progress {
             case .none: break
             case .scheduled(let due): if now >= due { repairDue(now: now, into: &directives) }
             case .asked(_, let due): if now >= due { repairOverdue(now: now, into: &directives) }
@@ -82,14 +81,12 @@ extension ReplicaStateMachine {
     /// No beacon for 1.5 s: the subscription is dead, whatever its socket says.
     private mutating func silent(now: Tick, into directives: inout [ReplicaDirective]) {
         directives.append(.count(.reconnects))
-        guard stage == .preparing, let publisher, let channel else {
+        guard stage == .preparing else {
             subscribe(now: now, into: &directives)
             return
         }
         // What is being decoded is still of use; if the stream stays silent, the next silence finds it following.
-        directives.append(
-            .subscribe(endpoint: publisher.publishEndpoint, channel: channel))
-        floor = log.position.sequence
-        lastHeard = now
+        directives.append(upstream.subscription)
+        stream.subscribed(at: log.position.sequence, now: now)
     }
 }

@@ -20,12 +20,12 @@
 ///        |  `- 1.5 s of silence    waiting <---- damaged ------+--------------'
 ///
 /// A frame of the stream is applied only while following, and only if it is the next one; before that, and after a
-/// hole, it waits in `buffer`. Each wait for a peer has a deadline, since frames and whole connections are lost.
+/// hole, it waits in ``FollowedStream``. Each wait for a peer has a deadline, since frames and whole connections are lost.
 ///
 /// Invariants, checked by ``checkInvariants()``:
 /// - the window ends at the log's position, or is empty;
 /// - at most one repair and one SYNC are unanswered; a repair only while following;
-/// - `mustInstall` and following exclude each other: what is to be replaced is not continued;
+/// - a snapshot that is required and following exclude each other: what is to be replaced is not continued;
 /// - the buffer holds batches of the publisher's boot only: those of an earlier one may be of another history;
 /// - what was live holds the cluster's state until that is discarded;
 /// - chunks are held while joining only, the decoding of a snapshot is awaited in `preparing` only.
@@ -38,83 +38,25 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// What was applied; its store is unknown (zero) until a WELCOME if neither journal nor configuration tell it.
     package internal(set) var log: LogState
     var window: ResendWindow
-    var cluster: ClusterID?
-    /// Of the own journal, and since a WELCOME the primary's; it stays when the link to the primary is lost.
-    package internal(set) var channel: Channel?
+    /// What HELLO says of this replica: the end of the last batch that tells anything.
+    package internal(set) var told: KnownPosition
+    /// Applied in this event, not yet handed to the driver.
+    var newlyApplied: [SealedBatch] = []
     /// The state is the cluster's: this process was live with it, or its journal brought entries.
     package internal(set) var holdsCluster: Bool
-    /// Whom the last WELCOME named.
-    var publisher: Publisher?
-    var primaryEndpoint = ""
-    /// Of the log and of every WELCOME: a primary below is not followed.
-    var highestEpoch: Epoch
     var generator: SplitMix64
     /// Switched off where a test wants rest.
     package var buggify: Buggify
 
     var stage: Stage = .idle
-    var buffer: StreamBuffer
-    /// The first sequence number of the first frame of this subscription.
-    var firstFrame: SequenceNumber = .zero
-    /// The highest commit number that the publisher has shown on either link.
-    var target: SequenceNumber = .zero
-    /// What the stream itself has shown, or what was applied when it was subscribed to: see `beaconReceived`.
-    var floor: SequenceNumber = .zero
-    var lastHeard: Tick = .zero
-    var lastBatch: Tick = .zero
-    /// More of the buffer can be applied at once, in the next turn.
-    var mustDrain = false
-    var nextDoubt: Tick = .zero
-    var syncAttempts = 0
+    var upstream: Upstream
+    var stream: FollowedStream
+    var repairs = RepairsUnderWay()
+    var install = SnapshotInstall()
 
-    var repair: RepairProgress = .none
-    var repairAttempts = 0
-    /// When the last repairs began, at most as many as decide about pulling.
-    var repairsBegun: [Tick] = []
-    var repairedBytes = 0
-    /// The stream is faster than this replica: it asks for everything until it is near the head.
-    var isPulling = false
-
-    var fetch: SnapshotFetch?
-    var pending: PendingSnapshot?
-    var ticket: PrepareTicket = 0
-    /// The state is wrong, or belongs to what is gone: only a snapshot goes on.
-    var mustInstall = false
-    /// The alarm for this position was raised.
-    var alarmedAhead: KnownPosition?
-    /// When a digest differed and a snapshot was asked for.
-    var healedAt: Tick?
-
-    /// What HELLO says of this replica: the end of the last batch that tells anything.
-    package internal(set) var told: KnownPosition
-
-    /// Applied in this event, not yet handed to the driver.
-    var newlyApplied: [SealedBatch] = []
-    package internal(set) var view: ViewPlace
-    var views = ViewSchedule()
-
+    var readers = ReaderSide(at: ViewPlace(epoch: .zero, sequence: .zero, time: .zero))
     var joins = JoinServer()
-    var reads = ReadQueue()
-    var isSnapshotDue = false
-    /// The snapshot that is being encoded is for the journal as well.
-    var isSaveDue = false
-    /// A mark was reached in this event; the image is taken at the event's end, since the driver takes it after all
-    /// that the event applies.
-    var isCaptureDue = false
-    var nextSnapshot: SnapshotNumber = 1
-    /// How the driver cuts the snapshot that it is to encode.
-    package internal(set) var snapshotChunkBytes = Limits.chunkBytes
-    var encoding: SnapshotNumber?
-
-    struct Publisher: Hashable, Sendable {
-        var boot: BootID
-        var incarnation: Incarnation
-        var isVolatile: Bool
-        /// Each boot has one epoch, and it commits its `epochOpen` before it says WELCOME.
-        var epoch: Epoch
-        var publishEndpoint: String
-        var bulkEndpoint: String
-    }
+    var snapshots = ReplicaSnapshots()
 
     enum Stage: Hashable, Sendable {
         /// Nothing is under way: no WELCOME, or one that is not followed.
@@ -128,19 +70,6 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         case following
     }
 
-    enum RepairProgress: Hashable, Sendable {
-        case none
-        case scheduled(Tick)
-        case asked(nonce: UInt64, deadline: Tick)
-    }
-
-    /// A snapshot whose state is being decoded.
-    struct PendingSnapshot: Hashable, Sendable {
-        var log: LogState
-        var digest: Digest
-        var encoded: [UInt8]
-    }
-
     /// Makes a replica, which waits for ``start(now:state:)`` and then for ``welcomed(_:endpoint:now:state:into:)``;
     /// `recovered` and `window` are what its journal held, already applied to its state.
     package init(
@@ -148,19 +77,17 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         joinBufferBytes: Int = Limits.joinBufferBytes
     ) {
         self.configuration = configuration
-        cluster = configuration.cluster
-        channel = configuration.channel
         let store = configuration.cluster.map { StoreID(cluster: $0, name: configuration.storeName) }
         log = recovered ?? LogState(store: store ?? .none)
         holdsCluster = log.position.sequence > .zero
         precondition(store == nil || store == log.store, "the journal belongs to another store")
         self.window = window
         told = log.told(in: window)
-        highestEpoch = log.position.epoch
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
-        buffer = StreamBuffer(capacity: joinBufferBytes)
-        view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
+        upstream = Upstream(
+            cluster: configuration.cluster, channel: configuration.channel, highestEpoch: log.position.epoch)
+        stream = FollowedStream(bufferBytes: joinBufferBytes)
         checkInvariants()
     }
 
@@ -174,40 +101,44 @@ package struct ReplicaStateMachine: Hashable, Sendable {
 
     package var status: ReplicaStatus {
         ReplicaStatus(
-            phase: phase, known: known, time: log.time, mark: log.mark, target: target,
-            bufferedBytes: buffer.byteCount, fetchReceived: fetch?.receivedCount, fetchCount: fetch?.count ?? 0,
-            isPulling: isPulling)
+            phase: phase, known: known, time: log.time, mark: log.mark, target: stream.target,
+            bufferedBytes: stream.buffer.byteCount, fetchReceived: install.fetch?.receivedCount,
+            fetchCount: install.fetch?.count ?? 0, isPulling: repairs.isPulling)
     }
 
-    package var stamp: FrameStamp {
-        FrameStamp(channel: channel ?? .none, clusterHash: cluster?.hash ?? 0, epoch: log.position.epoch)
-    }
-
-    var clusterRule: FrameHeader.ClusterRule { cluster.map { .member($0.hash) } ?? .any }
+    /// Of the own journal, and since a WELCOME the primary's; it stays when the link to the primary is lost.
+    package var channel: Channel? { upstream.channel }
+    /// What readers see.
+    package var view: ViewPlace { readers.view }
+    /// How the driver cuts the snapshot that it is to encode.
+    package var snapshotChunkBytes: Int { snapshots.chunkBytes }
+    package var stamp: FrameStamp { upstream.stamp(epoch: log.position.epoch) }
 
     mutating func jitter(_ milliseconds: UInt64) -> Int64 { Int64(generator.next(below: milliseconds + 1)) }
 
     /// Checks the relations that the machine's header names, in constant time: nodes do so after every event.
     package func checkEvent() {
         if let last = window.last { precondition(last.position == log.position, "the window ends at the position") }
-        if repair != .none { precondition(stage == .following, "a repair belongs to following") }
-        if mustDrain { precondition(stage == .following, "the buffer is applied while following") }
-        if mustInstall { precondition(stage != .following, "what is to be replaced is not continued") }
-        precondition((pending != nil) == (stage == .preparing), "a snapshot is decoded in its stage only")
-        if stage == .fetching { precondition(fetch != nil, "fetching needs something to fetch") }
+        if repairs.progress != .none { precondition(stage == .following, "a repair belongs to following") }
+        if stream.hasMore { precondition(stage == .following, "the buffer is applied while following") }
+        if install.isRequired { precondition(stage != .following, "what is to be replaced is not continued") }
+        precondition(install.isPreparing == (stage == .preparing), "a snapshot is decoded in its stage only")
+        if stage == .fetching { precondition(install.fetch != nil, "fetching needs something to fetch") }
         if phase == .live || phase == .catchingUp { precondition(stage == .following, "live without following") }
         if phase == .live { precondition(holdsCluster, "what is live has the cluster's state") }
         if phase == .ahead || phase == .halted { precondition(stage == .idle, "a replica that stopped waits for none") }
         precondition(newlyApplied.isEmpty, "what was applied is handed over within its event")
-        precondition(highestEpoch >= log.position.epoch, "the log's epoch is known")
-        precondition(repairsBegun.count <= ReplicaTiming.repairsBeforePulling + 1, "repairs are remembered in bounds")
+        precondition(upstream.highestEpoch >= log.position.epoch, "the log's epoch is known")
+        upstream.checkInvariants()
+        repairs.checkInvariants()
+        snapshots.checkInvariants()
     }
 
     /// The same, with a walk over what is held: for tests and the simulator.
     package func checkInvariants() {
         checkEvent()
-        buffer.checkInvariants(epoch: publisher?.epoch)
-        fetch?.checkInvariants()
+        stream.checkInvariants(epoch: upstream.publisher?.epoch)
+        install.checkInvariants()
         joins.checkInvariants()
     }
 }
@@ -222,9 +153,8 @@ extension ReplicaStateMachine {
         if new == .live { holdsCluster = true }
         directives.append(.phaseChanged(new))
         guard new == .quarantined || new == .halted else { return }
-        for read in reads.takeAll() {
-            let frame = stamp.readUnavailable(id: read.id, view: view, because: readRefusal)
-            directives.append(.send(frame, to: read.connection))
+        for answer in readers.takeAll(because: readRefusal, stamp) {
+            directives.append(.send(answer.frame, to: answer.connection))
         }
     }
 
@@ -237,8 +167,8 @@ extension ReplicaStateMachine {
 
     mutating func finish(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
         handOver(into: &directives)
-        if isCaptureDue, stage == .following { captureSnapshot(state: state, into: &directives) }
-        isCaptureDue = false
+        if snapshots.isCaptureDue, stage == .following { captureSnapshot(state: state, into: &directives) }
+        snapshots.eventEnded()
         refreshView(now: now, state: state, into: &directives)
     }
 
@@ -251,10 +181,14 @@ extension ReplicaStateMachine {
     /// Nothing is under way any more; log and state stay.
     mutating func stop() {
         stage = .idle
-        repair = .none
-        mustDrain = false
-        buffer.removeAll()
-        fetch = nil
-        pending = nil
+        pause()
+        stream.forgetBuffer()
+        install.stop()
+    }
+
+    /// Nothing is asked for or applied until the stream is followed again.
+    mutating func pause() {
+        repairs.end()
+        stream.pause()
     }
 }

@@ -11,6 +11,23 @@ struct StreamBuffer: Hashable, Sendable {
 
         /// What it takes in memory, roughly.
         var cost: Int { (bytes?.count ?? 0) + 192 }
+
+        /// How it stands to a log.
+        enum Fit: Hashable, Sendable {
+            /// All of it is applied, or was replaced by what is.
+            case past
+            case next
+            /// There is a hole before it.
+            case early
+            /// It overlaps the end, or has another past.
+            case foreign
+        }
+
+        func fit(after position: Position) -> Fit {
+            if head.last <= position.sequence { return .past }
+            if head.first > position.sequence.next { return .early }
+            return head.first == position.sequence.next && head.previous == position.hash ? .next : .foreign
+        }
     }
 
     private var parts: Deque<Part> = []

@@ -1,0 +1,186 @@
+/// The connection to the node that should be the primary: it says HELLO until a WELCOME comes, and again when nothing
+/// is heard.
+///
+/// ```
+///  created --> greeting --WELCOME--> welcomed
+///               ^    |                | |
+///     back-off  |    | 3 s, failed    | | RESYNC, REFUSED: greeting again on the same connection
+///     is over   |    v                | |
+///             waiting <---------------+ | 2.5 s without a frame, failed
+///               ^-----------------------+
+///  any --> stopped
+/// ```
+/// It follows the primary from one endpoint to the next, and knows nothing of sessions: those are of whom it connects.
+/// It sends nothing itself; its owner does what ``due(now:)`` says.
+package struct PrimaryLink: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        case created
+        /// Between two connections.
+        case waiting
+        /// HELLO was sent, or is to be sent.
+        case greeting
+        case welcomed
+        case stopped
+    }
+
+    /// What the time brings.
+    enum Due: Hashable, Sendable {
+        case nothing
+        /// Open a new connection to ``PrimaryRoute/endpoint``, then ``greet(nonce:now:)``.
+        case connect
+        case hello
+        /// The connection is dead: ``fail(now:_:)``.
+        case failure
+    }
+
+    private(set) var phase: Phase = .created
+    /// The configured cluster, or that of the first WELCOME.
+    private(set) var cluster: ClusterID?
+    /// The newest WELCOME of the present connection; nil while there is none.
+    private(set) var welcome: Welcome?
+    /// Of the HELLOs on the present connection.
+    private(set) var nonce: UInt64 = 0
+    /// The first half of the ID of another cluster whose node answered, for the refusal's text.
+    private(set) var foreignCluster: UInt64?
+    private(set) var route: PrimaryRoute
+    /// When the peer of a WELCOME, or one that refused, said something last; zero if none ever did.
+    private(set) var lastHeard = Tick.zero
+    private var connectAt = Tick.never
+    private var helloAt = Tick.never
+    private var helloInterval = ClientTiming.firstHello
+    /// Until when HELLO is not hurried again.
+    private var helloHeld = Tick.zero
+    private var attemptEnds = Tick.never
+
+    init(endpoint: String, cluster: ClusterID?) {
+        route = PrimaryRoute(home: endpoint)
+        self.cluster = cluster
+    }
+
+    /// Whether there is a connection, on which frames may come.
+    var isConnected: Bool {
+        switch phase {
+        case .created, .waiting, .stopped: false
+        case .greeting, .welcomed: true
+        }
+    }
+
+    var clusterRule: FrameHeader.ClusterRule { cluster.map { .member($0.hash) } ?? .any }
+
+    func stamp(epoch: Epoch) -> FrameStamp {
+        FrameStamp(channel: welcome?.channel ?? .none, clusterHash: cluster?.hash ?? 0, epoch: epoch)
+    }
+
+    // MARK: - Time
+
+    /// When ``due(now:)`` says something else than nothing.
+    var nextDeadline: Tick {
+        switch phase {
+        case .created, .stopped: .never
+        case .waiting: connectAt
+        case .greeting: min(helloAt, attemptEnds)
+        case .welcomed: min(helloAt, silenceEnds)
+        }
+    }
+
+    private var silenceEnds: Tick { lastHeard.advanced(byMilliseconds: ClientTiming.silence) }
+
+    func due(now: Tick) -> Due {
+        switch phase {
+        case .created, .stopped: .nothing
+        case .waiting: now >= connectAt ? .connect : .nothing
+        case .greeting: now >= attemptEnds ? .failure : now >= helloAt ? .hello : .nothing
+        case .welcomed: now >= silenceEnds ? .failure : now >= helloAt ? .hello : .nothing
+        }
+    }
+
+    // MARK: - HELLO
+
+    /// Begins anew on the connection: nothing that was said on it before counts.
+    mutating func greet(nonce: UInt64, now: Tick) {
+        begin(.greeting)
+        self.nonce = nonce
+        helloInterval = ClientTiming.firstHello
+        attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+    }
+
+    /// HELLO leaves; the next one follows later each time.
+    mutating func greeted(now: Tick) {
+        helloAt = now.advanced(byMilliseconds: helloInterval)
+        helloInterval = min(helloInterval * 3 / 2, ClientTiming.slowestHello)
+    }
+
+    /// Something shows that the peer may be another boot: HELLO is due at once, at most every 100 ms.
+    mutating func hurryHello(now: Tick) {
+        guard phase == .welcomed, now >= helloHeld else { return }
+        helloHeld = now.advanced(byMilliseconds: ClientTiming.firstHello)
+        helloAt = min(helloAt, now)
+    }
+
+    /// The peer lives: HELLO is due after a while without a further frame, or at once, where that is to be tried.
+    mutating func heard(now: Tick, greetsAtOnce: Bool) {
+        lastHeard = now
+        helloInterval = ClientTiming.slowestHello
+        helloAt = greetsAtOnce ? now : now.advanced(byMilliseconds: ClientTiming.ping)
+    }
+
+    // MARK: - Answers
+
+    /// A WELCOME to this connection's HELLO; ``heard(now:greetsAtOnce:)`` follows.
+    mutating func welcomed(_ new: Welcome) {
+        cluster = new.cluster
+        welcome = new
+        phase = .welcomed
+        route.arrived()
+        attemptEnds = .never
+    }
+
+    /// The peer asks for a HELLO, or says no: it lives, although it has not taken this client.
+    mutating func answered(now: Tick) { lastHeard = now }
+
+    /// The peer refused this client: HELLO follows after a second on the same connection.
+    mutating func refused(now: Tick) {
+        begin(.greeting)
+        helloAt = now.advanced(byMilliseconds: ClientTiming.refusal)
+        helloInterval = ClientTiming.refusal
+        attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+    }
+
+    /// A node of another cluster answered this connection's HELLO.
+    mutating func metForeign(clusterHash: UInt64) { foreignCluster = clusterHash }
+
+    // MARK: - Another connection
+
+    /// The node here is not the primary and names another; where that leads, and when.
+    mutating func sentOn(to hint: String) -> PrimaryRoute.Step { route.sentOn(to: hint) }
+
+    /// The connection is of no use any more: a new one follows after a back-off.
+    mutating func fail(now: Tick, _ generator: inout SplitMix64) {
+        route.failed()
+        wait(now: now, &generator)
+    }
+
+    /// Ends the connection; a new one follows after a back-off.
+    mutating func wait(now: Tick, _ generator: inout SplitMix64) {
+        begin(.waiting)
+        connectAt = now.advanced(byMilliseconds: route.nextDelay(&generator))
+    }
+
+    /// Ends the connection for good.
+    mutating func stop() {
+        begin(.stopped)
+    }
+
+    private mutating func begin(_ phase: Phase) {
+        self.phase = phase
+        welcome = nil
+        connectAt = .never
+    }
+
+    func checkInvariants() {
+        precondition((phase == .welcomed) == (welcome != nil), "a welcomed connection has its WELCOME")
+        let isIdle = phase == .created || phase == .stopped
+        precondition(isIdle || nextDeadline != .never, "a link that is up has a deadline; it is \(phase)")
+        route.checkInvariants()
+    }
+}
