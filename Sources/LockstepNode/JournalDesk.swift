@@ -1,18 +1,10 @@
 package import LockstepCore
 
-/// Whose state a journal keeps: it hears what became of writes and of snapshots.
-package protocol JournalDeskOwner: AnyObject {
-    func written(_ outcome: Result<Void, JournalFailure>, now: Tick)
-    /// `info` is nil if the snapshot could not be made.
-    func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick)
-}
-
 /// Gives a store's journal what its ``JournalLine`` says, and makes snapshots; on the node's thread.
 ///
-/// Without a journal it only makes the snapshots that joiners are served from.
+/// The driver of the store's role, whose desk it is, hears what became of writes and of snapshots. Without a journal it only makes the snapshots that joiners are served from.
 package final class JournalDesk {
     private unowned let host: StoreHost
-    package weak var owner: (any JournalDeskOwner)?
     package let journal: (any Journal)?
     private(set) var line: JournalLine
     private var shelf: SnapshotShelf
@@ -72,7 +64,7 @@ package final class JournalDesk {
         // The node ends; whether it was written only the next start will tell.
         case .failure(.failed): break
         }
-        owner?.written(outcome, now: now)
+        host.driver?.written(outcome, now: now)
         advance(now: now)
     }
 
@@ -102,11 +94,11 @@ package final class JournalDesk {
         case .success(let snapshot):
             host.metrics.snapshotMade(nanoseconds: now - encodingBegan)
             shelf.put(snapshot)
-            owner?.encoded(number, snapshot.info, now: now)
+            host.driver?.encoded(number, snapshot.info, now: now)
         case .failure(let error):
             host.snapshotFailed(error)
             line.snapshotFailed(at: now)
-            owner?.encoded(number, nil, now: now)
+            host.driver?.encoded(number, nil, now: now)
         }
     }
 
@@ -148,5 +140,5 @@ package final class JournalDesk {
 
 extension StoreHost {
     /// The way to the store's journal; nil for a client.
-    var journalDesk: JournalDesk? { primary?.desk ?? replica?.desk }
+    var journalDesk: JournalDesk? { driver?.desk }
 }

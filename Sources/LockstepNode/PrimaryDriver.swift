@@ -6,7 +6,7 @@ internal import Logging
 ///
 /// The node's own store reaches the machine by hand instead of over a socket: frames in both directions wait in two
 /// lines until the directive that made them is done, so that no machine is entered while it runs.
-package final class PrimaryDriver {
+package final class PrimaryDriver: StoreDriver {
     private unowned let host: StoreHost
     private let journal: any Journal
     private let state: ObservedState
@@ -14,7 +14,7 @@ package final class PrimaryDriver {
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
-    let desk: JournalDesk
+    package let desk: JournalDesk
     private let executor: (any RunExecutor)?
     private var isOpened = false
     private var isRunning = false
@@ -37,7 +37,6 @@ package final class PrimaryDriver {
         desk = JournalDesk(
             host: host, journal: journal,
             line: JournalLine(writtenThrough: machine.committed.position.sequence, retries: false))
-        desk.owner = self
     }
 
     package func start(now: Tick, wall: LogTime) {
@@ -133,7 +132,6 @@ package final class PrimaryDriver {
             unanswered: host.unanswered)
     }
 
-    /// How far this primary serves, for the log.
     package var service: StoreLife.Service {
         guard machine.phase == .admitting else { return .none }
         return .admitting(machine.epoch, machine.committed.position.sequence)
@@ -271,10 +269,11 @@ package final class PrimaryDriver {
 
     // MARK: - Status
 
-    /// The digest of state and log's tables at the commit number; nil while entries are on their way to the journal.
-    ///
-    /// The working state holds them then, and nothing shows that. Cost: a walk over the state, unless it keeps
-    /// its digest, and over the sessions.
+    package var channel: Channel? { machine.configuration.channel }
+    package var position: Position { machine.committed.position }
+    package var readRefusal: ReadRefusal? { machine.readRefusal }
+
+    /// Nil while entries are on their way to the journal: the working state holds them, and nothing shows that.
     package var digest: Digest? {
         let own = machine.status
         return own.head == own.committed.position.sequence ? state.digest + machine.log.digest : nil
@@ -307,7 +306,7 @@ package final class PrimaryDriver {
     }
 }
 
-extension PrimaryDriver: JournalDeskOwner {
+extension PrimaryDriver {
     package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
         let wall = MonotonicClock.wall
         switch outcome {

@@ -6,13 +6,13 @@ internal import Logging
 ///
 /// The journal, if there is one, follows the state: what is applied waits in a line for the journal to be free. While
 /// the line is full nothing more is taken from the stream, whose ring then drops its oldest; that is repaired later.
-package final class ReplicaDriver {
-    private unowned let host: StoreHost
+package final class ReplicaDriver: StoreDriver {
+    unowned let host: StoreHost
     private let journal: (any Journal)?
     private let state: ObservedState
     private(set) var machine: ReplicaStateMachine
     private var directives: [ReplicaDirective] = []
-    let desk: JournalDesk
+    package let desk: JournalDesk
     private var nextLook = Tick.zero
 
     /// A WELCOME that is followed when the journal belongs to its cluster.
@@ -28,10 +28,9 @@ package final class ReplicaDriver {
         desk = JournalDesk(
             host: host, journal: journal,
             line: JournalLine(writtenThrough: machine.log.position.sequence, retries: true))
-        desk.owner = self
     }
 
-    package func start(now: Tick) {
+    package func start(now: Tick, wall _: LogTime) {
         machine.start(now: now, state: state)
         host.setKnown(machine.told)
     }
@@ -80,19 +79,19 @@ package final class ReplicaDriver {
     /// Whether frames wait although there is time: the journal holds them up.
     package var isHeldUp: Bool { desk.line.byteCount >= Limits.unpersistedBytes }
 
-    package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick) {
+    package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall _: LogTime) {
         frame.withFrame {
             machine.ingressReceived($0, from: connection, now: now, state: state, into: &directives)
         }
         run(now: now)
     }
 
-    package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick) {
+    package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall _: LogTime) {
         frame.withFrame { machine.joinReceived($0, from: connection, now: now, state: state, into: &directives) }
         run(now: now)
     }
 
-    package func endTurn(now: Tick) {
+    package func endTurn(now: Tick, wall _: LogTime) {
         if host.client.known != machine.told { host.setKnown(machine.told) }
     }
 
@@ -100,7 +99,7 @@ package final class ReplicaDriver {
         min(machine.nextDeadline, nextLook, desk.line.nextDeadline, min(retryAdoption, host.links.nextRenewal))
     }
 
-    package func tick(now: Tick) {
+    package func tick(now: Tick, wall _: LogTime) {
         if now >= machine.nextDeadline || state.isViewWanted {
             machine.ticked(now: now, state: state, into: &directives)
             run(now: now)
@@ -123,13 +122,14 @@ package final class ReplicaDriver {
             unanswered: host.unanswered)
     }
 
-    /// How far this replica serves, for the log.
     package var service: StoreLife.Service {
         guard machine.phase == .live else { return .none }
         let position = machine.log.position
         return .live(position.epoch, position.sequence)
     }
 
+    /// What is applied goes on to the journal by itself.
+    package func beginStop() {}
     package var isDrained: Bool { desk.line.isDrained }
     package func close() { journal?.close() }
 
@@ -278,10 +278,13 @@ package final class ReplicaDriver {
         return max(status.target.rawValue, own) - own
     }
 
-    /// The digest of state and log's tables where this replica stands.
-    ///
-    /// Cost: a walk over the state, unless it keeps its digest, and over the sessions.
-    package var digest: Digest { state.digest + machine.log.digest }
+    /// It keeps what it had while the primary is away.
+    package var channel: Channel? {
+        FrameDispatch.channel(ofReplica: machine.channel, welcome: host.client.welcome?.channel)
+    }
+    package var position: Position { machine.log.position }
+    package var readRefusal: ReadRefusal? { machine.readRefusal }
+    package var digest: Digest? { state.digest + machine.log.digest }
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
@@ -296,14 +299,14 @@ package final class ReplicaDriver {
         status.setMark(own.mark)
         // A state that differs from the log's must not borrow the log's digest.
         if own.phase == .quarantined || own.phase == .halted { status.digest = nil }
-        status.lag = host.hasPrimary ? lag(own) : nil
+        status.lag = hasPrimary ? lag(own) : nil
         status.primarySilentSeconds = host.primarySilence(now: MonotonicClock.now).map { Double($0) / 1e9 }
         status.setSessions(machine.log.sessions, limit: limit)
         if let journal { status.setJournal(journal) }
     }
 }
 
-extension ReplicaDriver: JournalDeskOwner {
+extension ReplicaDriver {
     package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
         switch outcome {
         case .success: host.clear(.diskFull)
