@@ -1,6 +1,11 @@
 package import LockstepCore
 
 extension StoreHost {
+    package var unanswered: Int { desk.unanswered }
+    package var counterValues: [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: counters.map { ($0.key.rawValue, $0.value) })
+    }
+
     /// The store's channel, as far as it is known.
     package var channel: Channel? {
         guard let driver else { return client.welcome?.channel }
