@@ -1,20 +1,18 @@
 package import LockstepCore
 
-/// Gives a store's journal what its ``JournalLine`` says, and makes snapshots; on the node's thread.
+/// Gives a store's journal what its ``JournalLine`` says; on the node's thread.
 ///
-/// The driver of the store's role, whose desk it is, hears what became of writes and of snapshots. Without a journal it only makes the snapshots that joiners are served from.
+/// The driver of the store's role, whose desk it is, hears what became of writes. Without a journal it does
+/// nothing.
 package final class JournalDesk {
     private unowned let host: StoreHost
     package let journal: (any Journal)?
     private(set) var line: JournalLine
-    private var shelf: SnapshotShelf
-    private var encodingBegan = Tick.zero
 
     package init(host: StoreHost, journal: (any Journal)?, line: JournalLine) {
         self.host = host
         self.journal = journal
         self.line = line
-        shelf = SnapshotShelf(queue: host.services.background)
     }
 
     // MARK: - Writes
@@ -45,7 +43,7 @@ package final class JournalDesk {
                     mailbox.put { $0.journalDesk?.written(outcome) }
                 }
             case .save(let number):
-                guard let snapshot = shelf[number] else {
+                guard let snapshot = host.driver?.snapshots[number] else {
                     line.saved(isFailed: false, at: now)
                     continue
                 }
@@ -79,34 +77,14 @@ package final class JournalDesk {
             atLeast: host.services.configuration.given.snapshotAfterBytes, now: now)
     }
 
-    package func capture(_ number: SnapshotNumber, image: any StateImage, log: LogState, digest: Digest) {
-        shelf.capture(number, image: image, log: log, digest: digest)
-    }
-
-    package func encode(_ number: SnapshotNumber, now: Tick) {
-        encodingBegan = now
-        shelf.encode(number, mailbox: host.mailbox) { $0.journalDesk?.encoded(number, $1) }
-    }
-
-    private func encoded(_ number: SnapshotNumber, _ outcome: Result<EncodedSnapshot, any Error>) {
-        let now = MonotonicClock.now
-        switch outcome {
-        case .success(let snapshot):
-            host.metrics.snapshotMade(nanoseconds: now - encodingBegan)
-            shelf.put(snapshot)
-            host.driver?.encoded(number, snapshot.info, now: now)
-        case .failure(let error):
-            host.snapshotFailed(error)
-            line.snapshotFailed(at: now)
-            host.driver?.encoded(number, nil, now: now)
-        }
-    }
-
-    package func save(_ number: SnapshotNumber, now: Tick) {
-        guard let snapshot = shelf[number] else { return }
-        line.offer(number, at: snapshot.info.position.sequence)
+    /// The machine wants a snapshot saved, which shows the state at `sequence`.
+    package func offer(_ number: SnapshotNumber, at sequence: SequenceNumber, now: Tick) {
+        line.offer(number, at: sequence)
         advance(now: now)
     }
+
+    /// A snapshot could not be made: the next is due after a pause.
+    package func snapshotFailed(at now: Tick) { line.snapshotFailed(at: now) }
 
     /// A snapshot that cannot be written loses nothing: the journal keeps what it has, and another is due after a pause.
     private func saved(_ outcome: Result<Void, JournalFailure>) {
@@ -118,23 +96,6 @@ package final class JournalDesk {
         }
         line.saved(isFailed: isFailed, at: now)
         advance(now: now)
-    }
-
-    package func drop(_ number: SnapshotNumber) { shelf.drop(number) }
-
-    /// Sends chunks to a joiner; what finds no room is asked for again.
-    package func sendChunks(
-        of number: SnapshotNumber, _ indices: Range<Int>, to connection: Connection, stamp: FrameStamp
-    ) {
-        guard let snapshot = shelf[number] else { return }
-        let services = host.services
-        for index in indices {
-            guard let frame = snapshot.frame(of: index, stamp: stamp) else { return }
-            if services.attempt({ try services.server.sendBulk(frame, to: connection) }) == false {
-                host.metrics.dropped(.sent)
-                return
-            }
-        }
     }
 }
 

@@ -15,6 +15,7 @@ package final class PrimaryDriver: StoreDriver {
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
     package let desk: JournalDesk
+    package let snapshots: SnapshotDesk
     private let executor: (any RunExecutor)?
     private var isOpened = false
     private var isRunning = false
@@ -34,6 +35,7 @@ package final class PrimaryDriver: StoreDriver {
         self.state = state
         self.machine = machine
         executor = host.port.executor
+        snapshots = SnapshotDesk(host: host, state: state)
         desk = JournalDesk(
             host: host, journal: journal,
             line: JournalLine(writtenThrough: machine.committed.position.sequence, retries: false))
@@ -170,24 +172,21 @@ package final class PrimaryDriver: StoreDriver {
         for directive in batch {
             switch directive {
             case .send(let frame, .local): toClient.append(frame)
-            case .send(let frame, let connection):
-                drop(services.attempt { try services.server.send(frame, to: connection) })
-            case .sendBulk(let frame, let connection):
-                drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
+            case .send(let frame, let connection): host.send(frame, to: connection)
+            case .sendBulk(let frame, let connection): host.sendBulk(frame, to: connection)
             case .sendChunks(let number, let indices, let connection):
-                desk.sendChunks(of: number, indices, to: connection, stamp: stamp)
+                snapshots.sendChunks(of: number, indices, to: connection, stamp: stamp)
             case .publish(let frame):
                 let dropped = services.attempt { try services.server.publish(frame) } ?? 0
                 if dropped > 0 { host.metrics.dropped(.sent, dropped) }
             case .persist(let batches):
                 persistBegan = now
                 desk.append(batches, now: now)
-            case .committed(let batches): committed(batches)
-            case .captureSnapshot(let number, let log, let digest):
-                desk.capture(number, image: state.image(), log: log, digest: digest)
-            case .encodeSnapshot(let number): desk.encode(number, now: now)
-            case .saveSnapshot(let number): desk.save(number, now: now)
-            case .dropSnapshot(let number): desk.drop(number)
+            case .committed(let batches): host.committed(batches)
+            case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
+            case .encodeSnapshot(let number): snapshots.encode(number, now: now)
+            case .saveSnapshot(let number): snapshots.save(number, now: now)
+            case .dropSnapshot(let number): snapshots.drop(number)
             case .beginRun(let start): executor?.begin(start)
             case .stopRun(let id): executor?.stop(id)
             case .emission(let ticket, let outcome): executor?.emission(ticket, outcome)
@@ -250,21 +249,10 @@ package final class PrimaryDriver: StoreDriver {
         isOpened = true
     }
 
-    private func drop(_ isSent: Bool?) {
-        if isSent == false { host.metrics.dropped(.sent) }
-    }
-
     private var stamp: FrameStamp {
         FrameStamp(
             channel: machine.configuration.channel, clusterHash: machine.configuration.cluster.hash,
             epoch: machine.epoch)
-    }
-
-    private func committed(_ batches: [SealedBatch]) {
-        host.feed.append(batches)
-        guard let first = batches.first, let last = batches.last else { return }
-        host.metrics.committed(
-            entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
     }
 
     // MARK: - Status

@@ -13,6 +13,7 @@ package final class ReplicaDriver: StoreDriver {
     private(set) var machine: ReplicaStateMachine
     private var directives: [ReplicaDirective] = []
     package let desk: JournalDesk
+    package let snapshots: SnapshotDesk
     private var nextLook = Tick.zero
 
     /// A WELCOME that is followed when the journal belongs to its cluster.
@@ -25,6 +26,7 @@ package final class ReplicaDriver: StoreDriver {
         self.journal = journal
         self.state = state
         self.machine = machine
+        snapshots = SnapshotDesk(host: host, state: state)
         desk = JournalDesk(
             host: host, journal: journal,
             line: JournalLine(writtenThrough: machine.log.position.sequence, retries: true))
@@ -197,42 +199,28 @@ package final class ReplicaDriver: StoreDriver {
                 }
             case .connectBulk(let endpoint):
                 _ = services.attempt { try links.connectBulk(to: endpoint, poller: services.loop.poller) }
-            case .sendBulk(let frame): drop(services.attempt { try links.sendBulk(frame) })
+            case .sendBulk(let frame): host.count(isSent: services.attempt { try links.sendBulk(frame) })
             case .sayHello: host.sayHello(now: now)
-            case .applied(let batches): applied(batches, now: now)
+            case .applied(let batches):
+                host.committed(batches)
+                desk.append(batches, now: now)
             case .prepare(let ticket, let content): prepare(ticket, content)
             case .installed(let log, _, let encoded): installed(log, encoded, now: now)
             case .discarded: host.feed.restart(at: .zero)
             case .phaseChanged(let phase): phaseChanged(phase)
-            case .send(let frame, let connection):
-                drop(services.attempt { try services.server.send(frame, to: connection) })
-            case .sendBulkReply(let frame, let connection):
-                drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
+            case .send(let frame, let connection): host.send(frame, to: connection)
+            case .sendBulkReply(let frame, let connection): host.sendBulk(frame, to: connection)
             case .sendChunks(let number, let indices, let connection):
-                desk.sendChunks(of: number, indices, to: connection, stamp: machine.stamp)
-            case .captureSnapshot(let number, let log, let digest):
-                desk.capture(number, image: state.image(), log: log, digest: digest)
-            case .encodeSnapshot(let number): desk.encode(number, now: now)
-            case .saveSnapshot(let number): desk.save(number, now: now)
-            case .dropSnapshot(let number): desk.drop(number)
+                snapshots.sendChunks(of: number, indices, to: connection, stamp: machine.stamp)
+            case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
+            case .encodeSnapshot(let number): snapshots.encode(number, now: now)
+            case .saveSnapshot(let number): snapshots.save(number, now: now)
+            case .dropSnapshot(let number): snapshots.drop(number)
             case .alarm(let alarm): host.raise(alarm)
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
             }
         }
-    }
-
-    private func drop(_ isSent: Bool?) {
-        if isSent == false { host.metrics.dropped(.sent) }
-    }
-
-    private func applied(_ batches: [SealedBatch], now: Tick) {
-        host.feed.append(batches)
-        if let first = batches.first, let last = batches.last {
-            host.metrics.committed(
-                entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
-        }
-        desk.append(batches, now: now)
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {

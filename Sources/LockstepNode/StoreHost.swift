@@ -255,8 +255,8 @@ package final class StoreHost {
     private func send(_ frame: [UInt8]) {
         if let primary {
             primary.fromLocal(frame)
-        } else if services.attempt({ try links.send(frame) }) == false {
-            metrics.dropped(.sent)
+        } else {
+            count(isSent: services.attempt { try links.send(frame) })
         }
     }
 

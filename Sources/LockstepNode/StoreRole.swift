@@ -21,6 +21,8 @@ package enum StoreRole {
 package protocol StoreDriver: AnyObject {
     /// The way to the store's journal.
     var desk: JournalDesk { get }
+    /// What the machine directs about snapshots.
+    var snapshots: SnapshotDesk { get }
     /// The store's channel, as far as it is known.
     var channel: Channel? { get }
     /// The end of what has committed, as far as this node has it.
@@ -74,5 +76,34 @@ extension StoreHost {
     package var replica: ReplicaDriver? {
         guard case .replica(let driver) = role else { return nil }
         return driver
+    }
+}
+
+// What the machines of both roles direct in the same words.
+extension StoreHost {
+    /// Sends a frame to a peer of the node's ingress.
+    package func send(_ frame: [UInt8], to connection: Connection) {
+        count(isSent: services.attempt { try services.server.send(frame, to: connection) })
+    }
+
+    /// Sends a frame to a peer of the node's bulk port; false if it found no room.
+    @discardableResult
+    package func sendBulk(_ frame: [UInt8], to connection: Connection) -> Bool {
+        let isSent = services.attempt { try services.server.sendBulk(frame, to: connection) }
+        count(isSent: isSent)
+        return isSent != false
+    }
+
+    /// Counts a frame that found no room; whoever waits for it asks again.
+    package func count(isSent: Bool?) {
+        if isSent == false { metrics.dropped(.sent) }
+    }
+
+    /// Batches have committed, as far as this node is concerned: its consumers get them.
+    package func committed(_ batches: [SealedBatch]) {
+        feed.append(batches)
+        guard let first = batches.first, let last = batches.last else { return }
+        metrics.committed(
+            entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
     }
 }
