@@ -2,8 +2,7 @@ package import LockstepCore
 
 /// Gives a store's journal what its ``JournalLine`` says; on the node's thread.
 ///
-/// The driver of the store's role, whose desk it is, hears what became of writes. Without a journal it does
-/// nothing.
+/// The driver of the store's role, whose desk it is, hears what became of writes. Without a journal it does nothing.
 package final class JournalDesk {
     private unowned let host: StoreHost
     package let journal: (any Journal)?

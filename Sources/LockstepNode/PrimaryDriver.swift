@@ -294,6 +294,7 @@ package final class PrimaryDriver: StoreDriver {
     }
 }
 
+// What the desks tell.
 extension PrimaryDriver {
     package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
         let wall = MonotonicClock.wall

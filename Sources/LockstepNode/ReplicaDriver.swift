@@ -294,6 +294,7 @@ package final class ReplicaDriver: StoreDriver {
     }
 }
 
+// What the desks tell.
 extension ReplicaDriver {
     package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
         switch outcome {
