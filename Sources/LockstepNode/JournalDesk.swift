@@ -1,28 +1,17 @@
 package import LockstepCore
 
-/// Whose state a journal keeps: it hears what became of writes and of snapshots.
-package protocol JournalDeskOwner: AnyObject {
-    func written(_ outcome: Result<Void, JournalFailure>, now: Tick)
-    /// `info` is nil if the snapshot could not be made.
-    func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick)
-}
-
-/// Gives a store's journal what its ``JournalLine`` says, and makes snapshots; on the node's thread.
+/// Gives a store's journal what its ``JournalLine`` says; on the node's thread.
 ///
-/// Without a journal it only makes the snapshots that joiners are served from.
+/// The driver of the store's role, whose desk it is, hears what became of writes. Without a journal it does nothing.
 package final class JournalDesk {
     private unowned let host: StoreHost
-    package weak var owner: (any JournalDeskOwner)?
     package let journal: (any Journal)?
     private(set) var line: JournalLine
-    private var shelf: SnapshotShelf
-    private var encodingBegan = Tick.zero
 
     package init(host: StoreHost, journal: (any Journal)?, line: JournalLine) {
         self.host = host
         self.journal = journal
         self.line = line
-        shelf = SnapshotShelf(queue: host.services.background)
     }
 
     // MARK: - Writes
@@ -53,7 +42,7 @@ package final class JournalDesk {
                     mailbox.put { $0.journalDesk?.written(outcome) }
                 }
             case .save(let number):
-                guard let snapshot = shelf[number] else {
+                guard let snapshot = host.driver?.snapshots[number] else {
                     line.saved(isFailed: false, at: now)
                     continue
                 }
@@ -72,7 +61,7 @@ package final class JournalDesk {
         // The node ends; whether it was written only the next start will tell.
         case .failure(.failed): break
         }
-        owner?.written(outcome, now: now)
+        host.driver?.written(outcome, now: now)
         advance(now: now)
     }
 
@@ -87,34 +76,14 @@ package final class JournalDesk {
             atLeast: host.services.configuration.given.snapshotAfterBytes, now: now)
     }
 
-    package func capture(_ number: SnapshotNumber, image: any StateImage, log: LogState, digest: Digest) {
-        shelf.capture(number, image: image, log: log, digest: digest)
-    }
-
-    package func encode(_ number: SnapshotNumber, now: Tick) {
-        encodingBegan = now
-        shelf.encode(number, mailbox: host.mailbox) { $0.journalDesk?.encoded(number, $1) }
-    }
-
-    private func encoded(_ number: SnapshotNumber, _ outcome: Result<EncodedSnapshot, any Error>) {
-        let now = MonotonicClock.now
-        switch outcome {
-        case .success(let snapshot):
-            host.metrics.snapshotMade(nanoseconds: now - encodingBegan)
-            shelf.put(snapshot)
-            owner?.encoded(number, snapshot.info, now: now)
-        case .failure(let error):
-            host.snapshotFailed(error)
-            line.snapshotFailed(at: now)
-            owner?.encoded(number, nil, now: now)
-        }
-    }
-
-    package func save(_ number: SnapshotNumber, now: Tick) {
-        guard let snapshot = shelf[number] else { return }
-        line.offer(number, at: snapshot.info.position.sequence)
+    /// The machine wants a snapshot saved, which shows the state at `sequence`.
+    package func offer(_ number: SnapshotNumber, at sequence: SequenceNumber, now: Tick) {
+        line.offer(number, at: sequence)
         advance(now: now)
     }
+
+    /// A snapshot could not be made: the next is due after a pause.
+    package func snapshotFailed(at now: Tick) { line.snapshotFailed(at: now) }
 
     /// A snapshot that cannot be written loses nothing: the journal keeps what it has, and another is due after a pause.
     private func saved(_ outcome: Result<Void, JournalFailure>) {
@@ -127,26 +96,9 @@ package final class JournalDesk {
         line.saved(isFailed: isFailed, at: now)
         advance(now: now)
     }
-
-    package func drop(_ number: SnapshotNumber) { shelf.drop(number) }
-
-    /// Sends chunks to a joiner; what finds no room is asked for again.
-    package func sendChunks(
-        of number: SnapshotNumber, _ indices: Range<Int>, to connection: Connection, stamp: FrameStamp
-    ) {
-        guard let snapshot = shelf[number] else { return }
-        let services = host.services
-        for index in indices {
-            guard let frame = snapshot.frame(of: index, stamp: stamp) else { return }
-            if services.attempt({ try services.server.sendBulk(frame, to: connection) }) == false {
-                host.metrics.dropped(.sent)
-                return
-            }
-        }
-    }
 }
 
 extension StoreHost {
     /// The way to the store's journal; nil for a client.
-    var journalDesk: JournalDesk? { primary?.desk ?? replica?.desk }
+    var journalDesk: JournalDesk? { driver?.desk }
 }

@@ -220,7 +220,7 @@ public actor Node: Service {
         var isBusy = drain(services, ready, now: now)
         for host in hosts where host.takeMail() { isBusy = true }
         if handlePeers(now: now, wall: wall) { isBusy = true }
-        for host in hosts where host.handleLinks(now: now) { isBusy = isBusy || !(host.replica?.isHeldUp ?? false) }
+        for host in hosts where host.handleLinks(now: now) { isBusy = true }
         for host in hosts where host.handleCallers(now: now) { isBusy = true }
         for host in hosts {
             host.endTurn(now: now, wall: wall)
@@ -282,16 +282,14 @@ public actor Node: Service {
         while count < 64, let (frame, connection) = ingressRing.popFirst() {
             count += 1
             if let host = host(of: frame, rule, answer: { try $0.send($1, to: connection) }) {
-                host.primary?.ingressReceived(frame, from: connection, now: now, wall: wall)
-                host.replica?.ingressReceived(frame, from: connection, now: now)
+                host.driver?.ingressReceived(frame, from: connection, now: now, wall: wall)
             }
             if count % 4 == 0, MonotonicClock.now >= end { break }
         }
         while count < 96, let (frame, connection) = bulkRing.popFirst() {
             count += 1
             guard let host = host(of: frame, rule, answer: { try $0.sendBulk($1, to: connection) }) else { continue }
-            host.primary?.bulkReceived(frame, from: connection, now: now, wall: wall)
-            host.replica?.bulkReceived(frame, from: connection, now: now)
+            host.driver?.bulkReceived(frame, from: connection, now: now, wall: wall)
         }
         let dropped = ingressRing.dropped + bulkRing.dropped + subscriptionsRefused
         if dropped > reportedDrops {

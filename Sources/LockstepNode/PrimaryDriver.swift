@@ -6,7 +6,7 @@ internal import Logging
 ///
 /// The node's own store reaches the machine by hand instead of over a socket: frames in both directions wait in two
 /// lines until the directive that made them is done, so that no machine is entered while it runs.
-package final class PrimaryDriver {
+package final class PrimaryDriver: StoreDriver {
     private unowned let host: StoreHost
     private let journal: any Journal
     private let state: ObservedState
@@ -14,7 +14,8 @@ package final class PrimaryDriver {
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
-    let desk: JournalDesk
+    package let desk: JournalDesk
+    package let snapshots: SnapshotDesk
     private let executor: (any RunExecutor)?
     private var isRunning = false
     private var persistBegan = Tick.zero
@@ -32,10 +33,10 @@ package final class PrimaryDriver {
         self.state = state
         self.machine = machine
         executor = host.port.executor
+        snapshots = SnapshotDesk(host: host, state: state)
         desk = JournalDesk(
             host: host, journal: journal,
             line: JournalLine(writtenThrough: machine.committed.position.sequence, retries: false))
-        desk.owner = self
     }
 
     package func start(now: Tick, wall: LogTime) {
@@ -126,7 +127,6 @@ package final class PrimaryDriver {
             unanswered: host.unanswered)
     }
 
-    /// How far this primary serves, for the log.
     package var service: StoreLife.Service {
         guard machine.phase == .admitting else { return .none }
         return .admitting(machine.epoch, machine.committed.position.sequence)
@@ -170,24 +170,21 @@ package final class PrimaryDriver {
         for directive in batch {
             switch directive {
             case .send(let frame, .local): toClient.append(frame)
-            case .send(let frame, let connection):
-                drop(services.attempt { try services.server.send(frame, to: connection) })
-            case .sendBulk(let frame, let connection):
-                drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
+            case .send(let frame, let connection): host.send(frame, to: connection)
+            case .sendBulk(let frame, let connection): host.sendBulk(frame, to: connection)
             case .sendChunks(let number, let indices, let connection):
-                desk.sendChunks(of: number, indices, to: connection, stamp: stamp)
+                snapshots.sendChunks(of: number, indices, to: connection, stamp: stamp)
             case .publish(let frame):
                 let dropped = services.attempt { try services.server.publish(frame) } ?? 0
                 if dropped > 0 { host.metrics.dropped(.sent, dropped) }
             case .persist(let batches):
                 persistBegan = now
                 desk.append(batches, now: now)
-            case .committed(let batches): committed(batches)
-            case .captureSnapshot(let number, let log, let digest):
-                desk.capture(number, image: state.image(), log: log, digest: digest)
-            case .encodeSnapshot(let number): desk.encode(number, now: now)
-            case .saveSnapshot(let number): desk.save(number, now: now)
-            case .dropSnapshot(let number): desk.drop(number)
+            case .committed(let batches): host.committed(batches)
+            case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
+            case .encodeSnapshot(let number): snapshots.encode(number, now: now)
+            case .saveSnapshot(let number): snapshots.save(number, now: now)
+            case .dropSnapshot(let number): snapshots.drop(number)
             case .beginRun(let start): executor?.begin(start)
             case .stopRun(let id): executor?.stop(id)
             case .emission(let ticket, let outcome): executor?.emission(ticket, outcome)
@@ -249,29 +246,19 @@ package final class PrimaryDriver {
         [LogKey.store: "\(host.name)", LogKey.peer: "\(replicas.joined(separator: ", "))"]
     }
 
-    private func drop(_ isSent: Bool?) {
-        if isSent == false { host.metrics.dropped(.sent) }
-    }
-
     private var stamp: FrameStamp {
         FrameStamp(
             channel: machine.configuration.channel, clusterHash: machine.configuration.cluster.hash,
             epoch: machine.epoch)
     }
 
-    private func committed(_ batches: [SealedBatch]) {
-        host.feed.append(batches)
-        guard let first = batches.first, let last = batches.last else { return }
-        host.metrics.committed(
-            entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
-    }
-
     // MARK: - Status
 
-    /// The digest of state and log's tables at the commit number; nil while entries are on their way to the journal.
-    ///
-    /// The working state holds them then, and nothing shows that (R-16). Cost: a walk over the state, unless it keeps
-    /// its digest, and over the sessions.
+    package var channel: Channel? { machine.configuration.channel }
+    package var position: Position { machine.committed.position }
+    package var readRefusal: ReadRefusal? { machine.readRefusal }
+
+    /// Nil while entries are on their way to the journal: the working state holds them, and nothing shows that (R-16).
     package var digest: Digest? {
         let own = machine.status
         return own.head == own.committed.position.sequence ? state.digest + machine.log.digest : nil
@@ -304,7 +291,8 @@ package final class PrimaryDriver {
     }
 }
 
-extension PrimaryDriver: JournalDeskOwner {
+// What the desks tell.
+extension PrimaryDriver {
     package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
         let wall = MonotonicClock.wall
         switch outcome {

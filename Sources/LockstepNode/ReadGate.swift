@@ -32,7 +32,7 @@ extension LockstepError {
 
 extension StoreHost {
     /// Why this node's state must not be read; nil if it may, and on a node that has none.
-    var readRefusal: ReadRefusal? { primary?.machine.readRefusal ?? replica?.machine.readRefusal }
+    var readRefusal: ReadRefusal? { driver?.readRefusal }
 
     /// Lets readers of other threads in or keeps them out, as the machines are now.
     ///

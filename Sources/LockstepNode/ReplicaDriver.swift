@@ -6,13 +6,14 @@ internal import Logging
 ///
 /// The journal, if there is one, follows the state: what is applied waits in a line for the journal to be free. While
 /// the line is full nothing more is taken from the stream, whose ring then drops its oldest; that is repaired later.
-package final class ReplicaDriver {
-    private unowned let host: StoreHost
+package final class ReplicaDriver: StoreDriver {
+    unowned let host: StoreHost
     private let journal: (any Journal)?
     private let state: ObservedState
     private(set) var machine: ReplicaStateMachine
     private var directives: [ReplicaDirective] = []
-    let desk: JournalDesk
+    package let desk: JournalDesk
+    package let snapshots: SnapshotDesk
     private var nextLook = Tick.zero
 
     /// A WELCOME that is followed when the journal belongs to its cluster.
@@ -25,13 +26,13 @@ package final class ReplicaDriver {
         self.journal = journal
         self.state = state
         self.machine = machine
+        snapshots = SnapshotDesk(host: host, state: state)
         desk = JournalDesk(
             host: host, journal: journal,
             line: JournalLine(writtenThrough: machine.log.position.sequence, retries: true))
-        desk.owner = self
     }
 
-    package func start(now: Tick) {
+    package func start(now: Tick, wall _: LogTime) {
         machine.start(now: now, state: state)
         host.setKnown(machine.told)
     }
@@ -80,19 +81,19 @@ package final class ReplicaDriver {
     /// Whether frames wait although there is time: the journal holds them up.
     package var isHeldUp: Bool { desk.line.byteCount >= Limits.unpersistedBytes }
 
-    package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick) {
+    package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall _: LogTime) {
         frame.withFrame {
             machine.ingressReceived($0, from: connection, now: now, state: state, into: &directives)
         }
         run(now: now)
     }
 
-    package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick) {
+    package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall _: LogTime) {
         frame.withFrame { machine.joinReceived($0, from: connection, now: now, state: state, into: &directives) }
         run(now: now)
     }
 
-    package func endTurn(now: Tick) {
+    package func endTurn(now: Tick, wall _: LogTime) {
         if host.client.known != machine.told { host.setKnown(machine.told) }
     }
 
@@ -100,7 +101,7 @@ package final class ReplicaDriver {
         min(machine.nextDeadline, nextLook, desk.line.nextDeadline, min(retryAdoption, host.links.nextRenewal))
     }
 
-    package func tick(now: Tick) {
+    package func tick(now: Tick, wall _: LogTime) {
         if now >= machine.nextDeadline || state.isViewWanted {
             machine.ticked(now: now, state: state, into: &directives)
             run(now: now)
@@ -123,13 +124,14 @@ package final class ReplicaDriver {
             unanswered: host.unanswered)
     }
 
-    /// How far this replica serves, for the log.
     package var service: StoreLife.Service {
         guard machine.phase == .live else { return .none }
         let position = machine.log.position
         return .live(position.epoch, position.sequence)
     }
 
+    /// What is applied goes on to the journal by itself.
+    package func beginStop() {}
     package var isDrained: Bool { desk.line.isDrained }
     package func close() { journal?.close() }
 
@@ -197,42 +199,28 @@ package final class ReplicaDriver {
                 }
             case .connectBulk(let endpoint):
                 _ = services.attempt { try links.connectBulk(to: endpoint, poller: services.loop.poller) }
-            case .sendBulk(let frame): drop(services.attempt { try links.sendBulk(frame) })
+            case .sendBulk(let frame): host.count(isSent: services.attempt { try links.sendBulk(frame) })
             case .sayHello: host.sayHello(now: now)
-            case .applied(let batches): applied(batches, now: now)
+            case .applied(let batches):
+                host.committed(batches)
+                desk.append(batches, now: now)
             case .prepare(let ticket, let content): prepare(ticket, content)
             case .installed(let log, _, let encoded): installed(log, encoded, now: now)
             case .discarded: host.feed.restart(at: .zero)
             case .phaseChanged(let phase): phaseChanged(phase)
-            case .send(let frame, let connection):
-                drop(services.attempt { try services.server.send(frame, to: connection) })
-            case .sendBulkReply(let frame, let connection):
-                drop(services.attempt { try services.server.sendBulk(frame, to: connection) })
+            case .send(let frame, let connection): host.send(frame, to: connection)
+            case .sendBulkReply(let frame, let connection): host.sendBulk(frame, to: connection)
             case .sendChunks(let number, let indices, let connection):
-                desk.sendChunks(of: number, indices, to: connection, stamp: machine.stamp)
-            case .captureSnapshot(let number, let log, let digest):
-                desk.capture(number, image: state.image(), log: log, digest: digest)
-            case .encodeSnapshot(let number): desk.encode(number, now: now)
-            case .saveSnapshot(let number): desk.save(number, now: now)
-            case .dropSnapshot(let number): desk.drop(number)
+                snapshots.sendChunks(of: number, indices, to: connection, stamp: machine.stamp)
+            case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
+            case .encodeSnapshot(let number): snapshots.encode(number, now: now)
+            case .saveSnapshot(let number): snapshots.save(number, now: now)
+            case .dropSnapshot(let number): snapshots.drop(number)
             case .alarm(let alarm): host.raise(alarm)
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)
             }
         }
-    }
-
-    private func drop(_ isSent: Bool?) {
-        if isSent == false { host.metrics.dropped(.sent) }
-    }
-
-    private func applied(_ batches: [SealedBatch], now: Tick) {
-        host.feed.append(batches)
-        if let first = batches.first, let last = batches.last {
-            host.metrics.committed(
-                entries: Int(last.head.last.rawValue - first.head.first.rawValue) + 1, batches: batches.count)
-        }
-        desk.append(batches, now: now)
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {
@@ -278,10 +266,13 @@ package final class ReplicaDriver {
         return max(status.target.rawValue, own) - own
     }
 
-    /// The digest of state and log's tables where this replica stands.
-    ///
-    /// Cost: a walk over the state, unless it keeps its digest, and over the sessions.
-    package var digest: Digest { state.digest + machine.log.digest }
+    /// It keeps what it had while the primary is away.
+    package var channel: Channel? {
+        FrameDispatch.channel(ofReplica: machine.channel, welcome: host.client.welcome?.channel)
+    }
+    package var position: Position { machine.log.position }
+    package var readRefusal: ReadRefusal? { machine.readRefusal }
+    package var digest: Digest? { state.digest + machine.log.digest }
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
@@ -296,14 +287,15 @@ package final class ReplicaDriver {
         status.setMark(own.mark)
         // A state that differs from the log's must not borrow the log's digest.
         if own.phase == .quarantined || own.phase == .halted { status.digest = nil }
-        status.lag = host.hasPrimary ? lag(own) : nil
+        status.lag = hasPrimary ? lag(own) : nil
         status.primarySilentSeconds = host.primarySilence(now: MonotonicClock.now).map { Double($0) / 1e9 }
         status.setSessions(machine.log.sessions, limit: limit)
         if let journal { status.setJournal(journal) }
     }
 }
 
-extension ReplicaDriver: JournalDeskOwner {
+// What the desks tell.
+extension ReplicaDriver {
     package func written(_ outcome: Result<Void, JournalFailure>, now: Tick) {
         switch outcome {
         case .success: host.clear(.diskFull)

@@ -1,10 +1,15 @@
 package import LockstepCore
 
 extension StoreHost {
+    package var unanswered: Int { desk.unanswered }
+    package var counterValues: [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: counters.map { ($0.key.rawValue, $0.value) })
+    }
+
     /// The store's channel, as far as it is known.
     package var channel: Channel? {
-        primary?.machine.configuration.channel
-            ?? FrameDispatch.channel(ofReplica: replica?.machine.channel, welcome: client.welcome?.channel)
+        guard let driver else { return client.welcome?.channel }
+        return driver.channel
     }
 
     /// The store as an operator sees it.
@@ -19,15 +24,15 @@ extension StoreHost {
             peerCount: 0, lostReplicas: [], lag: 0, primarySilentSeconds: nil, unanswered: unanswered,
             counters: counterValues, journal: nil,
             alarms: alarms(at: MonotonicClock.now))
-        if primary == nil, replica == nil {
+        guard let driver else {
             let known = client.known.position
             status.epoch = known.epoch.rawValue
             status.sequence = known.sequence.rawValue
             status.commit = client.welcome?.commit.sequence.rawValue ?? 0
+            return status
         }
-        primary?.fill(&status, limit: limit)
-        replica?.fill(&status, limit: limit)
-        if status.digest == nil, withDigest { status.digest = (primary?.digest ?? replica?.digest)?.description }
+        driver.fill(&status, limit: limit)
+        if status.digest == nil, withDigest { status.digest = driver.digest?.description }
         return status
     }
 }

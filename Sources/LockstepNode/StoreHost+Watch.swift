@@ -5,15 +5,6 @@ extension StoreHost {
     /// A primary that is there answers within a second; nothing for so long is a loss, in milliseconds.
     static let primaryPatience: Int64 = 3_000
 
-    /// Whether a replica knows what its primary has: by its connection, or by the stream.
-    package var hasPrimary: Bool {
-        guard let replica else { return false }
-        switch replica.machine.phase {
-        case .catchingUp, .live: return true
-        case .connecting, .joining, .quarantined, .ahead, .halted: return client.welcome != nil
-        }
-    }
-
     /// How long nothing was heard of the primary, in nanoseconds; nil if nothing ever was.
     package func primarySilence(now: Tick) -> Int64? {
         guard client.lastHeard > .zero else { return nil }
@@ -24,8 +15,8 @@ extension StoreHost {
     ///
     /// An alarm of this kind with another reason stays what it is.
     func watchPrimary(now: Tick) {
-        guard replica != nil else { return }
-        if hasPrimary {
+        guard let replica else { return }
+        if replica.hasPrimary {
             if lostPrimary.take() != nil { clear(.noPrimary) }
             return
         }
@@ -52,5 +43,15 @@ extension StoreHost {
         }
         let waited = (now - services.started) / 1_000_000_000
         return "nothing answers at \(client.endpoint) since the start \(waited) s ago: \(advice)"
+    }
+}
+
+extension ReplicaDriver {
+    /// Whether this replica knows what its primary has: by the stream, or by the connection of the client's machine.
+    package var hasPrimary: Bool {
+        switch machine.phase {
+        case .catchingUp, .live: true
+        case .connecting, .joining, .quarantined, .ahead, .halted: host.client.welcome != nil
+        }
     }
 }

@@ -3,8 +3,8 @@ package import Logging
 
 /// One store of a node on the node's thread: its machines, its callers, its connections.
 ///
-/// It executes what the client's machine directs; ``PrimaryDriver`` or ``ReplicaDriver`` does so for the other. A node
-/// without a state has only the client. All have the same path: a caller's actions become SUBMIT frames of the client's
+/// It executes what the client's machine directs; the driver of its ``role`` does so for the other. A node without a
+/// state has only the client. All have the same path: a caller's actions become SUBMIT frames of the client's
 /// machine, which go to the primary's machine over a socket or, on the primary itself, by hand.
 package final class StoreHost {
     package let name: String
@@ -14,8 +14,19 @@ package final class StoreHost {
     package let links: LinkSockets
     package let metrics: NodeMetrics
     package let state: ObservedState?
-    package var primary: PrimaryDriver?
-    package var replica: ReplicaDriver?
+    /// What this node is for the store; nothing else says it, and only what belongs to one role asks which it is.
+    ///
+    /// It is set when the store is opened. A change while the node runs is one assignment, on the node's thread and
+    /// between two turns. When it is made,
+    /// - nothing of the driver before is under way, since what comes by the mailbox goes to the driver that is there
+    ///   then: its journal's line is drained, and no snapshot is being encoded, saved or decoded, no note written, no
+    ///   journal adopted;
+    /// - the new driver's machine has the log that ``state`` shows and that ``feed`` ends with, and the journal is given
+    ///   to its desk, not closed;
+    /// - the client's machine has no frame under way: a primary's reaches the machine by hand, and has no links.
+    ///
+    /// After it comes ``StoreDriver/start(now:wall:)``; readiness and gate follow at the end of the turn.
+    package var role = StoreRole.client
 
     package internal(set) var client: ClientStateMachine
     var directives: [ClientDirective] = []
@@ -24,7 +35,7 @@ package final class StoreHost {
     package var feed = FeedDesk()
     var asks = AskDesk()
     var ends = EndDesk()
-    private var counters: [ProtocolCounter: UInt64] = [:]
+    var counters: [ProtocolCounter: UInt64] = [:]
     /// What an operator must know until it has passed.
     package internal(set) var alarms: AlarmBoard
     private var life: StoreLife
@@ -33,25 +44,13 @@ package final class StoreHost {
     package let logger: Logger
     /// When the primary that is away was last heard, or when the node started; nil while there is one.
     var lostPrimary: Tick?
-    private var stopping = StopStage.running
+    var stopping = StopStage.running
     private var isLinked = false
     /// The node came to its first turn: all of its stores could be opened.
-    private var hasRun = false
-    private var isEnded = false
+    var hasRun = false
+    var isEnded = false
     /// Questions that were cancelled before they came; the last of them.
     var cancelledEarly: [UInt64] = []
-
-    /// How far a store is with its end.
-    private enum StopStage: Hashable {
-        case running
-        /// No new callers; those that wait get their answers if they come in time.
-        case finishing(until: Tick)
-        /// The session is being closed.
-        case closing
-        /// The primary's journal is being written.
-        case draining(until: Tick)
-        case stopped
-    }
 
     package init(
         port: StorePort, index: Int, services: NodeServices, mailbox: Mailbox, state: ObservedState?,
@@ -87,14 +86,17 @@ package final class StoreHost {
     }
 
     /// Handles what came on the links: up to 64 frames of the ingress, and 2 ms of the stream and of repairs.
+    ///
+    /// False if there are none, or what is left must wait for the journal.
     package func handleLinks(now: Tick) -> Bool {
         guard !links.isEmpty else { return false }
         for _ in 0..<64 {
             guard let (frame, _) = links.linkRing.popFirst() else { break }
             received(frame, now: now)
         }
-        replica?.handleStream(now: now)
-        return true
+        guard let replica else { return true }
+        replica.handleStream(now: now)
+        return !replica.isHeldUp
     }
 
     /// Takes what callers left, and submits what the credit allows.
@@ -120,8 +122,7 @@ package final class StoreHost {
     package func endTurn(now: Tick, wall: LogTime) {
         client.turnEnded(now: now, into: &directives)
         run(now: now)
-        primary?.endTurn(now: now, wall: wall)
-        replica?.endTurn(now: now)
+        driver?.endTurn(now: now, wall: wall)
         port.readiness.set(readiness)
         setGate()
         showPublished()
@@ -133,8 +134,7 @@ package final class StoreHost {
             client.ticked(now: now, into: &directives)
             run(now: now)
         }
-        primary?.tick(now: now, wall: wall)
-        replica?.tick(now: now)
+        driver?.tick(now: now, wall: wall)
         watchPrimary(now: now)
         while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now, because: readRefusal)
@@ -148,7 +148,7 @@ package final class StoreHost {
     /// Writes what has changed in the store's life.
     private func watch(now: Tick) {
         hasRun = true
-        life.serves(primary?.service ?? replica?.service ?? .none, now: now)
+        life.serves(driver?.service ?? .none, now: now)
         guard primary == nil else { return }
         let link: StoreLife.Link =
             switch client.phase {
@@ -171,12 +171,9 @@ package final class StoreHost {
     }
 
     package var nextDeadline: Tick {
-        var deadline = min(
-            client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline,
-            ends.nextDeadline)
-        if let primary { deadline = min(deadline, primary.nextDeadline) }
-        if let replica { deadline = min(deadline, replica.nextDeadline) }
-        return deadline
+        min(
+            client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline, ends.nextDeadline,
+            driver?.nextDeadline ?? .never)
     }
 
     /// Whether another thread left something.
@@ -204,7 +201,7 @@ package final class StoreHost {
         run(frame, now: now)
     }
 
-    private func run(_ frame: WaitingFrame? = nil, now: Tick) {
+    func run(_ frame: WaitingFrame? = nil, now: Tick) {
         client.checkEvent()
         guard !directives.isEmpty else { return }
         var held: ReplyFrame?
@@ -258,8 +255,8 @@ package final class StoreHost {
     private func send(_ frame: [UInt8]) {
         if let primary {
             primary.fromLocal(frame)
-        } else if services.attempt({ try links.send(frame) }) == false {
-            metrics.dropped(.sent)
+        } else {
+            count(isSent: services.attempt { try links.send(frame) })
         }
     }
 
@@ -302,77 +299,5 @@ package final class StoreHost {
 
     private func leave(_ waiter: Waiter, because error: any Error) {
         if let numbers = desk.leave(waiter, because: error) { client.giveUp(numbers) }
-    }
-
-    // MARK: - The end
-
-    package var isStopped: Bool { stopping == .stopped }
-
-    /// Begins the end: no new callers, answers to those that wait, the session closed, the journal written.
-    package func beginStop(now: Tick, isGraceful: Bool) {
-        guard stopping == .running else { return }
-        port.inbox.close(Self.stopped)
-        stopping = .finishing(until: isGraceful ? now.advanced(byMilliseconds: 2_000) : now)
-    }
-
-    package func continueStop(now: Tick) {
-        switch stopping {
-        case .running, .closing, .stopped: break
-        case .finishing(let end):
-            guard desk.isIdle || now >= end else { return }
-            desk.stop(Self.stopped)
-            // Nobody is there to hear CLOSE, or somebody may still ask what became of an action, which only an open
-            // session tells; the primary ends it when its time to live is over.
-            guard client.welcome != nil, !desk.hasUnknown else { return beginDraining(now: now) }
-            stopping = .closing
-            client.close(now: now, into: &directives)
-            run(now: now)
-        case .draining(let end):
-            guard primary?.isDrained ?? replica?.isDrained ?? true || now >= end else { return }
-            stopping = .stopped
-        }
-    }
-
-    private func beginDraining(now: Tick) {
-        primary?.beginStop()
-        stopping = .draining(until: now.advanced(byMilliseconds: 5_000))
-    }
-
-    /// When ``continueStop(now:)`` has something to do, at the latest.
-    package var nextStopDeadline: Tick {
-        switch stopping {
-        case .running, .stopped: .never
-        case .finishing(let end), .draining(let end): end
-        case .closing: client.nextDeadline
-        }
-    }
-
-    /// Lets go of everything: callers that still wait are told.
-    package func end(_ error: LockstepError) {
-        guard !isEnded else { return }
-        isEnded = true
-        port.inbox.end(error)
-        port.readiness.set(.stopped)
-        desk.stop(error)
-        readers.failAll(error)
-        feed.failAll(error)
-        asks.failAll(error)
-        ends.failAll(error)
-        links.close()
-        primary?.close()
-        replica?.close()
-        guard hasRun else { return }
-        let position = primary?.machine.committed.position ?? replica?.machine.log.position ?? client.known.position
-        logger.info("stopped", metadata: [LogKey.epoch: "\(position.epoch)", LogKey.sequence: "\(position.sequence)"])
-    }
-
-    package static let stopped = LockstepError(
-        .stopped, "the node has stopped, or is stopping; the action was not submitted")
-
-    // MARK: - Status
-
-    package var unanswered: Int { desk.unanswered }
-    package var counterValues: [String: UInt64] {
-        Dictionary(uniqueKeysWithValues: counters.map { ($0.key.rawValue, $0.value) })
     }
 }

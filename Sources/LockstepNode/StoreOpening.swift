@@ -65,12 +65,17 @@ package struct StoreOpening {
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             wall: wall, now: now)
         let driver = PrimaryDriver(host: host, state: state, journal: journal, machine: machine)
-        host.primary = driver
-        host.feed.begin(recovered.window, end: recovered.log.position.sequence)
-        driver.start(now: now, wall: wall)
-        host.start(now: now)
+        start(host, as: .primary(driver), with: recovered, now: now, wall: wall)
         verifyOlder(journal, of: host)
         return host
+    }
+
+    /// Gives the store its role and what its journal held, and starts its machines.
+    private func start(_ host: StoreHost, as role: StoreRole, with recovered: Recovered?, now: Tick, wall: LogTime) {
+        host.role = role
+        if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
+        role.driver?.start(now: now, wall: wall)
+        host.start(now: now)
     }
 
     /// Compares the clock with the log, and takes an operator's acceptance away when it is not needed any more.
@@ -138,18 +143,14 @@ package struct StoreOpening {
                     ? nil : ReplicaStateMachine(configuration: configuration, recovered: $0.log, window: $0.window)
             } ?? ReplicaStateMachine(configuration: configuration)
         let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
-        host.replica = driver
-        if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
-        let now = MonotonicClock.now
-        driver.start(now: now)
-        host.start(now: now)
+        start(host, as: .replica(driver), with: recovered, now: MonotonicClock.now, wall: MonotonicClock.wall)
         if let journal { verifyOlder(journal, of: host) }
         return host
     }
 
     private func openClient() -> StoreHost {
         let host = makeHost(role: .client, incarnation: Incarnation(using: &services.generator), state: nil)
-        host.start(now: MonotonicClock.now)
+        start(host, as: .client, with: nil, now: MonotonicClock.now, wall: MonotonicClock.wall)
         return host
     }
 

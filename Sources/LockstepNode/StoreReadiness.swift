@@ -51,21 +51,27 @@ package final class ReadinessBoard: Sendable {
 }
 
 extension StoreHost {
-    /// Where the machines are; a look at two phases.
-    var readiness: StoreReadiness {
-        if let primary {
-            switch primary.machine.phase {
-            case .created, .opening, .awaiting: return .catchingUp
-            case .admitting: return .live
-            case .behind, .stopping, .halted: return .stale
-            }
+    /// Where the machines are; a look at a phase.
+    var readiness: StoreReadiness { driver?.readiness ?? (client.welcome == nil ? .connecting : .live) }
+}
+
+extension PrimaryDriver {
+    package var readiness: StoreReadiness {
+        switch machine.phase {
+        case .created, .opening, .awaiting: .catchingUp
+        case .admitting: .live
+        case .behind, .stopping, .halted: .stale
         }
-        guard let replica else { return client.welcome == nil ? .connecting : .live }
-        switch replica.machine.phase {
-        case .connecting: return .connecting
-        case .joining, .catchingUp: return .catchingUp
-        case .live: return .live
-        case .quarantined, .ahead, .halted: return .stale
+    }
+}
+
+extension ReplicaDriver {
+    package var readiness: StoreReadiness {
+        switch machine.phase {
+        case .connecting: .connecting
+        case .joining, .catchingUp: .catchingUp
+        case .live: .live
+        case .quarantined, .ahead, .halted: .stale
         }
     }
 }
