@@ -159,11 +159,13 @@ struct TestPublisher {
     mutating func answer(_ frame: [UInt8], from connection: Connection = Connection(rawValue: 1), now: Tick)
         -> [[UInt8]]
     {
-        guard let message = decoded(frame) else { preconditionFailure("the replica sends what can be read") }
+        guard let request = decoded(frame).flatMap(BulkRequest.init) else {
+            preconditionFailure("the replica sends what can be read, and what belongs there")
+        }
         let log = JoinLog(
             stamp: stamp, store: log.store, committed: log.known, epochEnds: log.epochEnds, window: window)
         var actions: [ServeAction] = []
-        joins.received(message, from: connection, now: now, log: log, into: &actions)
+        joins.received(request, from: connection, now: now, log: log, into: &actions)
         joins.checkInvariants()
         return frames(actions)
     }
