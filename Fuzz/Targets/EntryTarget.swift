@@ -56,7 +56,7 @@ enum EntryTarget {
 
     /// Writes a run as the batch's builder does, from its items as far as they can be read.
     private static func write(
-        _ run: ActionRun, _ span: RawSpan, to writer: inout ByteWriter, _ checks: Checks
+        _ run: ActionSeries, _ span: RawSpan, to writer: inout ByteWriter, _ checks: Checks
     ) throws(FuzzFinding) {
         writer.write(EntryKind.actions.rawValue)
         writer.writeSession(run.session)

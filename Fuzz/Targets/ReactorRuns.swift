@@ -16,7 +16,7 @@ enum ReactorRuns {
         var count = 0
         withBytes(of: actions) { span in
             var reader = ByteReader(span)
-            builder.beginRun(session: session, first: 1, ackedThrough: 0)
+            builder.beginSeries(session: session, first: 1, ackedThrough: 0)
             while reader.remaining > 0, count < 16 {
                 let context = PerformContext(
                     session: session, firstNumber: UInt64(count) + 1, epoch: Golden.epoch,
@@ -27,7 +27,7 @@ enum ReactorRuns {
                 count = 1
                 builder.appendItem(.void)
             }
-            _ = builder.endRun()
+            _ = builder.endSeries()
         }
         try checks.holds(builder.nextSequence == before.advanced(by: count), "an action has no entry, or two")
         var log = LogState(store: Golden.store)
@@ -61,7 +61,7 @@ enum ReactorRuns {
         let actions = input.rest()
         withBytes(of: actions) { span in
             var reader = ByteReader(span)
-            builder.beginRun(session: session, first: 1, ackedThrough: 0)
+            builder.beginSeries(session: session, first: 1, ackedThrough: 0)
             let context = PerformContext(
                 session: session, firstNumber: 1, epoch: Golden.epoch, firstSequence: builder.nextSequence,
                 time: LogTime(rawValue: .max))

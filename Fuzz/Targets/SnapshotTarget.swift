@@ -46,10 +46,10 @@ enum SnapshotTarget {
         let sessions = log.sessions.sorted.prefix(8)
         // Behind the last number that there is a primary takes no more.
         for session in sessions where session.last < UInt64(Int64.max) - 4 {
-            builder.beginRun(session: session.id, first: session.last + 1, ackedThrough: session.last)
+            builder.beginSeries(session: session.id, first: session.last + 1, ackedThrough: session.last)
             builder.appendItem(.rejected, reason: "no")
             builder.appendItem(.void)
-            _ = builder.endRun()
+            _ = builder.endSeries()
         }
         builder.append(
             .sessionAck(sessions.map { SessionAcknowledgement(session: $0.id, through: $0.last + 1) }))

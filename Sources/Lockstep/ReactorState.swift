@@ -65,7 +65,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
             mutating.request &+= 1
             reducing = ReduceContext(
                 time: context.time, epoch: context.epoch, sequence: reducing.sequence.next)
-            if batch.isRunOver || request != nil { break }
+            if batch.isSeriesOver || request != nil { break }
         }
         // What a full batch, or an action that asks for something, leaves is decoded again.
         ahead.turnEnded(early: request != nil)

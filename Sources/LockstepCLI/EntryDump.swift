@@ -80,7 +80,7 @@ struct EntryDump {
     }
 
     private func actions(
-        of run: ActionRun, _ bytes: RawSpan, at first: SequenceNumber, in batch: SealedBatch
+        of run: ActionSeries, _ bytes: RawSpan, at first: SequenceNumber, in batch: SealedBatch
     ) throws -> [EntryRecord] {
         var items = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         return try (0..<run.count).map { index in

@@ -104,7 +104,7 @@ struct QueryLink {
         }
     }
 
-    private static func item(of run: ResultRun, in frame: [UInt8]) throws -> Answer {
+    private static func item(of run: ResultSeries, in frame: [UInt8]) throws -> Answer {
         try withBytes(of: frame) { span in
             var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
             let item = try ReplyItem(from: span, &reader)

@@ -37,7 +37,7 @@
                 items.writeRaw(reason)
             }
             withBytes(of: items.bytes) { bytes in
-                let run = ResultRun(
+                let run = ResultSeries(
                     session: submit.session, first: numbers.lowerBound, count: count, epoch: epoch,
                     firstSequence: submit.session.sequence, items: 0..<bytes.byteCount)
                 step.directives.append(.send(stamp.frame(.result(run), source: bytes), to: connection))
@@ -132,7 +132,7 @@
     extension ClientStateMachine {
         /// Takes the answers of a run for those to the oldest unanswered numbers.
         mutating func takeForMissing(
-            _ run: ResultRun, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+            _ run: ResultSeries, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
         ) {
             var answers = part(of: run, frame, 0..<run.count)
             answers.first = pending.answered + 1

@@ -1,4 +1,4 @@
-/// What a reactor's entries are made with: the place and the time of the first of a run.
+/// What a reactor's entries are made with: the place and the time of the first of a series.
 package struct PerformContext: Hashable, Sendable {
     package var session: SessionID
     package var firstNumber: RequestNumber
@@ -85,10 +85,10 @@ package protocol AppliedState: AnyObject {
     func apply(_ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime)
         throws(WireError)
 
-    /// Reduces the mutations of a run's items, the first of which stands at `position`, and writes what the session
+    /// Reduces the mutations of a series' items, the first of which stands at `position`, and writes what the session
     /// keeps of each.
     ///
-    /// It throws when an item or a mutation cannot be read; the node then stops within the run.
+    /// It throws when an item or a mutation cannot be read; the node then stops within the series.
     func apply(
         _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
         replies: inout ByteWriter
@@ -138,7 +138,7 @@ package protocol FollowingState: AppliedState, ShownState, SnapshotState {}
 /// The user's state and reactor as the protocol sees them: bytes in, bytes out.
 ///
 /// One object belongs to one store of one node and is used on the node's thread only, unless a member says otherwise.
-/// It is called once for a run of actions, not once an action, so the call through the protocol costs nothing.
+/// It is called once for a series of actions, not once an action, so the call through the protocol costs nothing.
 package protocol ReplicatedState: FollowingState, PerformingState, EffectfulState {}
 
 extension PerformingState {
@@ -171,7 +171,7 @@ extension AppliedState {
         try applyEach(bytes, items: items, count: count, at: position, time: time, replies: &replies)
     }
 
-    /// Applies a run item by item.
+    /// Applies a series item by item.
     package func applyEach(
         _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
         replies: inout ByteWriter

@@ -309,11 +309,12 @@ extension PrimaryDriver {
     }
 
     package func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick) {
+        let wall = MonotonicClock.wall
         if let info {
             step(now: now, wall: wall) { $0.snapshotEncoded(number, info: info, &$1) }
         } else {
             step(now: now, wall: wall) { $0.snapshotFailed(number, &$1) }
         }
-        run(now: now, wall: MonotonicClock.wall)
+        run(now: now, wall: wall)
     }
 }

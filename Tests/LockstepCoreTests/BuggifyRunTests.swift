@@ -91,7 +91,7 @@ import Testing
         var script = ClientScript(buggify: Buggify(seed: 1, sites: sites, oneIn: 1))
         try script.open()
         script.submit(1)
-        let accepted = ResultRun(
+        let accepted = ResultSeries(
             session: ClientScript.session, first: 1, count: 1, epoch: Epoch(rawValue: 5),
             firstSequence: SequenceNumber(rawValue: 100), items: 0..<1)
         script.receive(.result(accepted), source: [3])

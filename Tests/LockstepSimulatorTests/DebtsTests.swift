@@ -69,7 +69,7 @@ import Testing
     @Test func aQueryHasThreeAnswers() throws {
         func run(_ first: RequestNumber, count: Int) -> Message {
             .result(
-                ResultRun(
+                ResultSeries(
                     session: Self.session, first: first, count: count, epoch: Epoch(rawValue: 7), firstSequence: .zero,
                     items: 0..<0))
         }

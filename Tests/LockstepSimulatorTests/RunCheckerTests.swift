@@ -281,14 +281,14 @@ struct CheckedLog {
     /// An action's item with these mutations.
     mutating func action(_ mutations: [EffectMutation]) {
         add { batch in
-            batch.beginRun(
+            batch.beginSeries(
                 session: SessionID(epoch: Self.epoch, sequence: SequenceNumber(rawValue: 1)), first: 1, ackedThrough: 0)
             let start = batch.beginItem(mutationCount: mutations.count)
             for mutation in mutations { batch.writer.writeBytes(mutation.bytes) }
             let reply = batch.writer.writeMeasured { _ in }
             let fits = batch.endItem(start, replyStart: reply)
             #expect(fits)
-            _ = batch.endRun()
+            _ = batch.endSeries()
         }
     }
 }

@@ -215,7 +215,7 @@ final class TestPort: EffectPort {
             var reader = ByteReader(bytes)
             var batch = BatchBuilder(
                 store: StoreID(rawValue: 1), epoch: effectEpoch, after: .start(of: StoreID(rawValue: 1)), time: .zero)
-            batch.beginRun(session: id.session, first: id.number, ackedThrough: 0)
+            batch.beginSeries(session: id.session, first: id.number, ackedThrough: 0)
             let context = PerformContext(
                 session: id.session, firstNumber: id.number, epoch: effectEpoch,
                 firstSequence: SequenceNumber(rawValue: 1), time: .zero)

@@ -40,9 +40,9 @@ import Testing
             store: StoreID(rawValue: 9), epoch: Epoch(rawValue: 3), after: .start(of: StoreID(rawValue: 9)),
             time: .zero)
         batch.append(.digestMark(.zero))
-        batch.beginRun(session: SessionID(epoch: .zero, sequence: .zero), first: 1, ackedThrough: 0)
+        batch.beginSeries(session: SessionID(epoch: .zero, sequence: .zero), first: 1, ackedThrough: 0)
         batch.appendItem(.rejected, reason: "late")
-        _ = batch.endRun()
+        _ = batch.endSeries()
         let entries = try await collect(Entries<Ledger>(batches: stream([batch.sealed()]), after: .zero))
         #expect(entries.map(\.place.sequence.rawValue) == [2])
         #expect(entries.map(\.rejection) == ["late"])

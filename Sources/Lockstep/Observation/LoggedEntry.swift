@@ -144,7 +144,7 @@ private struct EntryDecoding<R: Reactor> {
         }
     }
 
-    private func decode(_ run: ActionRun, _ bytes: RawSpan, into entries: inout [LoggedEntry<R>]) throws(WireError) {
+    private func decode(_ run: ActionSeries, _ bytes: RawSpan, into entries: inout [LoggedEntry<R>]) throws(WireError) {
         var items = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         for index in 0..<run.count {
             let item = try Item(from: bytes, &items)

@@ -78,7 +78,7 @@ extension ClientStateMachine {
     }
 
     /// Answers the queries for numbers that the run holds, in the order of the numbers.
-    mutating func answerQueries(_ run: ResultRun, _ frame: RawSpan, into directives: inout [ClientDirective]) {
+    mutating func answerQueries(_ run: ResultSeries, _ frame: RawSpan, into directives: inout [ClientDirective]) {
         guard !requests.queries.isEmpty else { return }
         let last = run.first + UInt64(run.count) - 1
         let numbers = requests.queries.lazy.filter { $0.session == run.session }.map(\.number)

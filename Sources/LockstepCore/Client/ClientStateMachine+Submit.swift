@@ -106,29 +106,29 @@ extension ClientStateMachine {
     }
 
     mutating func resultReceived(
-        _ run: ResultRun, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+        _ series: ResultSeries, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
-        guard let hasAccepted = walk(run, frame) else { return directives.append(.count(.framesRefused)) }
-        answerQueries(run, frame, into: &directives)
-        let last = run.first + UInt64(run.count) - 1
-        guard isBound(run.session), last > pending.answered, last < pending.next else {
+        guard let hasAccepted = walk(series, frame) else { return directives.append(.count(.framesRefused)) }
+        answerQueries(series, frame, into: &directives)
+        let last = series.first + UInt64(series.count) - 1
+        guard isBound(series.session), last > pending.answered, last < pending.next else {
             return directives.append(.count(.staleFrames))
         }
         let wanted = pending.answered + 1
         #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.answerHoleIgnored), run.first > wanted {
-                return takeForMissing(run, frame, now: now, into: &directives)
+            if PlantedDefect.isActive(.answerHoleIgnored), series.first > wanted {
+                return takeForMissing(series, frame, now: now, into: &directives)
             }
         #endif
-        guard run.first <= wanted else {
+        guard series.first <= wanted else {
             // Answers before these are lost; the kept ones come when their numbers are submitted again.
             guard pace.isNewHole(at: wanted) else { return }
             directives.append(.count(.gaps))
             pending.goBack(to: wanted)
             return
         }
-        let known = Int(wanted - run.first)
-        let answers = part(of: run, frame, known..<run.count)
+        let known = Int(wanted - series.first)
+        let answers = part(of: series, frame, known..<series.count)
         if hasAccepted || runs.hasEarlyCancels { noteAccepted(answers, frame, now: now) }
         pending.answer(through: last)
         pace.progressed(now: now)
@@ -136,7 +136,7 @@ extension ClientStateMachine {
         if !keepAlives.owesAcknowledgement {
             keepAlives.acknowledge(by: now.advanced(byMilliseconds: acknowledgementDelay()))
         }
-        knowledge.noteAnswered(epoch: run.epoch, sequence: run.firstSequence.advanced(by: run.count - 1))
+        knowledge.noteAnswered(epoch: series.epoch, sequence: series.firstSequence.advanced(by: series.count - 1))
         directives.append(.answered(answers))
         if pending.hasSent, buggify(.submitsAgain) { pending.goBack(to: pending.answered + 1) }
     }
@@ -146,14 +146,14 @@ extension ClientStateMachine {
         return buggify(.keepAliveLate) ? ClientTiming.lateAcknowledgement : ClientTiming.acknowledgement
     }
 
-    /// Walks the items, so that what a driver gets can be read; nil if they are not as many as the run says, or do not
+    /// Walks the items, so that what a driver gets can be read; nil if they are not as many as the series says, or do not
     /// fill the frame, else whether any says "accepted".
-    private func walk(_ run: ResultRun, _ frame: RawSpan) -> Bool? {
-        guard run.firstSequence.rawValue <= UInt64(Int64.max) else { return nil }
+    private func walk(_ series: ResultSeries, _ frame: RawSpan) -> Bool? {
+        guard series.firstSequence.rawValue <= UInt64(Int64.max) else { return nil }
         var hasAccepted = false
-        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+        var reader = ByteReader(offset: series.items.lowerBound, end: series.items.upperBound)
         do throws(WireError) {
-            for _ in 0..<run.count {
+            for _ in 0..<series.count {
                 hasAccepted = try ReplyItem(from: frame, &reader).status == .accepted || hasAccepted
             }
             try reader.finish()
@@ -163,9 +163,9 @@ extension ClientStateMachine {
         }
     }
 
-    /// The answers to the numbers at these places of a run that is whole.
-    func part(of run: ResultRun, _ frame: RawSpan, _ places: Range<Int>) -> ClientDirective.Answers {
-        var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+    /// The answers to the numbers at these places of a series that is whole.
+    func part(of series: ResultSeries, _ frame: RawSpan, _ places: Range<Int>) -> ClientDirective.Answers {
+        var reader = ByteReader(offset: series.items.lowerBound, end: series.items.upperBound)
         func skip(_ count: Int) -> Int {
             for _ in 0..<count {
                 do { _ = try ReplyItem(from: frame, &reader) } catch {
@@ -175,9 +175,9 @@ extension ClientStateMachine {
             return reader.offset
         }
         let start = skip(places.lowerBound)
-        let end = places.upperBound == run.count ? run.items.upperBound : skip(places.count)
+        let end = places.upperBound == series.count ? series.items.upperBound : skip(places.count)
         return ClientDirective.Answers(
-            first: run.first + UInt64(places.lowerBound), count: places.count, epoch: run.epoch,
-            firstSequence: run.firstSequence.advanced(by: places.lowerBound), items: start..<end)
+            first: series.first + UInt64(places.lowerBound), count: places.count, epoch: series.epoch,
+            firstSequence: series.firstSequence.advanced(by: places.lowerBound), items: start..<end)
     }
 }

@@ -1,20 +1,20 @@
 /// The batch under construction, on the primary.
 ///
-/// It writes the batch's bytes once, as they will stand in the journal and on the wire. Runs of actions grow item by
-/// item; beside each run it collects the replies in the form in which the session keeps them and RESULT carries them.
+/// It writes the batch's bytes once, as they will stand in the journal and on the wire. Series of actions grow item by
+/// item; beside each series it collects the replies in the form in which the session keeps them and RESULT carries them.
 package struct BatchBuilder: Hashable, Sendable {
     package private(set) var head: BatchHead
     /// Used by a reactor's coding between ``beginItem(mutationCount:)`` and ``endItem(_:replyStart:)`` only.
     package var writer: ByteWriter
-    /// The replies of the open run, or of the last one.
+    /// The replies of the open series, or of the last one.
     package private(set) var replies = ByteWriter()
-    private var openRun: OpenRun?
-    /// The open run takes no further item when its replies have more bytes.
+    private var openSeries: OpenSeries?
+    /// The open series takes no further item when its replies have more bytes.
     private var replyRoom = Int.max
     /// The batch is full when it reaches this size.
     private let fullBytes: Int
 
-    private struct OpenRun: Hashable, Sendable {
+    private struct OpenSeries: Hashable, Sendable {
         var start: Int
         var countOffset: Int
         var count: Int
@@ -34,12 +34,12 @@ package struct BatchBuilder: Hashable, Sendable {
 
     package var isEmpty: Bool { head.last < head.first }
     package var isFull: Bool { writer.count >= fullBytes }
-    /// Whether the open run takes no further item: the batch is full, or the run's replies have left their room.
-    package var isRunOver: Bool { isFull || replies.count > replyRoom }
+    /// Whether the open series takes no further item: the batch is full, or the series's replies have left their room.
+    package var isSeriesOver: Bool { isFull || replies.count > replyRoom }
     package var byteCount: Int { writer.count }
     package var nextSequence: SequenceNumber { head.last.next }
 
-    /// Writes a record that is not a run; it takes the next sequence number, which is returned.
+    /// Writes a record that is not a series; it takes the next sequence number, which is returned.
     @discardableResult
     package mutating func append(_ entry: Entry) -> SequenceNumber {
         withBytes(of: []) { append(entry, source: $0) }
@@ -48,43 +48,43 @@ package struct BatchBuilder: Hashable, Sendable {
     /// Writes a record whose ranges point into `source`.
     @discardableResult
     package mutating func append(_ entry: Entry, source: RawSpan) -> SequenceNumber {
-        precondition(openRun == nil, "a run is open")
+        precondition(openSeries == nil, "a series is open")
         entry.write(to: &writer, source: source)
         head.last = head.last.next
         return head.last
     }
 
-    /// Begins a run of a session's actions; items follow until ``isRunOver``, then ``endRun()``.
+    /// Begins a series of a session's actions; items follow until ``isSeriesOver``, then ``endSeries()``.
     ///
     /// Its replies may have `replyRoom` bytes, and those of one item more.
-    package mutating func beginRun(
+    package mutating func beginSeries(
         session: SessionID, first: RequestNumber, ackedThrough: RequestNumber, replyRoom: Int = .max
     ) {
-        precondition(openRun == nil, "a run is open")
+        precondition(openSeries == nil, "a series is open")
         let start = writer.count
         writer.write(EntryKind.actions.rawValue)
         writer.writeSession(session)
         writer.writeVarint(first)
         writer.writeVarint(ackedThrough)
-        openRun = OpenRun(start: start, countOffset: writer.count, count: 0)
+        openSeries = OpenSeries(start: start, countOffset: writer.count, count: 0)
         writer.write(UInt32(0))
         writer.write(UInt32(0))
         replies.removeAll()
         self.replyRoom = replyRoom
     }
 
-    /// Ends the run and returns how many items it has; one without items leaves no trace.
-    package mutating func endRun() -> Int {
-        guard let run = openRun else { preconditionFailure("no run is open") }
-        guard run.count > 0 else {
-            writer.truncate(to: run.start)
-            openRun = nil
+    /// Ends the series and returns how many items it has; one without items leaves no trace.
+    package mutating func endSeries() -> Int {
+        guard let series = openSeries else { preconditionFailure("no series is open") }
+        guard series.count > 0 else {
+            writer.truncate(to: series.start)
+            openSeries = nil
             return 0
         }
-        writer.overwrite(UInt32(run.count), at: run.countOffset)
-        writer.overwrite(UInt32(writer.count - run.countOffset - 8), at: run.countOffset + 4)
-        openRun = nil
-        return run.count
+        writer.overwrite(UInt32(series.count), at: series.countOffset)
+        writer.overwrite(UInt32(writer.count - series.countOffset - 8), at: series.countOffset + 4)
+        openSeries = nil
+        return series.count
     }
 
     /// Begins the item of an action that takes effect.
@@ -141,8 +141,8 @@ package struct BatchBuilder: Hashable, Sendable {
 
     /// Counts the item and copies its reply to where the session will keep it.
     private mutating func itemFinished(_ status: ActionStatus, replyStart: Int) {
-        precondition(openRun != nil, "no run is open")
-        openRun?.count += 1
+        precondition(openSeries != nil, "no series is open")
+        openSeries?.count += 1
         head.last = head.last.next
         let range = replyStart..<writer.count
         withBytes(of: writer.bytes) { ReplyItem.write(status, $0, range, to: &replies) }
@@ -153,9 +153,9 @@ package struct BatchBuilder: Hashable, Sendable {
         reason.utf8.prefix(Limits.textBytes)
     }
 
-    /// Fixes the batch; it must have entries and no open run.
+    /// Fixes the batch; it must have entries and no open series.
     package consuming func sealed() -> SealedBatch {
-        precondition(openRun == nil && !isEmpty, "a batch is sealed with entries and without an open run")
+        precondition(openSeries == nil && !isEmpty, "a batch is sealed with entries and without an open series")
         writer.overwrite(head.last.rawValue, at: 32)
         let hash = BatchHash(rawValue: sha256Prefix(writer.bytes))
         return SealedBatch(head: head, hash: hash, bytes: writer.bytes)

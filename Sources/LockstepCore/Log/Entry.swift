@@ -29,7 +29,7 @@ package enum EntryKind: UInt8, Hashable, Sendable {
 }
 
 /// Entries of one session with consecutive numbers, which share one header (PROTOCOL, R-14).
-package struct ActionRun: Hashable, Sendable {
+package struct ActionSeries: Hashable, Sendable {
     package var session: SessionID
     package var first: RequestNumber
     package var ackedThrough: RequestNumber
@@ -61,7 +61,7 @@ package struct SessionAcknowledgement: Hashable, Sendable {
 ///
 /// All but ``actions(_:)`` are one entry with one sequence number.
 package enum Entry: Hashable, Sendable {
-    case actions(ActionRun)
+    case actions(ActionSeries)
     case epochOpen(node: String, incarnation: Incarnation, boot: BootID)
     case sessionOpen(Open)
     case sessionClose(SessionID)
@@ -88,8 +88,8 @@ package enum Entry: Hashable, Sendable {
 
     /// How many sequence numbers the record takes.
     package var sequenceCount: Int {
-        guard case .actions(let run) = self else { return 1 }
-        return run.count
+        guard case .actions(let series) = self else { return 1 }
+        return series.count
     }
 }
 
@@ -104,8 +104,8 @@ package enum EffectCause: Hashable, Sendable {
     case feedback(String)
 }
 
-extension ActionRun {
-    /// Reads a run behind the kind of its entry, which begins at `start`.
+extension ActionSeries {
+    /// Reads a series behind the kind of its entry, which begins at `start`.
     fileprivate init(from bytes: RawSpan, _ reader: inout ByteReader, at start: Int) throws(WireError) {
         session = try reader.readSession(from: bytes)
         first = try reader.readVarint(from: bytes)
@@ -130,7 +130,7 @@ extension Entry {
         }
         switch kind {
         case .actions:
-            self = .actions(try ActionRun(from: bytes, &reader, at: start))
+            self = .actions(try ActionSeries(from: bytes, &reader, at: start))
         case .epochOpen:
             self = .epochOpen(
                 node: try reader.readName(from: bytes),
@@ -178,7 +178,7 @@ extension Entry {
     package func write(to writer: inout ByteWriter, source: RawSpan) {
         switch self {
         case .actions:
-            preconditionFailure("a run of actions is written by BatchBuilder")
+            preconditionFailure("a series of actions is written by BatchBuilder")
         case .epochOpen(let node, let incarnation, let boot):
             writer.write(EntryKind.epochOpen.rawValue)
             writer.writeString(node)

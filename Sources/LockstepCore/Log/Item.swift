@@ -1,4 +1,4 @@
-/// One action of a run as the log holds it: what became of it, where its mutations and its reply are.
+/// One action of a series as the log holds it: what became of it, where its mutations and its reply are.
 ///
 /// On the wire: a varint of `mutationCount << 2 | status`, the mutations and then the reply, each after its length
 /// (PROTOCOL, section 6).
@@ -9,7 +9,7 @@ package struct Item: Hashable, Sendable {
     package var mutations: Range<Int>
     package var reply: Range<Int>
 
-    /// Reads one item of a run; the mutations are only measured.
+    /// Reads one item of a series; the mutations are only measured.
     @inlinable
     package init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         let start = reader.offset

@@ -19,6 +19,11 @@ package struct LogState: Hashable, Sendable {
     package struct Mark: Hashable, Sendable {
         package var sequence: SequenceNumber
         package var digest: Digest
+
+        package init(sequence: SequenceNumber, digest: Digest) {
+            self.sequence = sequence
+            self.digest = digest
+        }
     }
 
     package init(store: StoreID) {
@@ -87,7 +92,7 @@ package struct LogState: Hashable, Sendable {
     }
 
     /// Moves the position to the end of a batch whose entries are applied.
-    mutating func finish(head: BatchHead, hash: BatchHash) {
+    package mutating func finish(head: BatchHead, hash: BatchHash) {
         position = Position(epoch: head.epoch, sequence: head.last, hash: hash)
         time = max(time, head.time)
         #if LOCKSTEP_PLANTED_DEFECTS
@@ -107,7 +112,7 @@ package struct LogState: Hashable, Sendable {
         _ entry: Entry, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any AppliedState
     ) throws(WireError) {
         switch entry {
-        case .actions(let run): try apply(run, bytes, head: head, sequence: sequence, to: state)
+        case .actions(let series): try apply(series, bytes, head: head, sequence: sequence, to: state)
         case .epochOpen(_, _, let boot): epochOpened(by: boot, epoch: head.epoch)
         case .sessionOpen(let open):
             // An opening has one session; a snapshot of a log with two of them could not be read.
@@ -158,7 +163,7 @@ package struct LogState: Hashable, Sendable {
     ) -> Bool {
         var reply = ByteWriter()
         withBytes(of: []) { ReplyItem.write(.accepted, $0, 0..<0, to: &reply) }
-        let kept = ReplyRing.Run(
+        let kept = ReplyRing.Series(
             first: id.number, count: 1, epoch: epoch, firstSequence: sequence, byteCount: reply.count)
         let isNext = withBytes(of: reply.bytes) {
             sessions.append(kept, to: id.session, ackedThrough: ackedThrough, items: $0, 0..<reply.count)
@@ -210,16 +215,18 @@ package struct LogState: Hashable, Sendable {
     package var digest: Digest { sessions.digest + runs.digest }
 
     private mutating func apply(
-        _ run: ActionRun, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any AppliedState
+        _ series: ActionSeries, _ bytes: RawSpan, head: BatchHead, sequence: SequenceNumber, to state: any AppliedState
     ) throws(WireError) {
-        var replies = ByteWriter(capacity: run.items.count / 4)
+        var replies = ByteWriter(capacity: series.items.count / 4)
         try state.apply(
-            bytes, items: run.items, count: run.count, at: (head.epoch, sequence), time: head.time, replies: &replies)
-        let kept = ReplyRing.Run(
-            first: run.first, count: run.count, epoch: head.epoch, firstSequence: sequence, byteCount: replies.count)
+            bytes, items: series.items, count: series.count, at: (head.epoch, sequence), time: head.time,
+            replies: &replies)
+        let kept = ReplyRing.Series(
+            first: series.first, count: series.count, epoch: head.epoch, firstSequence: sequence,
+            byteCount: replies.count)
         let isNext = withBytes(of: replies.bytes) {
-            sessions.append(kept, to: run.session, ackedThrough: run.ackedThrough, items: $0, 0..<replies.count)
+            sessions.append(kept, to: series.session, ackedThrough: series.ackedThrough, items: $0, 0..<replies.count)
         }
-        guard isNext else { throw WireError(.outOfRange, at: run.items.lowerBound) }
+        guard isNext else { throw WireError(.outOfRange, at: series.items.lowerBound) }
     }
 }

@@ -38,7 +38,7 @@ package struct CommitPipeline: Hashable, Sendable {
     package var unpersistedLimit = Limits.unpersistedBytes
 
     /// Begins after what was recovered, with the batches after its snapshot in `window`.
-    init(epoch: Epoch, recovered: LogState, window: ResendWindow) {
+    package init(epoch: Epoch, recovered: LogState, window: ResendWindow) {
         self.epoch = epoch
         committed = recovered.known
         committedTime = recovered.time

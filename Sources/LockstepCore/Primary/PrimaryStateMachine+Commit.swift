@@ -108,15 +108,15 @@ extension PrimaryStateMachine {
         }
     }
 
-    /// Sends kept replies, one RESULT for each kept run; all of `numbers` must have committed.
+    /// Sends kept replies, one RESULT for each kept series; all of `numbers` must have committed.
     func sendReplies(
         of session: SessionID, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
         _ step: inout PrimaryStep
     ) {
-        log.sessions.forEachReply(of: session, in: numbers) { run, bytes, range in
-            let result = ResultRun(
-                session: session, first: run.first, count: run.count, epoch: run.epoch,
-                firstSequence: run.firstSequence, items: range)
+        log.sessions.forEachReply(of: session, in: numbers) { series, bytes, range in
+            let result = ResultSeries(
+                session: session, first: series.first, count: series.count, epoch: series.epoch,
+                firstSequence: series.firstSequence, items: range)
             step.directives.append(.send(stamp.frame(.result(result), source: bytes), to: connection))
         }
     }

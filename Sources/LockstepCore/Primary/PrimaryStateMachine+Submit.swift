@@ -51,7 +51,7 @@ extension PrimaryStateMachine {
         if submit.first < expected {
             step.directives.append(.count(.duplicateActions))
             let through = min(last, standing.last)
-            // What the owner acknowledged may still be kept, in a run with others; it is not sent again.
+            // What the owner acknowledged may still be kept, in a series with others; it is not sent again.
             let first = max(submit.first, standing.ackedThrough + 1)
             if first <= through {
                 #if LOCKSTEP_PLANTED_DEFECTS
@@ -178,10 +178,10 @@ extension PrimaryStateMachine {
         return (UInt64(standing.windowNumbers) - numbers, Int(standing.windowBytes) - bytes)
     }
 
-    /// Performs the actions into batches; each run of them is one record of the batch and one kept run.
+    /// Performs the actions into batches; each series of them is one record of the batch and one kept series.
     ///
     /// A reactor may write far more than it was sent, so the bounds are looked at again after each full batch, and the
-    /// session's window after each run. Returns the number to go on with, and why it stopped there if actions are left.
+    /// session's window after each series. Returns the number to go on with, and why it stopped there if actions are left.
     private mutating func sequence(_ submit: Submit, _ frame: RawSpan, _ step: inout PrimaryStep) -> (
         next: RequestNumber, stopped: BusyReason?
     ) {
@@ -195,7 +195,7 @@ extension PrimaryStateMachine {
             let most = Int(min(UInt64(left), room.numbers))
             let (done, isFull) = withOpenBatch(at: step.moment) { batch in
                 let sequence = batch.nextSequence
-                batch.beginRun(
+                batch.beginSeries(
                     session: submit.session, first: number, ackedThrough: submit.ackedThrough, replyRoom: room.bytes)
                 if submit.isVoid {
                     for _ in 0..<most { batch.appendItem(.void) }
@@ -208,7 +208,7 @@ extension PrimaryStateMachine {
                         into: &batch)
                     precondition(performed >= 0 && performed <= most, "a reactor performs what it was asked for")
                 }
-                return (batch.endRun(), batch.isFull)
+                return (batch.endSeries(), batch.isFull)
             }
             if done > 0 {
                 keep(submit, number: number, count: done)
@@ -250,9 +250,9 @@ extension PrimaryStateMachine {
         case .accepted: sessions.isLogged(submit.ackedThrough, of: submit.session)
         case .rejected(let reason):
             let isFull = withOpenBatch(at: step.moment) { batch in
-                batch.beginRun(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
+                batch.beginSeries(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
                 batch.appendItem(.rejected, reason: reason)
-                _ = batch.endRun()
+                _ = batch.endSeries()
                 return batch.isFull
             }
             keep(submit, number: number, count: 1)
@@ -262,15 +262,15 @@ extension PrimaryStateMachine {
         return nil
     }
 
-    /// Keeps the replies of the run that was just written.
+    /// Keeps the replies of the series that was just written.
     private mutating func keep(_ submit: Submit, number: RequestNumber, count: Int) {
         guard let batch = pipeline.open else { preconditionFailure("the run's batch is open") }
         let firstSequence = batch.nextSequence.advanced(by: -count)
-        let run = ReplyRing.Run(
+        let series = ReplyRing.Series(
             first: number, count: count, epoch: epoch, firstSequence: firstSequence, byteCount: batch.replies.count)
         let isNext = withBytes(of: batch.replies.bytes) { bytes in
             log.sessions.append(
-                run, to: submit.session, ackedThrough: submit.ackedThrough, items: bytes, 0..<bytes.byteCount)
+                series, to: submit.session, ackedThrough: submit.ackedThrough, items: bytes, 0..<bytes.byteCount)
         }
         precondition(isNext, "the numbers were checked")
         sessions.isLogged(submit.ackedThrough, of: submit.session)

@@ -74,10 +74,11 @@ package struct SessionTable: Hashable, Sendable {
 
     /// Calls `body` for each kept stretch of a session's numbers; nothing is called if the session does not exist.
     package func forEachReply(
-        of id: SessionID, in numbers: ClosedRange<RequestNumber>, _ body: (ReplyRing.Run, RawSpan, Range<Int>) -> Void
+        of id: SessionID, in numbers: ClosedRange<RequestNumber>,
+        _ body: (ReplyRing.Series, RawSpan, Range<Int>) -> Void
     ) {
         guard let index = sessions.index(forKey: id) else { return }
-        sessions.values[index].replies.forEachRun(in: numbers, body)
+        sessions.values[index].replies.forEachSeries(in: numbers, body)
     }
 
     /// What the replies of a session take of memory that are not acknowledged by `number`, as they are counted for its
@@ -142,15 +143,15 @@ package struct SessionTable: Hashable, Sendable {
         return true
     }
 
-    /// Adds the replies of a run; false if the session does not exist or the numbers are not its next.
+    /// Adds the replies of a series; false if the session does not exist or the numbers are not its next.
     package mutating func append(
-        _ run: ReplyRing.Run, to id: SessionID, ackedThrough: RequestNumber, items: RawSpan, _ range: Range<Int>
+        _ series: ReplyRing.Series, to id: SessionID, ackedThrough: RequestNumber, items: RawSpan, _ range: Range<Int>
     ) -> Bool {
         guard let index = sessions.index(forKey: id) else { return false }
-        guard Self.follows(run.first, sessions.values[index].last), ackedThrough < run.first else { return false }
-        sessions.values[index].last = run.last
+        guard Self.follows(series.first, sessions.values[index].last), ackedThrough < series.first else { return false }
+        sessions.values[index].last = series.last
         keptBytes -= sessions.values[index].replies.memory
-        sessions.values[index].replies.append(run, items: items, range)
+        sessions.values[index].replies.append(series, items: items, range)
         keptBytes += sessions.values[index].replies.memory
         acknowledge(at: index, through: ackedThrough)
         return true
@@ -243,7 +244,7 @@ package struct SessionTable: Hashable, Sendable {
             sessions[id]?.last = last
             sessions[id]?.ackedThrough = ackedThrough
             let replies = try ReplyRing(from: bytes, &reader)
-            guard (replies.runs.last?.last ?? last) == last else { throw WireError(.outOfRange, at: start) }
+            guard (replies.all.last?.last ?? last) == last else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.replies = replies
             keptBytes += replies.memory
         }

@@ -50,7 +50,7 @@ package enum IngressReply: Hashable, Sendable {
     case opened(Opened)
     case resumed(Resumed)
     case sessionMoved(SessionID)
-    case result(ResultRun)
+    case result(ResultSeries)
     case busy(Busy)
     case outOfOrder(SessionID, expected: RequestNumber)
     case sessionExpired(SessionID)

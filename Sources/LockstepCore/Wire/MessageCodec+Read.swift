@@ -15,7 +15,7 @@ extension Message {
         case .resumed: self = .resumed(try Resumed(from: frame, &reader))
         case .sessionMoved: self = .sessionMoved(try reader.readSession(from: frame))
         case .submit: self = .submit(try Submit(from: frame, &reader))
-        case .result: self = .result(try ResultRun(from: frame, &reader))
+        case .result: self = .result(try ResultSeries(from: frame, &reader))
         case .busy: self = .busy(try Busy(from: frame, &reader))
         case .outOfOrder:
             self = .outOfOrder(try reader.readSession(from: frame), expected: try reader.readVarint(from: frame))
@@ -141,7 +141,7 @@ extension Submit {
     }
 }
 
-extension ResultRun {
+extension ResultSeries {
     init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         session = try reader.readSession(from: frame)
         first = try reader.readVarint(from: frame)

@@ -143,7 +143,7 @@ extension Submit {
     }
 }
 
-extension ResultRun {
+extension ResultSeries {
     fileprivate func write(to writer: inout ByteWriter, source: RawSpan) {
         writer.writeSession(session)
         writer.writeVarint(first)

@@ -200,7 +200,7 @@ package struct Submit: Hashable, Sendable {
 }
 
 /// RESULT: the answers to `count` numbers from `first`, whose entries have consecutive sequence numbers.
-package struct ResultRun: Hashable, Sendable {
+package struct ResultSeries: Hashable, Sendable {
     package var session: SessionID
     package var first: RequestNumber
     package var count: Int
@@ -359,7 +359,7 @@ package enum Message: Hashable, Sendable {
     case resumed(Resumed)
     case sessionMoved(SessionID)
     case submit(Submit)
-    case result(ResultRun)
+    case result(ResultSeries)
     case busy(Busy)
     case outOfOrder(SessionID, expected: RequestNumber)
     case sessionExpired(SessionID)

@@ -70,7 +70,7 @@ extension Oracle {
         }
     }
 
-    private func check(_ run: ResultRun, _ bytes: RawSpan, _ frame: [UInt8], _ process: NodeProcess) {
+    private func check(_ run: ResultSeries, _ bytes: RawSpan, _ frame: [UInt8], _ process: NodeProcess) {
         var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         for place in 0..<run.count {
             guard let item = try? ReplyItem(from: bytes, &reader) else {

@@ -34,7 +34,7 @@ extension Oracle {
         if sequence != batch.head.last.next { fail(.agreement, "the batch at \(batch.head.first) cannot be read") }
     }
 
-    private func note(_ run: ActionRun, _ bytes: RawSpan, _ batch: SealedBatch, _ sequence: SequenceNumber) {
+    private func note(_ run: ActionSeries, _ bytes: RawSpan, _ batch: SealedBatch, _ sequence: SequenceNumber) {
         guard noteNumbers(of: run.session, run.first, count: run.count, batch, sequence) else { return }
         acknowledged(through: run.ackedThrough, of: run.session, in: batch)
         var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)

@@ -30,7 +30,7 @@ package final class EffectState: ReplicatedState {
                 }
                 done += perform(actions, range, context.advanced(by: done), into: &batch)
             }
-            if batch.isRunOver { break }
+            if batch.isSeriesOver { break }
         }
         return done
     }

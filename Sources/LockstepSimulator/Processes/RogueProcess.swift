@@ -74,7 +74,7 @@ final class RogueProcess: SimulatedProcess {
         }
     }
 
-    private func resulted(_ run: ResultRun, _ bytes: RawSpan, _ frame: [UInt8]) {
+    private func resulted(_ run: ResultSeries, _ bytes: RawSpan, _ frame: [UInt8]) {
         var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
         for place in 0..<run.count {
             guard let item = try? ReplyItem(from: bytes, &reader) else { return }

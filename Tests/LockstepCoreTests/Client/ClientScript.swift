@@ -102,7 +102,7 @@ struct ClientScript {
     /// The answers to `numbers`, each one byte, its number.
     mutating func answer(_ numbers: ClosedRange<RequestNumber>, sequence: UInt64 = 100) {
         let items = numbers.flatMap { [UInt8(1 << 2), UInt8(truncatingIfNeeded: $0)] }
-        let run = ResultRun(
+        let run = ResultSeries(
             session: Self.session, first: numbers.lowerBound, count: numbers.count, epoch: Epoch(rawValue: 5),
             firstSequence: SequenceNumber(rawValue: sequence), items: 0..<items.count)
         receive(.result(run), source: items)

@@ -345,7 +345,7 @@ struct ClientSessionTests {
         let status = QueryResult(session: old, number: 4, status: .sessionEnded)
         script.receive(.queryResult(status))
         #expect(script.directives == [.queried(status)])
-        let run = ResultRun(
+        let run = ResultSeries(
             session: old, first: 2, count: 3, epoch: old.epoch, firstSequence: SequenceNumber(rawValue: 50),
             items: 0..<6)
         script.receive(.result(run), source: [4, 1, 4, 2, 4, 3])

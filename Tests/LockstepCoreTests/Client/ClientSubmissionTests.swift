@@ -88,7 +88,7 @@ struct ClientSubmissionTests {
         script.submit(3)
         script.answer(1...4)
         #expect(script.answers.isEmpty)
-        let run = ResultRun(
+        let run = ResultSeries(
             session: ClientScript.session, first: 1, count: 2, epoch: Epoch(rawValue: 5),
             firstSequence: SequenceNumber(rawValue: .max), items: 0..<4)
         script.receive(.result(run), source: [4, 1, 4, 2])

@@ -181,7 +181,7 @@ struct ModelPrimary {
                 let reply = Self.reply(id, number, action)
                 withBytes(of: reply) { ReplyItem.write(.committed, $0, 0..<reply.count, to: &items) }
             }
-            let run = ResultRun(
+            let run = ResultSeries(
                 session: id, first: start, count: Int(end - start) + 1, epoch: epoch,
                 firstSequence: SequenceNumber(rawValue: session.sequences[Int(start) - 1]), items: 0..<items.count)
             frames.append(withBytes(of: items.bytes) { stamp.frame(.result(run), source: $0) })

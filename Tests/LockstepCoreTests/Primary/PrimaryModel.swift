@@ -73,7 +73,7 @@ struct PrimaryModel {
         ended.insert(session)
     }
 
-    private mutating func read(_ run: ActionRun, _ bytes: RawSpan, at first: SequenceNumber) throws {
+    private mutating func read(_ run: ActionSeries, _ bytes: RawSpan, at first: SequenceNumber) throws {
         guard live.contains(run.session) else { throw Failure(description: "an action of \(run.session), which ended") }
         guard run.first == lastNumber[run.session, default: 0] + 1 else {
             throw Failure(description: "\(run.session) goes on at \(run.first)")

@@ -77,7 +77,7 @@ struct TestPublisher {
         if !values.isEmpty {
             var actions = ByteWriter()
             for value in values { actions.writeBytes([value]) }
-            batch.beginRun(session: session, first: nextNumber, ackedThrough: acknowledged)
+            batch.beginSeries(session: session, first: nextNumber, ackedThrough: acknowledged)
             let context = PerformContext(
                 session: session, firstNumber: nextNumber, epoch: epoch, firstSequence: batch.nextSequence,
                 time: time)
@@ -85,7 +85,7 @@ struct TestPublisher {
                 var reader = ByteReader(span)
                 _ = maker.perform(span, &reader, count: values.count, context: context, into: &batch)
             }
-            nextNumber += UInt64(batch.endRun())
+            nextNumber += UInt64(batch.endSeries())
         }
         if let forgedMark {
             batch.append(.digestMark(forgedMark))
@@ -100,11 +100,11 @@ struct TestPublisher {
     /// Writes one batch that is too large for the broadcast.
     mutating func writeLarge() -> SealedBatch {
         var batch = BatchBuilder(store: log.store, epoch: epoch, after: log.position, time: time)
-        batch.beginRun(session: session, first: nextNumber, ackedThrough: acknowledged)
+        batch.beginSeries(session: session, first: nextNumber, ackedThrough: acknowledged)
         let start = batch.beginItem(mutationCount: 0)
         let reply = batch.writer.writeMeasured { $0.writeRaw([UInt8](repeating: 7, count: 100_000)) }
         _ = batch.endItem(start, replyStart: reply)
-        nextNumber += UInt64(batch.endRun())
+        nextNumber += UInt64(batch.endSeries())
         let sealed = batch.sealed()
         commit(sealed)
         return sealed

@@ -184,7 +184,7 @@ extension ClientScript {
     /// The answers to `numbers`: accepted.
     mutating func accept(_ numbers: ClosedRange<RequestNumber>, sequence: UInt64 = 100) {
         let items = [UInt8](repeating: 3, count: numbers.count)
-        let run = ResultRun(
+        let run = ResultSeries(
             session: Self.session, first: numbers.lowerBound, count: numbers.count, epoch: Epoch(rawValue: 5),
             firstSequence: SequenceNumber(rawValue: sequence), items: 0..<items.count)
         receive(.result(run), source: items)

@@ -51,7 +51,7 @@ final class CountingState: ReplicatedState {
                 if perform(action, range, context, into: &batch) { return done }
                 done += 1
                 if request != nil { break }
-                if batch.isRunOver { break }
+                if batch.isSeriesOver { break }
                 continue
             }
             reader = start
@@ -72,7 +72,7 @@ final class CountingState: ReplicatedState {
             } else {
                 batch.appendItem(.rejected, reason: "cannot be decoded")
             }
-            if batch.isRunOver { break }
+            if batch.isSeriesOver { break }
         }
         return done
     }

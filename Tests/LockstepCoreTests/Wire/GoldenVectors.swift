@@ -44,7 +44,7 @@ enum GoldenVectors {
         .sessionMoved(session),
         .submit(Submit(session: session, first: 129, ackedThrough: 128, count: 2, isVoid: false, actions: 0..<6)),
         .result(
-            ResultRun(
+            ResultSeries(
                 session: session, first: 129, count: 2, epoch: epoch, firstSequence: SequenceNumber(rawValue: 70_001),
                 items: 6..<11)),
         .busy(Busy(session: session, expected: 129, retryAfter: 2_000, reason: .overloaded)),
@@ -138,7 +138,7 @@ enum GoldenVectors {
                 bytes: withBytes(of: [3]) {
                     stamp.frame(
                         .result(
-                            ResultRun(
+                            ResultSeries(
                                 session: session, first: 129, count: 1, epoch: epoch,
                                 firstSequence: SequenceNumber(rawValue: 70_001), items: 0..<1)), source: $0)
                 }),
@@ -149,7 +149,7 @@ enum GoldenVectors {
         ]
 
     static let entries: [Entry] = [
-        .actions(ActionRun(session: session, first: 129, ackedThrough: 128, count: 2, items: 0..<0)),
+        .actions(ActionSeries(session: session, first: 129, ackedThrough: 128, count: 2, items: 0..<0)),
         .epochOpen(node: "node-a", incarnation: incarnation, boot: boot),
         .sessionOpen(open),
         .sessionClose(session),
@@ -180,7 +180,7 @@ enum GoldenVectors {
             store: store, epoch: epoch, after: .start(of: store), time: LogTime(rawValue: 1_750_000_000_123_456))
         builder.append(.epochOpen(node: "node-a", incarnation: incarnation, boot: boot))
         let opened = builder.append(.sessionOpen(open))
-        builder.beginRun(session: SessionID(epoch: epoch, sequence: opened), first: 1, ackedThrough: 0)
+        builder.beginSeries(session: SessionID(epoch: epoch, sequence: opened), first: 1, ackedThrough: 0)
         let start = builder.beginItem(mutationCount: 1)
         builder.writer.writeMeasured { $0.write(UInt8(9)) }
         let reply = builder.writer.writeMeasured { $0.writeVarint(9) }
@@ -188,7 +188,7 @@ enum GoldenVectors {
         precondition(fits, "a small item fits")
         builder.appendItem(.rejected, reason: "zero")
         builder.appendItem(.void)
-        _ = builder.endRun()
+        _ = builder.endSeries()
         builder.append(.digestMark(Digest(rawValue: 9)))
         return builder.sealed()
     }()

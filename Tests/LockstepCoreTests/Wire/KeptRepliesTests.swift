@@ -9,7 +9,7 @@ struct KeptRepliesTests {
         let items = numbers.flatMap { [UInt8(1 << 2), UInt8(truncatingIfNeeded: $0)] }
         withBytes(of: items) {
             ring.append(
-                ReplyRing.Run(
+                ReplyRing.Series(
                     first: numbers.lowerBound, count: numbers.count, epoch: epoch,
                     firstSequence: SequenceNumber(rawValue: sequence), byteCount: items.count),
                 items: $0, 0..<items.count)
@@ -18,7 +18,7 @@ struct KeptRepliesTests {
 
     static func kept(_ ring: ReplyRing, _ numbers: ClosedRange<RequestNumber>) -> [[UInt64]] {
         var parts: [[UInt64]] = []
-        ring.forEachRun(in: numbers) { run, bytes, range in
+        ring.forEachSeries(in: numbers) { run, bytes, range in
             let replies = stride(from: 1, to: range.count, by: 2).map { UInt64(copyBytes(of: bytes, range)[$0]) }
             parts.append([run.first, UInt64(run.count), run.firstSequence.rawValue] + replies)
         }
@@ -64,7 +64,7 @@ struct KeptRepliesTests {
         #expect(table.session(openedBy: GoldenVectors.client, nonce: 0xABCD)?.id == id)
         #expect(table.windowBytes == 1 << 20)
         func append(_ first: RequestNumber, _ ackedThrough: RequestNumber) -> Bool {
-            let run = ReplyRing.Run(
+            let run = ReplyRing.Series(
                 first: first, count: 2, epoch: Self.epoch, firstSequence: SequenceNumber(rawValue: 2), byteCount: 4)
             return withBytes(of: [4, 1, 4, 2]) {
                 table.append(run, to: id, ackedThrough: ackedThrough, items: $0, 0..<4)

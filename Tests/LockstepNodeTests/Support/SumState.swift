@@ -37,7 +37,7 @@ final class SumState: ReplicatedState {
                 let reply = batch.writer.writeMeasured { $0.writeVarint(sum) }
                 _ = batch.endItem(start, replyStart: reply)
             }
-            if batch.isRunOver { return done }
+            if batch.isSeriesOver { return done }
         }
         return count
     }

@@ -181,7 +181,7 @@ private final class Performing {
         let sequence = SequenceNumber(rawValue: number)
         var batch = BatchBuilder(
             store: StoreID(rawValue: 9), epoch: .zero, after: .start(of: StoreID(rawValue: 9)), time: .zero)
-        batch.beginRun(session: session, first: number, ackedThrough: 0)
+        batch.beginSeries(session: session, first: number, ackedThrough: 0)
         var reader = ByteReader(offset: 0, end: writer.count)
         let context = PerformContext(
             session: session, firstNumber: number, epoch: .zero, firstSequence: sequence, time: .zero)

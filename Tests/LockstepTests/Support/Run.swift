@@ -31,7 +31,7 @@ final class Run<R: Reactor> {
             let time = LogTime(rawValue: Int64(batches.count + 1) * 1_000)
             var batch = BatchBuilder(
                 store: StoreID(rawValue: 9), epoch: Epoch(rawValue: 3), after: position, time: time)
-            batch.beginRun(session: session, first: next, ackedThrough: 0)
+            batch.beginSeries(session: session, first: next, ackedThrough: 0)
             let first = batch.nextSequence
             let done = withBytes(of: actions) { bytes in
                 state.perform(
@@ -41,7 +41,7 @@ final class Run<R: Reactor> {
                         time: time),
                     into: &batch)
             }
-            precondition(batch.endRun() == done, "every action has its item")
+            precondition(batch.endSeries() == done, "every action has its item")
             pieces.append(
                 RawReplies.Piece(
                     frame: ReplyFrame(bytes: batch.replies.bytes), session: session, first: next, count: done,

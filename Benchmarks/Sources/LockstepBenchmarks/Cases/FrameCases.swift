@@ -26,7 +26,7 @@ enum FrameCases {
 
     private static func result() throws -> (Message, source: [UInt8]) {
         let items = try replyItems(Workload.chunkActions)
-        let run = ResultRun(
+        let run = ResultSeries(
             session: session, first: 1, count: Workload.chunkActions, epoch: Epoch(rawValue: 1),
             firstSequence: SequenceNumber(rawValue: 3), items: 0..<items.count)
         return (.result(run), items)

@@ -43,14 +43,14 @@ enum PerformCases {
             var reader = ByteReader(bytes)
             var left = Workload.chunkActions
             while left > 0 {
-                batch.beginRun(session: session, first: 1, ackedThrough: 0)
+                batch.beginSeries(session: session, first: 1, ackedThrough: 0)
                 left -= state.perform(
                     bytes, &reader, count: left,
                     context: PerformContext(
                         session: session, firstNumber: 1, epoch: Epoch(rawValue: 1),
                         firstSequence: batch.nextSequence, time: Workload.beginning),
                     into: &batch)
-                _ = batch.endRun()
+                _ = batch.endSeries()
                 guard batch.isFull else { continue }
                 batch = opened(
                     after: Position(epoch: Epoch(rawValue: 1), sequence: batch.head.last, hash: .none))

@@ -53,7 +53,7 @@ enum SessionCases {
         of count: Int, at first: RequestNumber, _ items: [UInt8], in table: inout SessionTable
     ) {
         // Not the sequence number behind the last run, so that runs of one are not joined.
-        let run = ReplyRing.Run(
+        let run = ReplyRing.Series(
             first: first, count: count, epoch: Epoch(rawValue: 1),
             firstSequence: SequenceNumber(rawValue: 2 * first), byteCount: items.count)
         let behind = 4 * UInt64(count)
