@@ -41,7 +41,7 @@ package final class PrimaryDriver: StoreDriver {
 
     package func start(now: Tick, wall: LogTime) {
         step(now: now, wall: wall) { $0.start(&$1) }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
     }
 
     // MARK: - Events
@@ -55,21 +55,21 @@ package final class PrimaryDriver: StoreDriver {
         }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         step(now: now, wall: wall) { $0.emitted(cause, mutations: mutations, ticket: ticket, &$1) }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
     }
 
     /// An effect of this node has ended.
     package func finishRun(_ id: RunID, item: [UInt8]) {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         step(now: now, wall: wall) { $0.runFinished(id, item: item, &$1) }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
     }
 
     /// An operator ends an accepted action as failed; false if it has ended, or nothing is admitted.
     package func abandonRun(_ id: RunID, reason: String) -> Bool {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         let isEnded = step(now: now, wall: wall) { $0.abandonRun(id, reason: reason, &$1) }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
         return isEnded
     }
 
@@ -77,7 +77,7 @@ package final class PrimaryDriver: StoreDriver {
     package func closeSessions(_ filter: PrimaryStateMachine.SessionFilter) -> Int? {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         let count = step(now: now, wall: wall) { $0.closeSessions(filter, &$1) }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
         return count
     }
 
@@ -87,18 +87,18 @@ package final class PrimaryDriver: StoreDriver {
     package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
         frame.withFrame { bytes in step(now: now, wall: wall) { $0.received(bytes, from: connection, &$1) }
         }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
     }
 
     package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
         frame.withFrame { bytes in step(now: now, wall: wall) { $0.bulkReceived(bytes, from: connection, &$1) } }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
     }
 
     package func endTurn(now: Tick, wall: LogTime) {
         pump(now: now, wall: wall)
         step(now: now, wall: wall) { $0.turnEnded(&$1) }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
         pump(now: now, wall: wall)
     }
 
@@ -107,7 +107,7 @@ package final class PrimaryDriver: StoreDriver {
     package func tick(now: Tick, wall: LogTime) {
         if now >= machine.nextDeadline {
             step(now: now, wall: wall) { $0.ticked(&$1) }
-            run(now: now, wall: wall)
+            execute(now: now, wall: wall)
         }
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
@@ -121,7 +121,7 @@ package final class PrimaryDriver: StoreDriver {
         }
         writeNotes()
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
         host.metrics.observe(
             sequence: machine.committed.position.sequence, lag: 0, sessions: machine.log.sessions.count,
             unanswered: host.unanswered)
@@ -150,7 +150,7 @@ package final class PrimaryDriver: StoreDriver {
             if let frame = toMachine.popFirst() {
                 withBytes(of: frame) { bytes in step(now: now, wall: wall) { $0.received(bytes, from: .local, &$1) }
                 }
-                run(now: now, wall: wall)
+                execute(now: now, wall: wall)
             } else if let frame = toClient.popFirst() {
                 host.received(.copied(frame), now: now)
             } else {
@@ -159,7 +159,7 @@ package final class PrimaryDriver: StoreDriver {
         }
     }
 
-    private func run(now: Tick, wall: LogTime) {
+    private func execute(now: Tick, wall: LogTime) {
         guard !directives.isEmpty else { return }
         precondition(!isRunning, "directives run one list at a time")
         isRunning = true
@@ -304,7 +304,7 @@ extension PrimaryDriver {
         case .failure(.failed(let reason)):
             step(now: now, wall: wall) { $0.persistFailed(isDiskFull: false, reason: reason, &$1) }
         }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
         pump(now: now, wall: wall)
     }
 
@@ -315,6 +315,6 @@ extension PrimaryDriver {
         } else {
             step(now: now, wall: wall) { $0.snapshotFailed(number, &$1) }
         }
-        run(now: now, wall: wall)
+        execute(now: now, wall: wall)
     }
 }

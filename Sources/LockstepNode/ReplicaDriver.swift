@@ -50,13 +50,13 @@ package final class ReplicaDriver: StoreDriver {
             welcome.bulkEndpoint = TCPEndpoint.reachable(welcome.bulkEndpoint, through: connected)
         }
         machine.welcomed(welcome, endpoint: endpoint, now: now, state: state, into: &directives)
-        run(now: now)
+        execute(now: now)
     }
 
     package func linkLost(now: Tick) {
         held = nil
         machine.linkLost(now: now, into: &directives)
-        run(now: now)
+        execute(now: now)
     }
 
     /// Handles frames of the stream and of the bulk link for at most 2 ms, unless the journal is behind.
@@ -71,7 +71,7 @@ package final class ReplicaDriver: StoreDriver {
             } else {
                 break
             }
-            run(now: now)
+            execute(now: now)
             handled += 1
             // The clock is asked once in a few frames, since a beacon takes less time than the clock.
             if handled % 4 == 0, MonotonicClock.now >= end { break }
@@ -85,12 +85,12 @@ package final class ReplicaDriver: StoreDriver {
         frame.withFrame {
             machine.ingressReceived($0, from: connection, now: now, state: state, into: &directives)
         }
-        run(now: now)
+        execute(now: now)
     }
 
     package func bulkReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall _: LogTime) {
         frame.withFrame { machine.joinReceived($0, from: connection, now: now, state: state, into: &directives) }
-        run(now: now)
+        execute(now: now)
     }
 
     package func endTurn(now: Tick, wall _: LogTime) {
@@ -104,7 +104,7 @@ package final class ReplicaDriver: StoreDriver {
     package func tick(now: Tick, wall _: LogTime) {
         if now >= machine.nextDeadline || state.isViewWanted {
             machine.ticked(now: now, state: state, into: &directives)
-            run(now: now)
+            execute(now: now)
         }
         if now >= host.links.nextRenewal {
             _ = host.services.attempt { try host.links.renewSubscription(now: now) }
@@ -184,7 +184,7 @@ package final class ReplicaDriver: StoreDriver {
 
     // MARK: - Directives
 
-    private func run(now: Tick) {
+    private func execute(now: Tick) {
         machine.checkEvent()
         guard !directives.isEmpty else { return }
         let batch = directives
@@ -251,7 +251,7 @@ package final class ReplicaDriver: StoreDriver {
             host.snapshotFailed(error)
             machine.snapshotRefused(ticket, now: now, into: &directives)
         }
-        run(now: now)
+        execute(now: now)
     }
 
     private func installed(_ log: LogState, _ encoded: [UInt8], now: Tick) {
@@ -311,6 +311,6 @@ extension ReplicaDriver {
         } else {
             machine.snapshotFailed(number, into: &directives)
         }
-        run(now: now)
+        execute(now: now)
     }
 }

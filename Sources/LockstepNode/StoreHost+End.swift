@@ -35,7 +35,7 @@ extension StoreHost {
             guard client.welcome != nil, !desk.hasUnknown else { return beginDraining(now: now) }
             stopping = .closing
             client.close(now: now, into: &directives)
-            run(now: now)
+            execute(now: now)
         case .draining(let end):
             guard driver?.isDrained ?? true || now >= end else { return }
             stopping = .stopped

@@ -73,7 +73,7 @@ package final class StoreHost {
 
     package func start(now: Tick) {
         client.start(now: now, into: &directives)
-        run(now: now)
+        execute(now: now)
     }
 
     // MARK: - The parts of a turn
@@ -121,7 +121,7 @@ package final class StoreHost {
     /// The end of a turn: what was submitted becomes frames, and the primary seals what arrived.
     package func endTurn(now: Tick, wall: LogTime) {
         client.turnEnded(now: now, into: &directives)
-        run(now: now)
+        execute(now: now)
         driver?.endTurn(now: now, wall: wall)
         port.readiness.set(readiness)
         setGate()
@@ -132,7 +132,7 @@ package final class StoreHost {
     package func tick(now: Tick, wall: LogTime) {
         if now >= client.nextDeadline {
             client.ticked(now: now, into: &directives)
-            run(now: now)
+            execute(now: now)
         }
         driver?.tick(now: now, wall: wall)
         watchPrimary(now: now)
@@ -198,10 +198,10 @@ package final class StoreHost {
     /// A frame came from the primary.
     package func received(_ frame: WaitingFrame, now: Tick) {
         frame.withFrame { client.received($0, now: now, into: &directives) }
-        run(frame, now: now)
+        execute(frame, now: now)
     }
 
-    func run(_ frame: WaitingFrame? = nil, now: Tick) {
+    func execute(_ frame: WaitingFrame? = nil, now: Tick) {
         client.checkEvent()
         guard !directives.isEmpty else { return }
         var held: ReplyFrame?

@@ -126,7 +126,7 @@ final class TestPrimary<R: Reactor> {
             }
         }
         step { $0.start(&$1) }
-        run()
+        execute()
         hello()
         if log.session == .none {
             receive(
@@ -183,7 +183,7 @@ final class TestPrimary<R: Reactor> {
         let frame = withBytes(of: source) { stamp.frame(message, source: $0) }
         withBytes(of: frame) { bytes in step { $0.received(bytes, from: .local, &$1) }
         }
-        run()
+        execute()
     }
 
     // MARK: - Steps
@@ -192,7 +192,7 @@ final class TestPrimary<R: Reactor> {
     func tick() {
         greet()
         step { $0.ticked(&$1) }
-        run()
+        execute()
         turn()
     }
 
@@ -210,7 +210,7 @@ final class TestPrimary<R: Reactor> {
             case .end(let id, let item):
                 step { $0.runFinished(id, item: item, &$1) }
             }
-            run()
+            execute()
             turn()
         }
         return broken != nil
@@ -237,7 +237,7 @@ final class TestPrimary<R: Reactor> {
         repeat {
             before = machine.committed.position.sequence
             step { $0.turnEnded(&$1) }
-            run()
+            execute()
         } while machine.committed.position.sequence > before && broken == nil
     }
 
@@ -245,11 +245,11 @@ final class TestPrimary<R: Reactor> {
         machine.step(now: clock.now, wall: clock.wall, state: state, into: &directives, event)
     }
 
-    private func run() {
+    private func execute() {
         while !directives.isEmpty, broken == nil {
             let batch = directives
             directives = []
-            for directive in batch { run(directive) }
+            for directive in batch { execute(directive) }
             guard machine.isPersisting, !written.isEmpty else { continue }
             log.write(written)
             written = []
@@ -257,7 +257,7 @@ final class TestPrimary<R: Reactor> {
         }
     }
 
-    private func run(_ directive: PrimaryDirective) {
+    private func execute(_ directive: PrimaryDirective) {
         switch directive {
         case .persist(let batches): written = batches
         case .committed(let batches):

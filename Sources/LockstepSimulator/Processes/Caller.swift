@@ -59,7 +59,7 @@ final class Caller {
 
     func start() {
         machine.start(now: process.now, into: &directives)
-        run()
+        execute()
     }
 
     /// The process is gone: what waited has an unknown outcome.
@@ -102,7 +102,7 @@ final class Caller {
             reads[id] = nil
             store.history.forget(record)
         }
-        run()
+        execute()
     }
 
     /// Where a history was given up, a read that is to include a place of it would wait for ever: callers have patience.
@@ -163,14 +163,14 @@ final class Caller {
         isClosed = true
         store.oracle.ownership.closed(client)
         machine.close(now: process.now, into: &directives)
-        run()
+        execute()
     }
 
     // MARK: - Events
 
     func received(_ frame: [UInt8]) {
         withBytes(of: frame) { machine.received($0, now: process.now, into: &directives) }
-        run(frame)
+        execute(frame)
     }
 
     func sayHello() { machine.sayHello(now: process.now) }
@@ -179,24 +179,24 @@ final class Caller {
     func finishTurn() {
         if process.now >= machine.nextDeadline {
             machine.ticked(now: process.now, into: &directives)
-            run()
+            execute()
         }
         if !isClosed { submitStaged() }
         losePatience()
         machine.turnEnded(now: process.now, into: &directives)
-        run()
+        execute()
         machine.checkInvariants()
     }
 
-    private func run(_ frame: [UInt8] = []) {
+    private func execute(_ frame: [UInt8] = []) {
         while !directives.isEmpty {
             let batch = directives
             directives.removeAll(keepingCapacity: true)
-            for directive in batch { run(directive, frame) }
+            for directive in batch { execute(directive, frame) }
         }
     }
 
-    private func run(_ directive: ClientDirective, _ frame: [UInt8]) {
+    private func execute(_ directive: ClientDirective, _ frame: [UInt8]) {
         switch directive {
         case .connect(let endpoint): host.connect(to: endpoint, for: self)
         case .send(let frame): host.send(frame, for: self)

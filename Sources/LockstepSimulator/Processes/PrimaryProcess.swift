@@ -70,7 +70,7 @@ final class PrimaryProcess: NodeProcess {
                 store: store.name, node: name, role: .client, client: ClientKey(rawValue: random.bits128()),
                 boot: boot, incarnation: disk.incarnation, cluster: simulation.cluster, endpoint: "local",
                 timeToLive: simulation.timeToLive(&random), seed: random.next(), wantsSession: false))
-        run()
+        execute()
         caller?.start()
         return true
     }
@@ -100,7 +100,7 @@ final class PrimaryProcess: NodeProcess {
         case .server(.broadcast, _, _), .link: break
         case .mail(let mail): handle(mail)
         }
-        run()
+        execute()
     }
 
     private func handle(_ mail: Mail) {
@@ -141,12 +141,12 @@ final class PrimaryProcess: NodeProcess {
         pump()
         guard isUp else { return }
         step { $0.turnEnded(&$1) }
-        run()
+        execute()
         pump()
         guard isUp else { return }
         if let deadline = machine?.nextDeadline, now >= deadline {
             step { $0.ticked(&$1) }
-            run()
+            execute()
             pump()
         }
         guard isUp else { return }
@@ -161,7 +161,7 @@ final class PrimaryProcess: NodeProcess {
         step { $0.freeSpaceChanged(isLow: isDiskFull && random.chance(0.5), &$1) }
         if !simulation.options.isVolatile, isSnapshotDue { machine?.snapshotDue() }
         if store.workload.hasScriptedEffects { abandonOne() }
-        run()
+        execute()
         checkSilence()
     }
 
@@ -180,7 +180,7 @@ final class PrimaryProcess: NodeProcess {
         while isUp {
             if let frame = toMachine.popFirst() {
                 receive(frame, from: .local)
-                run()
+                execute()
             } else if let frame = toCaller.popFirst() {
                 caller?.received(frame)
             } else {
@@ -209,16 +209,16 @@ final class PrimaryProcess: NodeProcess {
 
     // MARK: - Directives
 
-    private func run() {
+    private func execute() {
         while !directives.isEmpty {
             let batch = directives
             directives.removeAll(keepingCapacity: true)
-            for directive in batch where isUp { run(directive) }
+            for directive in batch where isUp { execute(directive) }
         }
         if expired > 0 { checkExpiry() }
     }
 
-    private func run(_ directive: PrimaryDirective) {
+    private func execute(_ directive: PrimaryDirective) {
         switch directive {
         case .send(let frame, .local):
             store.oracle.wasSent(frame, by: self)

@@ -112,7 +112,7 @@ final class ReplicaProcess: NodeProcess {
         case .server(.broadcast, _, _): break
         case .mail(let mail): handle(mail)
         }
-        run()
+        execute()
     }
 
     private func handle(_ mail: Mail) {
@@ -134,11 +134,11 @@ final class ReplicaProcess: NodeProcess {
     }
 
     override func finishTurn() {
-        run()
+        execute()
         guard isUp else { return }
         if let deadline = machine?.nextDeadline, now >= deadline {
             machine?.ticked(now: now, state: state, into: &directives)
-            run()
+            execute()
         }
         if now >= line.nextDeadline { advance() }
         if now >= nextLook {
@@ -147,7 +147,7 @@ final class ReplicaProcess: NodeProcess {
         }
         if let machine { caller?.setKnown(machine.told) }
         caller?.finishTurn()
-        run()
+        execute()
         answerReaders()
     }
 
@@ -178,15 +178,15 @@ final class ReplicaProcess: NodeProcess {
 
     // MARK: - Directives
 
-    private func run() {
+    private func execute() {
         while !directives.isEmpty {
             let batch = directives
             directives.removeAll(keepingCapacity: true)
-            for directive in batch where isUp { run(directive) }
+            for directive in batch where isUp { execute(directive) }
         }
     }
 
-    private func run(_ directive: ReplicaDirective) {
+    private func execute(_ directive: ReplicaDirective) {
         let network = simulation.network
         switch directive {
         case .subscribe(let endpoint, let channel):

@@ -30,7 +30,7 @@ final class OnePrimary {
             configuration: configuration, recovered: LogState(store: Workload.store), window: ResendWindow(),
             wall: Workload.beginning, now: now)
         step { $0.start(&$1) }
-        run()
+        execute()
     }
 
     /// The time of day goes with the node's clock.
@@ -44,30 +44,30 @@ final class OnePrimary {
 
     func receive(_ frame: [UInt8], from connection: Connection) {
         withBytes(of: frame) { frame in step { $0.received(frame, from: connection, &$1) } }
-        run()
+        execute()
     }
 
     func receiveBulk(_ frame: [UInt8], from connection: Connection) {
         withBytes(of: frame) { frame in step { $0.bulkReceived(frame, from: connection, &$1) } }
-        run()
+        execute()
     }
 
     func tick() {
         step { $0.ticked(&$1) }
-        run()
+        execute()
     }
 
     /// The end of a turn; what was sequenced is in the journal when this returns.
     func endTurn() {
         step { $0.turnEnded(&$1) }
-        run()
+        execute()
     }
 
     private func step(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void) {
         machine.step(now: now, wall: wall, state: state, into: &directives, event)
     }
 
-    private func run() {
+    private func execute() {
         var isPersisting = false
         for directive in directives {
             switch directive {
@@ -85,7 +85,7 @@ final class OnePrimary {
         directives.removeAll(keepingCapacity: true)
         guard isPersisting else { return }
         step { $0.persisted(&$1) }
-        run()
+        execute()
     }
 
     /// What was sent since this was last called.
