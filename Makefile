@@ -17,6 +17,7 @@ integration:
 lint:
 	swift format lint --strict --recursive --parallel Sources Tests Fuzz Package.swift \
 		Benchmarks/Sources Benchmarks/Package.swift
+	deploy/planted-defects --check
 
 bench:
 	swift build -c release --product lockstep

@@ -1,7 +1,7 @@
 #if LOCKSTEP_PLANTED_DEFECTS
     /// A bug that is put into the machines on purpose, to see that the simulator finds it.
     ///
-    /// The defects exist in builds with the flag `LOCKSTEP_PLANTED_DEFECTS` only, and one at most is active.
+    /// Only the programs of `deploy/planted-defects --build` have the defects, and one at most is active.
     package enum PlantedDefect: String, CaseIterable, Sendable {
         /// A batch is broadcast when it is handed to the journal (against R-16).
         case publishBeforeCommit
@@ -159,8 +159,9 @@
         package static var ofMachines: [PlantedDefect] { allCases.filter { !ofStorage.contains($0) } }
 
         /// The defect that is active in this process; set once, before any machine runs.
-        nonisolated(unsafe) package static var active: PlantedDefect?
+        nonisolated(unsafe) private static var active: PlantedDefect?
 
+        package static func activate(_ defect: PlantedDefect) { unsafe active = defect }
         package static func isActive(_ defect: PlantedDefect) -> Bool { unsafe active == defect }
     }
 #endif

@@ -2,9 +2,6 @@ import ArgumentParser
 import Lockstep
 import LockstepCommands
 import LockstepLaboratory
-#if LOCKSTEP_PLANTED_DEFECTS
-    import LockstepSimulator
-#endif
 
 extension HostedStore {
     /// What the workloads of a laboratory work on.
@@ -33,9 +30,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var node: ServedNode
 
     func run() async throws {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            SimulationResult.plantDefect()
-        #endif
+        try DefectSwitch.apply()
         try await node.run(hosting: [.workbench])
     }
 }

@@ -55,6 +55,20 @@ import Testing
         #expect(planted.range(of: name) != nil)
     }
 
+    /// A run that is to find a defect proves nothing in a program that has none, so it is refused.
+    @Test(.enabled(if: program != nil)) func aProgramWithoutDefectsSaysSo() throws {
+        let program = try #require(Self.program)
+        for arguments in [["simulate", "--list-defects"], ["chaos", "storage", "defects"]] {
+            let run = try ChildProcess.run(program, arguments)
+            #expect(run.status == 1)
+            #expect(run.errors.contains("this program has no planted defects"), "\(arguments): \(run.errors)")
+        }
+        let run = try ChildProcess.run(
+            "/usr/bin/env", ["LOCKSTEP_DEFECT=publishBeforeCommit", program, "simulate", "--seeds", "1"])
+        #expect(run.status == 1)
+        #expect(run.errors.contains("this program has no planted defects"), "\(run.errors)")
+    }
+
     static var defects: [String] {
         guard let defective else { return [] }
         let listed = try? ChildProcess.run(defective, ["simulate", "--list-defects"])  // No list: the count fails.

@@ -13,7 +13,7 @@ import Testing
     static let escapeLimits = [
         "ZeroMQ": 140, "LockstepCore": 60, "LockstepNode": 40, "LockstepSQLite": 30, "Lockstep": 30, "Counters": 0,
         "LockstepFolders": 0, "LockstepCommands": 3, "LockstepCLI": 0, "LockstepHarness": 0, "LockstepLabCLI": 0,
-        "LockstepChecking": 0, "LockstepSimulator": 1, "LockstepTesting": 30,
+        "LockstepChecking": 0, "LockstepSimulator": 0, "LockstepTesting": 30,
         "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20, "LockstepMacros": 0,
         "LockstepMacroExpansion": 0, "LockstepLaboratory": 0,
     ]
@@ -111,7 +111,10 @@ import Testing
 
     @Test func everyRuleOfTheProtocolHasATest() throws {
         let rules = Rules.rules(in: try Repository.file("docs/PROTOCOL.md").text)
-        let tests = Repository.swiftFiles(below: "Tests").filter { !$0.path.contains("TidyTests") }
+        // Planted defects cite the rules that they break.
+        let tests = Repository.swiftFiles(below: "Tests").filter {
+            !$0.path.contains("TidyTests") && !$0.path.contains("PlantedDefects/")
+        }
         let cited = tests.reduce(into: Set<String>()) { $0.formUnion(Rules.citedRules(in: $1.text)) }
         #expect(rules.count > 40)
         #expect(rules.subtracting(cited).sorted() == [])

@@ -56,7 +56,7 @@ SCENARIOS = {
         arguments(120, ["increments"], ["overload-3"], "--capacity", "{rate}", "--calm", "15"),
         arguments(120, ["increments"], ["overload-10"], "--capacity", "{rate}", "--calm", "15"),
     ]),
-    "controls": ("planted defects, each of which must be found; LOCKSTEP_LAB_PROGRAM is a build that has them", [
+    "controls": ("planted defects, each of which must be found; LOCKSTEP_LAB_PROGRAM is a program that has them", [
         arguments(40, ["increments", "set"], ["kill-at-call", "kill"], "--defect", "answerBeforeCommit"),
         arguments(40, ["increments", "set"], ["kill-primary", "loss"], "--defect", "noDeduplication"),
         arguments(40, ["increments", "appends"], ["loss", "cut", "slow-link"], "--defect", "gapIgnored"),

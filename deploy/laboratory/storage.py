@@ -209,7 +209,7 @@ def controls(bench, defective, seed):
     """Defects of the journal and lies to the judge, each of which must be found; what was found first."""
     listed = bench.storage("defects", program=defective)
     if listed.returncode != 0:
-        raise RuntimeError(f"{defective} has no planted defects: {listed.stderr.strip()}")
+        raise RuntimeError(f"{defective}: {listed.stderr.strip()}")
     made = []
 
     def note(name, violations):

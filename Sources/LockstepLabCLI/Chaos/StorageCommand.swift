@@ -2,10 +2,6 @@ import ArgumentParser
 import Foundation
 import LockstepCommands
 import LockstepLaboratory
-#if LOCKSTEP_PLANTED_DEFECTS
-    import LockstepCore
-    import LockstepSimulator
-#endif
 
 /// `lockstep-lab chaos storage`: what is tried with a journal's files; `deploy/storage-test` does the rest.
 struct StorageCommand: AsyncParsableCommand {
@@ -21,9 +17,7 @@ struct StorageCommand: AsyncParsableCommand {
         var steps = 200
 
         func script() throws -> StorageScript {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                SimulationResult.plantDefect()
-            #endif
+            try DefectSwitch.apply()
             return try StorageScript(seed: seed, steps: steps)
         }
     }
@@ -127,14 +121,10 @@ struct StorageCommand: AsyncParsableCommand {
 
     struct Defects: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints the planted defects of the journal, in a program that was built with them.")
+            abstract: "Prints the planted defects of the journal, in a program that has them.")
 
         func run() throws {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                for defect in PlantedDefect.ofStorage { Output.line(defect.rawValue) }
-            #else
-                throw CommandFailure("this program has no defects: LOCKSTEP_PLANTED_DEFECTS=1 swift build")
-            #endif
+            for defect in try DefectSwitch.ofStorage() { Output.line(defect) }
         }
     }
 }

@@ -35,12 +35,10 @@ struct SimulateCommand: ParsableCommand {
     var keepGoing = false
     @Flag(help: "Print what each fault means, and end.")
     var listFaults = false
+    @Flag(help: "Print the planted defects, of which LOCKSTEP_DEFECT switches one on, and end.")
+    var listDefects = false
     @Option(help: .hidden)
     var worker: Int?
-    #if LOCKSTEP_PLANTED_DEFECTS
-        @Flag(help: "Print the planted defects, of which LOCKSTEP_DEFECT switches one on, and end.")
-        var listDefects = false
-    #endif
 
     func validate() throws {
         try selection.check()
@@ -54,12 +52,11 @@ struct SimulateCommand: ParsableCommand {
             }
             return
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if listDefects {
-                for defect in PlantedDefect.ofMachines { Output.line(defect.rawValue) }
-                return
-            }
-        #endif
+        if listDefects {
+            for defect in try DefectSwitch.ofMachines() { Output.line(defect) }
+            return
+        }
+        try DefectSwitch.apply()
         if let worker { return try Self.work(selection, number: worker, of: jobs) }
         let first = selection.firstSeed
         announce(first)

@@ -1,6 +1,3 @@
-#if LOCKSTEP_PLANTED_DEFECTS
-    import Foundation
-#endif
 import LockstepCore
 
 /// How a run ended.
@@ -22,9 +19,6 @@ package struct SimulationResult: Sendable {
 extension SimulationResult {
     /// Runs one seed to its end; the same seed and options give the same result in every process.
     package static func run(_ options: SimulationOptions, workload: (any Workload)? = nil) -> Self {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            plantDefect()
-        #endif
         func usual() -> any Workload {
             options.effects > 0 ? EffectsWorkload(share: options.effects) : CountersWorkload()
         }
@@ -38,13 +32,4 @@ extension SimulationResult {
             answered: simulation.stores.reduce(0) { $0 + $1.history.answered },
             unknown: simulation.stores.reduce(0) { $0 + $1.history.unknown })
     }
-
-    #if LOCKSTEP_PLANTED_DEFECTS
-        /// Activates the defect that the environment names, in builds that have them.
-        package static func plantDefect() {
-            guard let name = ProcessInfo.processInfo.environment["LOCKSTEP_DEFECT"], !name.isEmpty else { return }
-            guard let defect = PlantedDefect(rawValue: name) else { preconditionFailure("there is no defect \(name)") }
-            unsafe PlantedDefect.active = defect
-        }
-    #endif
 }
