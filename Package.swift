@@ -5,8 +5,6 @@ import PackageDescription
 // A checkout that somebody depends on must build with a newer compiler that warns of more, so warnings are errors
 // only where this variable is set: in `deploy/test`, `.ci/run` and the Makefile.
 let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
-// A program in which the simulator must find planted defects; see docs/SIMULATOR.md.
-let hasPlantedDefects = Context.environment["LOCKSTEP_PLANTED_DEFECTS"] != nil
 
 let base: [SwiftSetting] =
     [
@@ -16,7 +14,6 @@ let base: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
-    + (hasPlantedDefects ? [.define("LOCKSTEP_PLANTED_DEFECTS")] : [])
 let memorySafe = base + [.strictMemorySafety()]
 
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")

@@ -222,12 +222,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         var reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
         for index in 0..<count {
             let item = try Item(from: bytes, &reader)
-            #if LOCKSTEP_PLANTED_DEFECTS
-                let (index, mutationCount) = planted(index, item, of: count, items)
-            #else
-                let mutationCount = item.mutationCount
-            #endif
-            try add(item.mutations, count: mutationCount, entry: index, bytes, context, to: &ahead, &decoded)
+            try add(item.mutations, count: item.mutationCount, entry: index, bytes, context, to: &ahead, &decoded)
             ReplyItem.write(item.status, bytes, item.reply, to: &replies)
         }
         try reader.finish()
@@ -243,21 +238,9 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
         for _ in 0..<count {
             ahead.add(try reader.readRange(from: bytes), entry: entry)
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if ahead.isFull, PlantedDefect.isActive(.decodedAheadLost) { ahead.removeAll() }
-            #endif
             if ahead.isFull { try apply(&ahead, &decoded, bytes, context) }
         }
     }
-
-    #if LOCKSTEP_PLANTED_DEFECTS
-        /// The place of an item in its run, and how many of its mutations are reduced.
-        private func planted(_ index: Int, _ item: Item, of count: Int, _ items: Range<Int>) -> (Int, Int) {
-            let isLater = items.lowerBound > BatchHead.byteCount + 64
-            let isLeftOut = PlantedDefect.isActive(.lastItemLeftOut) && isLater && count > 1 && index == count - 1
-            return (PlantedDefect.isActive(.runAppliedAtOnePlace) ? 0 : index, isLeftOut ? 0 : item.mutationCount)
-        }
-    #endif
 
     private func apply(
         _ ahead: inout MutationsAhead, _ decoded: inout [R.Mutation], _ bytes: RawSpan, _ context: ReduceContext

@@ -88,11 +88,6 @@ enum JournalSchema {
                     PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
                     PRAGMA wal_autocheckpoint = 0
                     """)
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.commitNotSynced) {
-                    return try db.execute(sql: "PRAGMA synchronous = NORMAL")
-                }
-            #endif
             let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
             guard mode == "wal", synchronous == 2 else {
                 throw LockstepError(

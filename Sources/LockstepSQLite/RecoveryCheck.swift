@@ -75,9 +75,6 @@ struct RecoveryCheck {
     private func compare(
         _ mark: SideMark, start: Position, end: Position, hashAtMark: BatchHash?, _ db: Database
     ) throws {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.markNotCompared) { return }
-        #endif
         let sequence = mark.position.sequence
         guard sequence <= end.sequence else {
             throw JournalFinding(

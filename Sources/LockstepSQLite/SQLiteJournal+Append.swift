@@ -48,9 +48,6 @@ extension SQLiteJournal {
             end = batch.position
         }
         do {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.markBeforeCommit) { try moved(to: end, batches: batches) }
-            #endif
             try transaction(db) {
                 let statement = try db.cachedStatement(
                     sql: "INSERT INTO batches(first, last, epoch, hash, bytes) VALUES (?, ?, ?, ?, ?)")
@@ -110,9 +107,6 @@ extension SQLiteJournal {
     func failure(for error: any Error) -> JournalFailure {
         if let error = error as? DatabaseError, error.resultCode == .SQLITE_FULL { return .diskFull }
         let text = LockstepError.journal(error, path: path).message
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.failureForgotten) { return .failed(text) }
-        #endif
         state.withLock { $0.failure = $0.failure ?? text }
         return .failed(text)
     }

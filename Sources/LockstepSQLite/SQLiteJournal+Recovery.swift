@@ -20,11 +20,7 @@ extension SQLiteJournal {
             try reader.close()
             let database = try openForWriting(.recovered)
             try database.writeWithoutTransaction { db in
-                #if LOCKSTEP_PLANTED_DEFECTS
-                    if !PlantedDefect.isActive(.recoveredNotSynced) { try makeDurable(db) }
-                #else
-                    try makeDurable(db)
-                #endif
+                try makeDurable(db)
                 try syncFolder(files.folder)
                 try adopt(found, db)
                 if let row = found.snapshot { try snapshot(try row.content(db, store: identity.store)) }

@@ -155,9 +155,6 @@ func retrying<Value: SignedInteger>(_ call: () -> Value) -> Value {
 
 /// Syncs a folder, so that the names of new files survive a power cut.
 package func syncFolder(_ path: String) throws {
-    #if LOCKSTEP_PLANTED_DEFECTS
-        if PlantedDefect.isActive(.namesNotSynced) { return }
-    #endif
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     defer { if descriptor >= 0 { _ = Foundation.close(descriptor) } }
     guard descriptor >= 0, retrying({ fsync(descriptor) }) == 0 else {

@@ -28,11 +28,6 @@ extension ClientStateMachine {
                 session: session.id, openNonce: session.openNonce, connectionNonce: link.nonce,
                 ackedThrough: pending.answered)
             send(.resume(resume), into: &directives)
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.resumeAskedLate) {
-                    binding.repeats(at: now.advanced(byMilliseconds: 30_000))
-                }
-            #endif
         case (.bound, let session?) where closeEnds != .never:
             binding.repeats(at: now.advanced(byMilliseconds: ClientTiming.closeRepeat))
             send(.close(session.id), into: &directives)
@@ -85,10 +80,6 @@ extension ClientStateMachine {
             windowNumbers: opened.windowNumbers, windowBytes: opened.windowBytes, incarnation: welcome.incarnation)
         binding.opened()
         pending = PendingActions()
-        #if LOCKSTEP_PLANTED_DEFECTS
-            for chunk in plantedChunks { _ = pending.append(chunk.bytes, count: chunk.count) }
-            plantedChunks = []
-        #endif
         directives.append(.opened(opened.session))
         bound(now: now, into: &directives)
     }
@@ -146,12 +137,6 @@ extension ClientStateMachine {
     /// The session is gone: what it had unanswered has an unknown outcome, and a new one is opened (PROTOCOL, R-27).
     mutating func lose(now: Tick, into directives: inout [ClientDirective]) {
         guard let session else { return }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.resubmitsAfterLoss), pending.count > 0 {
-                pending.goBack(to: pending.answered + 1)
-                plantedChunks = pending.chunks.filter { !$0.isVoid }
-            }
-        #endif
         directives.append(.count(.sessionsExpired))
         directives.append(.lost(session: session.id, numbers: pending.unanswered))
         loseRuns(of: session.id, into: &directives)

@@ -115,11 +115,6 @@ extension ClientStateMachine {
             return directives.append(.count(.staleFrames))
         }
         let wanted = pending.answered + 1
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.answerHoleIgnored), series.first > wanted {
-                return takeForMissing(series, frame, now: now, into: &directives)
-            }
-        #endif
         guard series.first <= wanted else {
             // Answers before these are lost; the kept ones come when their numbers are submitted again.
             guard pace.isNewHole(at: wanted) else { return }

@@ -36,9 +36,6 @@ package struct ClientStateMachine: Hashable, Sendable {
     var generator: SplitMix64
     /// Switched off where a test wants rest.
     package var buggify: Buggify
-    #if LOCKSTEP_PLANTED_DEFECTS
-        var plantedChunks: [PendingActions.Chunk] = []
-    #endif
 
     /// A session as the primary granted it.
     package struct OpenSession: Hashable, Sendable {

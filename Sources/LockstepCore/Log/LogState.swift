@@ -95,17 +95,11 @@ package struct LogState: Hashable, Sendable {
     package mutating func finish(head: BatchHead, hash: BatchHash) {
         position = Position(epoch: head.epoch, sequence: head.last, hash: hash)
         time = max(time, head.time)
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.logTimeGoesBack) { time = head.time }
-        #endif
     }
 
     /// Log time does not go back.
     private func isInTime(_ head: BatchHead) -> Bool {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.logTimeGoesBack) { return true }
-        #endif
-        return head.time >= time
+        head.time >= time
     }
 
     private mutating func apply(

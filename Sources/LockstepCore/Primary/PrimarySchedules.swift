@@ -56,9 +56,6 @@ struct MarkSchedule: Hashable, Sendable {
     private var digestCost: Int64 = 0
     /// The last batch that was sealed has no mark.
     private(set) var isUnmarked = false
-    #if LOCKSTEP_PLANTED_DEFECTS
-        var plantedDigest: Digest?
-    #endif
 
     mutating func start(now: Tick) { last = now }
 

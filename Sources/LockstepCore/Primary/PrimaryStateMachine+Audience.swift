@@ -92,9 +92,6 @@ extension PrimaryStateMachine {
             phase = .behind
             refuseReads(&step)
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.behindPrimaryAdmits), stops { phase = .admitting }
-        #endif
         guard audience.reported(known, counts: stops) else { return }
         step.directives.append(.alarm(.primaryBehind(own: committed, reported: known, by: node)))
     }

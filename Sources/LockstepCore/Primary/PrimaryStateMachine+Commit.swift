@@ -6,9 +6,6 @@ extension PrimaryStateMachine {
         guard !pipeline.sealed.isEmpty else { return }
         captureView(&step)
         let batches = pipeline.handOver()
-        #if LOCKSTEP_PLANTED_DEFECTS
-            showEarly(&step)
-        #endif
         step.directives.append(.persist(batches))
     }
 
@@ -57,10 +54,6 @@ extension PrimaryStateMachine {
     /// leaves the outcome unknown: the node stops and never tries that commit again.
     package mutating func persistFailed(isDiskFull full: Bool, reason: String, _ step: inout PrimaryStep) {
         precondition(!pipeline.isJournalFree, "nothing is at the journal")
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.failedCommitIgnored), !full { return persisted(&step) }
-            let full = full || PlantedDefect.isActive(.failedCommitRetried)
-        #endif
         guard full else {
             phase = .halted
             step.directives.append(.halt(.journalFailed(reason)))

@@ -1,20 +1,10 @@
 // What log time brings (PROTOCOL, R-65).
 
 extension PrimaryStateMachine {
-    /// Only a planted defect fires timers by another clock than log time.
-    private static var isByWallClock: Bool {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            return PlantedDefect.isActive(.timersByWallClock)
-        #else
-            return false
-        #endif
-    }
-
     /// What the state waits for, if log time has reached it.
     mutating func emitDue(_ step: inout PrimaryStep) {
         guard let expected = step.state.nextDue, phase == .admitting, admits else { return due.waitForNothing() }
-        let isByWallClock = Self.isByWallClock
-        let time = isByWallClock ? step.wall : max(log.time, clock.read(now: step.now, wall: step.wall))
+        let time = max(log.time, clock.read(now: step.now, wall: step.wall))
         guard expected <= time, !due.isHeld(now: step.now) else {
             return due.wait(expected, at: time, now: step.now)
         }
@@ -23,9 +13,9 @@ extension PrimaryStateMachine {
         let (count, isFull) = withOpenBatch(at: step.moment) { batch in
             let stamp = ReduceStamp(epoch: batch.head.epoch, sequence: batch.nextSequence, time: batch.head.time)
             // The open batch may be older than the moment; the next one is not.
-            isBatchOlder = expected > stamp.time && !isByWallClock
+            isBatchOlder = expected > stamp.time
             guard !isBatchOlder else { return (0, false) }
-            let count = step.state.performDue(at: isByWallClock ? step.wall : stamp.time, context: stamp, into: &writer)
+            let count = step.state.performDue(at: stamp.time, context: stamp, into: &writer)
             guard count > 0 else { return (0, false) }
             withBytes(of: writer.bytes) {
                 _ = batch.append(.emitted(cause: .time, mutations: 0..<$0.byteCount), source: $0)

@@ -172,15 +172,9 @@ extension PrimaryStateMachine {
             step.directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
         }
         sessions.bind(resume.session, to: connection, now: step.now)
-        var resumed = Resumed(
+        let resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.resumedOneShort) { resumed.expected = max(1, standing.last) }
-        #endif
         step.directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.resumeWithoutReplies) { return }
-        #endif
         // One who says that it has more than there is learns from RESUMED that the log does not.
         guard resume.ackedThrough < standing.last else { return }
         sendCommitted(of: resume.session, resume.ackedThrough + 1...standing.last, to: connection, &step)
@@ -210,9 +204,6 @@ extension PrimaryStateMachine {
     /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
     private func isInLog(_ session: SessionID) -> Bool {
         guard session.sequence > .zero, session.sequence <= log.position.sequence else { return false }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.givenUpSessionsEnd) { return true }
-        #endif
         var before = SequenceNumber.zero
         for end in log.epochEnds {
             if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }
@@ -229,19 +220,11 @@ extension PrimaryStateMachine {
             if keepAlive.session != .none { answerForMissing(keepAlive.session, to: connection, &step) }
             return
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangerKeepsAlive) { sessions.heard(keepAlive.session, now: step.now) }
-        #endif
         guard sessions.isHeld(keepAlive.session, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            let isSign = !PlantedDefect.isActive(.keepAliveIgnored)
-        #else
-            let isSign = true
-        #endif
-        if isSign { sessions.heard(keepAlive.session, now: step.now) }
+        sessions.heard(keepAlive.session, now: step.now)
         guard
             acknowledges(keepAlive.ackedThrough, keepAlive.session, standing, from: connection, &step)
         else { return }
@@ -254,9 +237,6 @@ extension PrimaryStateMachine {
             answer(.closed(id), to: connection, &step)
             return
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangerCloses) { sessions.bind(id, to: connection, now: step.now) }
-        #endif
         guard sessions.isHeld(id, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
@@ -277,7 +257,7 @@ extension PrimaryStateMachine {
     ) {
         // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
         let isUnsure = phase == .awaiting && read.level == .linearizable
-        let refusal = isUnsure ? .opening : self.refusal(of: read)
+        let refusal = isUnsure ? .opening : readRefusal
         guard refusal == nil, !buggify(.refusesRead) else {
             step.directives.append(
                 .send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
@@ -291,9 +271,6 @@ extension PrimaryStateMachine {
             // Everything acknowledged is committed here; a primary that is behind got no further.
             minimum = committed.position.sequence
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.readTooEarly) { minimum = .zero }
-        #endif
         // An index alone needs no view, only the commit: the asker waits for it in its own.
         if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence), !buggify(.queuesRead) {
             var place = view
@@ -307,27 +284,13 @@ extension PrimaryStateMachine {
         }
     }
 
-    private func refusal(of read: Read) -> ReadRefusal? {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.behindPrimaryReads), read.level == .linearizable, phase == .behind { return nil }
-        #endif
-        return readRefusal
-    }
-
-    private func isKnown(_ number: RequestNumber, _ last: RequestNumber) -> Bool {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.queryForgetsLast) { return number < last }
-        #endif
-        return number <= last
-    }
-
     private mutating func queryReceived(_ query: Query, from connection: Connection, _ step: inout PrimaryStep) {
         var status = QueryStatus.pending
         if let standing = log.sessions.standing(of: query.session) {
             if query.number <= standing.ackedThrough {
                 status = .acknowledged
             } else if let last = log.sessions.lastNumber(of: query.session, through: committed.position.sequence),
-                isKnown(query.number, last)
+                query.number <= last
             {
                 sendReplies(of: query.session, query.number...query.number, to: connection, &step)
                 return

@@ -48,9 +48,6 @@ extension PrimaryStateMachine {
             machine.scheduler.accepted(id, plan, at: sequence)
         }
         step.state.runAccepted(id)
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.effectBeforeCommit) { beginUncommitted(&step) }
-        #endif
         answerLater(id.session, numbers: id.number...id.number)
         return .accepted
     }
@@ -104,10 +101,7 @@ extension PrimaryStateMachine {
         let entry = Entry.emitted(cause: cause, mutations: 0..<mutations.byteCount)
         let state = step.state
         return appendFrom(mutations, entry, &step) { machine, sequence in
-            var isCounted = machine.log.emitted(cause)
-            #if LOCKSTEP_PLANTED_DEFECTS
-                isCounted = isCounted || PlantedDefect.isActive(.emitsBehindEnd)
-            #endif
+            let isCounted = machine.log.emitted(cause)
             precondition(isCounted, "the run was looked up")
             guard let batch = machine.pipeline.open else { preconditionFailure("the entry's batch is open") }
             do throws(WireError) {
@@ -122,9 +116,6 @@ extension PrimaryStateMachine {
 
     private func isLive(_ cause: EffectCause, ticket: UInt64, _ state: any ReplicatedState) -> Bool {
         guard phase != .stopping, phase != .halted else { return false }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if let isLive = plantedLife(of: cause, ticket: ticket) { return isLive }
-        #endif
         guard case .action(let session, let number) = cause else { return state.isLive(cause, ticket: ticket) }
         let id = RunID(session: session, number: number)
         return scheduler.isRunning(id) && log.runs.isUnfinished(id)
@@ -235,10 +226,6 @@ extension PrimaryStateMachine {
     /// The epoch is open: what a former primary left is run again, in the order of acceptance.
     mutating func resumeRuns(_ step: inout PrimaryStep) {
         guard !configuration.holdsEffects else { return }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.acceptedForgotten) { return }
-            endAgain(&step)
-        #endif
         for run in log.runs.sorted where run.end == nil {
             let start = RunStart(id: run.id, attempt: run.attempts, emissions: run.emissions)
             var item = ByteWriter()
@@ -252,9 +239,6 @@ extension PrimaryStateMachine {
             case .ended:
                 finish(run.id, item: item.bytes, isReduced: true, &step)
             case .planned(let plan):
-                #if LOCKSTEP_PLANTED_DEFECTS
-                    let plan = PlantedDefect.isActive(.policyForgottenAtRestart) ? RunPlan() : plan
-                #endif
                 resume(run, plan, &step)
             }
         }
@@ -293,9 +277,6 @@ extension PrimaryStateMachine {
                 continue
             }
             guard let end = run.end, end.sequence <= committed.position.sequence else { continue }
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.endToldOnce), wish.kind != .acknowledge { continue }
-            #endif
             if wish.kind == .acknowledge {
                 sessions.noteEnd(id)
             } else if sentBytes <= Limits.creditBytes {
@@ -315,9 +296,6 @@ extension PrimaryStateMachine {
         guard let run = log.runs[id], let end = run.end, let connection = sessions[id.session]?.connection,
             !buggify(.keepsEnd)
         else { return }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.endAcknowledgedWhenSent) { sessions.noteEnd(id) }
-        #endif
         sendEnd(run, end, to: connection, &step)
     }
 

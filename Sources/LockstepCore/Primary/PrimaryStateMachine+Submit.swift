@@ -25,9 +25,6 @@ extension PrimaryStateMachine {
             answerForMissing(submit.session, to: connection, &step)
             return
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangerSubmits) { sessions.bind(submit.session, to: connection, now: step.now) }
-        #endif
         guard sessions.isHeld(submit.session, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
@@ -41,7 +38,7 @@ extension PrimaryStateMachine {
             return
         }
         let expected = standing.last + 1
-        guard Self.isNext(submit.first, expected) else {
+        guard submit.first <= expected else {
             guard sessions.isOutOfOrderNew(submit.session, expected: expected) else { return }
             step.directives.append(.count(.outOfOrder))
             step.directives.append(.send(stamp.frame(.outOfOrder(submit.session, expected: expected)), to: connection))
@@ -54,30 +51,14 @@ extension PrimaryStateMachine {
             // What the owner acknowledged may still be kept, in a series with others; it is not sent again.
             let first = max(submit.first, standing.ackedThrough + 1)
             if first <= through {
-                #if LOCKSTEP_PLANTED_DEFECTS
-                    if answersAnew(submit, first...through, to: connection, &step) { return }
-                #endif
                 sendCommitted(of: submit.session, first...through, to: connection, &step)
             }
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.noDeduplication), last < expected, submit.first > standing.ackedThrough {
-                var again = submit
-                again.first = expected
-                _ = sequence(again, frame, &step)
-            }
-        #endif
         guard last >= expected else { return }
         var rest = submit
         rest.first = expected
         rest.count = Int(last - expected) + 1
         rest.actions = starts..<submit.actions.upperBound
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.numbersNotContiguous), submit.first > expected {
-                rest.first = submit.first
-                rest.count = submit.count
-            }
-        #endif
         take(rest, frame, standing, from: connection, &step)
     }
 
@@ -97,19 +78,7 @@ extension PrimaryStateMachine {
         if let reason = taken.stopped {
             sendBusy(reason, rest.session, expected: taken.next, to: connection, &step)
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.answerBeforeCommit), taken.next > rest.first {
-                sendReplies(of: rest.session, rest.first...taken.next - 1, to: connection, &step)
-            }
-        #endif
         if buggify(.batchOfOneSubmit) { seal(&step) }
-    }
-
-    private static func isNext(_ first: RequestNumber, _ expected: RequestNumber) -> Bool {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.numbersNotContiguous) { return true }
-        #endif
-        return first <= expected
     }
 
     private func sendBusy(
@@ -280,10 +249,7 @@ extension PrimaryStateMachine {
 extension BusyReason {
     /// Microseconds after which another try is worth its while.
     var retryAfter: UInt32 {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.busyWithoutPause) { return 0 }
-        #endif
-        return switch self {
+        switch self {
         case .overloaded: 2_000
         case .windowFull: 5_000
         case .tooManyRuns: 50_000

@@ -43,9 +43,6 @@ extension PrimaryStateMachine {
         var beacon = Beacon(
             boot: configuration.boot, incarnation: configuration.incarnation, commit: committed.position,
             time: committedTime, markSequence: .zero, markDigest: .none)
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.beaconWithoutMark) { return beacon }
-        #endif
         if let mark = committedMark { (beacon.markSequence, beacon.markDigest) = (mark.sequence, mark.digest) }
         return beacon
     }

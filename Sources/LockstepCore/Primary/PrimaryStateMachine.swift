@@ -79,12 +79,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
         // Above what was given up, too: an acceptance must not cover what is written from now on.
         let highest = max(recovered.position.epoch, configuration.lossAccepted?.position.epoch ?? .zero)
-        var epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.epochReused), recovered.position.epoch > .zero {
-                epoch = recovered.position.epoch
-            }
-        #endif
+        let epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
         pipeline = CommitPipeline(epoch: epoch, recovered: recovered, window: window)
         clock = LogClock(last: recovered.time, wall: wall, now: now)
         audience = Audience(configuration.audience, now: now)
@@ -93,12 +88,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             at: ViewPlace(
                 epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time))
         for session in recovered.sessions.sorted {
-            var lastHeard = now
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.halfTimeAfterRestart) {
-                    lastHeard = Tick(rawValue: now.rawValue - session.timeToLive * 500)
-                }
-            #endif
+            let lastHeard = now
             sessions.recovered(session.id, lastHeard: lastHeard)
         }
     }
@@ -195,10 +185,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     }
 
     private mutating func batchTime(at moment: PrimaryStep.Moment) -> LogTime {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.logTimeGoesBack) { return moment.wall }
-        #endif
-        return max(log.time, clock.read(now: moment.now, wall: moment.wall))
+        max(log.time, clock.read(now: moment.now, wall: moment.wall))
     }
 
     /// Appends an entry of its own, which `change` brings into the tables; one that fills the batch ends it.
@@ -232,14 +219,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     }
 
     private mutating func markDigest(_ state: any ReplicatedState) -> Digest {
-        let digest = state.digest + log.digest
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.digestOfWrongPosition) {
-                defer { marks.plantedDigest = digest }
-                return marks.plantedDigest ?? digest
-            }
-        #endif
-        return digest
+        state.digest + log.digest
     }
 
     /// Ends a batch with a mark and has the state there captured.
@@ -247,21 +227,10 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     /// Only at the end of a turn: the driver takes the image when it runs the directives, and a batch that fills in the
     /// middle of a SUBMIT is followed by more actions before that.
     private mutating func takeSnapshot(_ step: inout PrimaryStep) {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            let before = log.position
-        #endif
         seal(forcingMark: true, &step)
         guard let mark = log.mark else { preconditionFailure("the batch was sealed with a mark") }
         let number = snapshots.captured(
             at: mark.sequence, chunkBytes: buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes)
         step.directives.append(.captureSnapshot(number, log: log, digest: mark.digest))
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.snapshotOneShort) {
-                var short = log
-                short.position = before
-                step.directives[step.directives.count - 1] = .captureSnapshot(
-                    number, log: short, digest: mark.digest)
-            }
-        #endif
     }
 }

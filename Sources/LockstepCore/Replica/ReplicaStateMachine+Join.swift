@@ -81,11 +81,6 @@ extension ReplicaStateMachine {
     ) {
         let nonce = generator.next()
         stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(100)))
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.planAwaitedLong) {
-                stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: 20_000))
-            }
-        #endif
         pause()
         let sync = Sync(
             nonce: nonce, store: log.store, node: configuration.node, have: known, firstFrame: stream.firstFrame,
@@ -162,9 +157,6 @@ extension ReplicaStateMachine {
     mutating func becomeAhead(
         of primary: KnownPosition, now: Tick, into directives: inout [ReplicaDirective]
     ) {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.aheadReplicaFollows) { return giveUpHistory(now: now, into: &directives) }
-        #endif
         stop()
         if upstream.isAhead(of: primary) { directives.append(.alarm(.ahead(own: known, primary: primary))) }
         guard phase == .quarantined else {

@@ -2,10 +2,7 @@
 extension ReplicaStateMachine {
     /// Why the state may not be shown: it is known to be wrong, or is not the cluster's.
     package var readRefusal: ReadRefusal? {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.quarantineServes), phase == .quarantined { return nil }
-        #endif
-        return switch phase {
+        switch phase {
         case .connecting, .joining, .catchingUp, .live, .ahead: holdsCluster ? nil : .neverLive
         case .quarantined: .quarantined
         case .halted: .halted
@@ -131,10 +128,7 @@ extension ReplicaStateMachine {
     }
 
     private func minimum(of read: Read) -> SequenceNumber {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.readTooEarly) { return .zero }
-        #endif
-        return read.level == .session ? read.minimum : .zero
+        read.level == .session ? read.minimum : .zero
     }
 
     /// Shows a newer view if somebody waits for it, or if the last one is old; then answers the reads that it reaches.
@@ -186,9 +180,6 @@ extension ReplicaStateMachine {
             putOff(message, from: connection, into: &directives)
             return
         }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.joinsNeedPrimary), phase != .live { return }
-        #endif
         guard let request = BulkRequest(message) else {
             directives.append(.count(.framesRefused))
             return
@@ -200,23 +191,13 @@ extension ReplicaStateMachine {
             request, from: connection, now: now, log: log, bounds: buggify.bounds(for: request), into: &actions)
         serve(actions, into: &directives)
         guard actions.contains(.wantsSnapshot) else { return }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.snapshotNeedsPrimary), phase != .live { return }
-        #endif
         // A mark need not come: the primary may be gone, which is why somebody recovers from here.
         captureSnapshot(state: state, into: &directives)
     }
 
     /// All that is applied has committed, so joiners get all of it.
     private var planned: KnownPosition {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.planWithoutLastBatch), phase != .live, let last = window.last {
-                let place = SequenceNumber(rawValue: last.head.first.rawValue - 1)
-                let position = Position(epoch: log.position.epoch, sequence: place, hash: last.head.previous)
-                return KnownPosition(position: position, boot: log.known.boot)
-            }
-        #endif
-        return log.known
+        log.known
     }
 
     /// What is wrong, or not the cluster's, is given to nobody; who asks for it is told so, and asks again later.

@@ -57,9 +57,6 @@ extension ReplicaStateMachine {
         stream.showed(part.head, now: now)
         let fit = part.fit(after: log.position)
         if stage == .following, fit == .past {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
-            #endif
             duplicateReceived(part, now: now, into: &directives)
             return
         }
@@ -111,14 +108,8 @@ extension ReplicaStateMachine {
         var drained = 0
         let most = !stream.buffer.isEmpty && buggify(.drainOne) ? 1 : Self.drainBytes
         while let part = stream.buffer.first {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.gapIgnored), part.bytes != nil { skipHole(before: part.head) }
-            #endif
             let fit = part.fit(after: log.position)
             if fit == .past {
-                #if LOCKSTEP_PLANTED_DEFECTS
-                    if PlantedDefect.isActive(.batchAppliedTwice) { applyAgain(part, to: state) }
-                #endif
                 stream.removeFirst()
                 if part.bytes != nil { directives.append(.count(.duplicateBatches)) }
                 continue
@@ -163,9 +154,6 @@ extension ReplicaStateMachine {
         directives.append(.count(.digestChecks))
         let own = state.digest + log.digest
         guard own == mark.digest else {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.everyOtherMarkCompared), mark.sequence.rawValue % 2 == 1 { return }
-            #endif
             diverged(at: mark, own: own, primary: mark.digest, now: now, into: &directives)
             return
         }
@@ -177,12 +165,6 @@ extension ReplicaStateMachine {
         _ beacon: Beacon, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
     ) {
         let commit = beacon.commit
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.beaconIgnored), stage == .following, commit.sequence > log.position.sequence {
-                return
-            }
-            if PlantedDefect.isActive(.expiryByLocalClock), stage == .following { expireSilent(now: now) }
-        #endif
         stream.claimed(commit.sequence)
         guard stage == .following else { return }
         if stream.goesBack(commit.sequence) || contradicts(commit)

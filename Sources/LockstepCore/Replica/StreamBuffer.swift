@@ -67,9 +67,6 @@ struct StreamBuffer: Hashable, Sendable {
     }
 
     private mutating func trimmed(to capacity: Int) -> Insertion {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.unboundedJoinBuffer) { return .kept }
-        #endif
         var dropped = 0
         while byteCount > capacity, parts.count > 1 {
             removeFirst()

@@ -154,9 +154,6 @@ package struct RunTable: Hashable, Sendable {
     /// A primary began: whatever has not ended is tried once more.
     mutating func epochOpened() {
         guard unfinishedCount > 0 else { return }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.attemptsNotCounted) { return }
-        #endif
         for (session, runs) in bySession {
             for (number, run) in runs where run.end == nil { bySession[session]?[number]?.attempts = run.attempts + 1 }
         }
@@ -184,9 +181,6 @@ package struct RunTable: Hashable, Sendable {
 
 extension RunTable {
     package func write(to writer: inout ByteWriter) {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.runsMissingFromSnapshot) { return writer.writeVarint(0) }
-        #endif
         writer.writeVarint(UInt64(count))
         for run in sorted {
             writer.writeSession(run.id.session)

@@ -50,9 +50,6 @@ package struct RunScheduler: Hashable, Sendable {
     /// The runs in `cancelled` count as ended: the action ends them before it is accepted.
     package func decide(_ plan: RunPlan, cancelling cancelled: [RunID] = []) -> Decision {
         guard !plan.group.isEmpty, let others = members[plan.group] else { return .accepted(superseding: []) }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.policyFirstIgnored), plan.policy == .first { return .accepted(superseding: []) }
-        #endif
         let left = others.count - Set(cancelled).count(where: { others.contains($0) })
         switch plan.policy {
         case .merge: return .accepted(superseding: [])

@@ -31,10 +31,7 @@ package struct FrameDispatch: Sendable {
     ///
     /// It keeps the channel while its primary is away: it goes on answering reads, joins and repairs.
     package static func channel(ofReplica known: Channel?, welcome: Channel?) -> Channel? {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.channelLostWithPrimary) { return welcome }
-        #endif
-        return known ?? welcome
+        known ?? welcome
     }
 
     /// Tells the channel of a store: a replica learns it from its journal, or from a WELCOME (PROTOCOL, R-4).
@@ -52,9 +49,6 @@ package struct FrameDispatch: Sendable {
         guard let number = try? channel.read(UInt16.self, from: frame),
             let byte = try? kind.read(UInt8.self, from: frame)
         else { return .dropped }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.helloToFirstStore), byte == MessageKind.hello.rawValue { return .store(0) }
-        #endif
         // The kind stands at the same place in every version.
         if byte == MessageKind.hello.rawValue { return greeted(frame) }
         let wanted = Channel(rawValue: number)
@@ -75,9 +69,6 @@ package struct FrameDispatch: Sendable {
     private func strange(_ frame: RawSpan, _ rule: FrameHeader.ClusterRule) -> Verdict {
         // What cannot be read is not answered.
         guard let (header, _) = try? Message.decode(frame, rule: rule), header.kind.isRequest else { return .dropped }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.strangeRequestDropped) { return .dropped }
-        #endif
         return .resync(FrameStamp(channel: header.channel, clusterHash: header.clusterHash, epoch: .zero))
     }
 }

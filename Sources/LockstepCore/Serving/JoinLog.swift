@@ -44,9 +44,6 @@ package struct JoinLog: Sendable {
         if reported.boot != .none, owner.boot != .none, reported.boot != owner.boot { return .diverged }
         guard position.hash != .none else { return .known }
         if let hash = hash(at: position.sequence) { return hash == position.hash ? .known : .diverged }
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.oldPlaceDiverged) { return .diverged }
-        #endif
         // A batch that is held does not end here: batches are cut once, so this is another history.
         return window.batch(containing: position.sequence) == nil ? .tooOld : .diverged
     }

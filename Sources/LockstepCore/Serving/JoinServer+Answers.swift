@@ -75,9 +75,6 @@ extension JoinServer {
             batches = []
         }
         guard !batches.isEmpty else {
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.repairUnanswered) { return }
-            #endif
             let answer = Repair(nonce: request.nonce, status: .unavailable, batches: [])
             return actions.append(.frame(log.stamp.frame(.repair(answer)), to: connection))
         }

@@ -148,20 +148,13 @@ package struct SessionTable: Hashable, Sendable {
         _ series: ReplyRing.Series, to id: SessionID, ackedThrough: RequestNumber, items: RawSpan, _ range: Range<Int>
     ) -> Bool {
         guard let index = sessions.index(forKey: id) else { return false }
-        guard Self.follows(series.first, sessions.values[index].last), ackedThrough < series.first else { return false }
+        guard series.first == sessions.values[index].last + 1, ackedThrough < series.first else { return false }
         sessions.values[index].last = series.last
         keptBytes -= sessions.values[index].replies.memory
         sessions.values[index].replies.append(series, items: items, range)
         keptBytes += sessions.values[index].replies.memory
         acknowledge(at: index, through: ackedThrough)
         return true
-    }
-
-    private static func follows(_ first: RequestNumber, _ last: RequestNumber) -> Bool {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.numbersNotContiguous) { return first > last }
-        #endif
-        return first == last + 1
     }
 
     /// Drops replies that the owner has; false if the session does not exist or never had that number.
@@ -177,9 +170,6 @@ package struct SessionTable: Hashable, Sendable {
         keptBytes -= sessions.values[index].replies.memory
         defer { keptBytes += sessions.values[index].replies.memory }
         sessions.values[index].replies.drop(through: number)
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.trimOffByOne) { sessions.values[index].replies.drop(through: number + 1) }
-        #endif
     }
 
     func checkInvariants() {
@@ -214,12 +204,6 @@ package struct SessionTable: Hashable, Sendable {
             ).write(to: &writer)
             writer.writeVarint(session.last)
             writer.writeVarint(session.ackedThrough)
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.repliesMissingFromSnapshot) {
-                    ReplyRing().write(to: &writer)
-                    continue
-                }
-            #endif
             session.replies.write(to: &writer)
         }
     }

@@ -10,9 +10,6 @@ package enum JournalRole: String, Hashable, Sendable, CaseIterable {
     /// `noted` is what the journal says of itself; none if it was never served, or was made before roles were noted.
     /// `changesRole` says that the node was told to change it.
     package func mayServe(noted: JournalRole?, changesRole: Bool) -> Bool {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.roleForgotten) { return true }
-        #endif
         guard let noted, !changesRole else { return true }
         return noted == self
     }
@@ -31,13 +28,6 @@ package enum LossVerdict: Hashable, Sendable {
 
     /// Decides on the place that an operator names; `reported` is what the alarm of the last boot named.
     package init(_ epoch: Epoch, _ sequence: SequenceNumber, reported: KnownPosition?, wall: LogTime) {
-        #if LOCKSTEP_PLANTED_DEFECTS
-            if PlantedDefect.isActive(.acceptLossTakesAnyPosition) {
-                let position = Position(epoch: epoch, sequence: sequence, hash: .none)
-                self = .accepted(KnownPosition(position: position, boot: .none))
-                return
-            }
-        #endif
         guard let reported else {
             self = .noAlarm
             return
@@ -69,9 +59,6 @@ package struct EmptyEnd: Hashable, Sendable {
             start = nil
         } else if start == nil, batch.opensEpoch {
             start = position
-            #if LOCKSTEP_PLANTED_DEFECTS
-                if PlantedDefect.isActive(.emptyEndKept) { start = nil }
-            #endif
         }
         position = batch.position
     }

@@ -1,0 +1,165 @@
+/// A bug that is put into the machines on purpose, to see that the simulator finds it.
+///
+/// Only the programs of `deploy/planted-defects --build` have the defects, and one at most is active.
+package enum PlantedDefect: String, CaseIterable, Sendable {
+    /// A batch is broadcast when it is handed to the journal (against R-16).
+    case publishBeforeCommit
+    /// RESULT leaves when the action is performed (against R-16).
+    case answerBeforeCommit
+    /// Readers see what is handed to the journal (against R-16).
+    case viewBeforeCommit
+    /// An encoded snapshot lacks the kept replies (against R-23).
+    case repliesMissingFromSnapshot
+    /// Numbers that are in the log are performed again, as the session's next ones (against R-21).
+    case noDeduplication
+    /// A snapshot names the position one batch before its content (against R-50).
+    case snapshotOneShort
+    /// A hole that only a beacon shows is not repaired (against R-36).
+    case beaconIgnored
+    /// The replica's buffer of the stream has no bound (against R-31).
+    case unboundedJoinBuffer
+    /// The primary takes numbers that are not the session's next (against R-21).
+    case numbersNotContiguous
+    /// A replica ends sessions by its own clock (against R-27).
+    case expiryByLocalClock
+    /// A mark carries the digest of the mark before (against R-53).
+    case digestOfWrongPosition
+    /// A replica applies the mutations of a duplicate batch to its state (against R-35).
+    case batchAppliedTwice
+    /// A replica leaves out what is missing and goes on behind it (against R-35).
+    case gapIgnored
+    /// A boot goes on in the epoch that it recovered (against R-5).
+    case epochReused
+    /// RESUME sends no kept replies, and a number in the log that is submitted again is answered as rejected (against
+    ///
+    case resumeWithoutReplies
+    /// A number in the log is reported void to one who gives it up (against R-28).
+    case voidWins
+    /// A replica that is ahead gives its history up by itself (against R-42).
+    case aheadReplicaFollows
+    /// A primary that heard of a higher position goes on admitting (against R-41).
+    case behindPrimaryAdmits
+    /// A commit that failed counts as committed (against R-44).
+    case failedCommitIgnored
+    /// A commit that failed for another reason than a full disk is tried again (against R-44).
+    case failedCommitRetried
+    /// A read is answered by the view that is at hand, whatever it asks for (against R-16 and the levels of READ).
+    case readTooEarly
+    /// Log time follows the wall clock backwards (against R-15).
+    case logTimeGoesBack
+    /// An acknowledgement drops one reply too many (against R-23).
+    case trimOffByOne
+    /// A client takes the answers behind a hole for those that are missing (against R-22).
+    case answerHoleIgnored
+    /// A client submits what was unanswered again under its new session (against R-27).
+    case resubmitsAfterLoss
+    /// A restarted primary logs the ends that it finds once more (against R-61).
+    case endsAgainAfterRestart
+    /// A restarted primary does not run what it finds (against R-62).
+    case acceptedForgotten
+    /// What a cancelled or superseded run still emits is logged (against R-62).
+    case emitsBehindEnd
+    /// An effect begins when its action is sequenced (against R-62).
+    case effectBeforeCommit
+    /// An encoded snapshot lacks the runs (against R-61).
+    case runsMissingFromSnapshot
+    /// Timers follow the wall clock instead of log time (against R-65).
+    case timersByWallClock
+    /// An end counts as acknowledged when it is sent (against R-64).
+    case endAcknowledgedWhenSent
+    /// An end is pushed once and never told again (against R-64).
+    case endToldOnce
+    /// A restarted primary forgets the policies of what it runs again (against R-63).
+    case policyForgottenAtRestart
+    /// A further action is accepted, although another of its group is under way (against R-63).
+    case policyFirstIgnored
+    /// The attempts of a run are not counted (against R-62).
+    case attemptsNotCounted
+    /// A feedback may emit when the state does not ask for it any more (against R-65).
+    case feedbackOutlivesRequest
+    /// All items of a run are reduced with the place of its first (against R-50).
+    case runAppliedAtOnePlace
+    /// The last item of a run that is not its batch's first is not reduced (against R-50).
+    case lastItemLeftOut
+    /// What was decoded ahead is forgotten when it is enough to be reduced (against R-50).
+    case decodedAheadLost
+    /// A client whose RESUMED was lost asks again after 30 s (against section 8).
+    case resumeAskedLate
+    /// A replica whose SYNC_PLAN was lost asks again after 20 s (against section 8).
+    case planAwaitedLong
+    /// A REPAIR_REQ for what is not held any more is not answered.
+    case repairUnanswered
+    /// BUSY says that another try may follow at once, whatever the reason.
+    case busyWithoutPause
+    /// A quarantined replica goes on serving (against R-53).
+    case quarantineServes
+    /// A replica compares its digest with every other mark only (against R-53).
+    case everyOtherMarkCompared
+    /// A primary that is behind answers linearizable reads (against R-41).
+    case behindPrimaryReads
+    /// A session of a history that was given up is told to have ended (against R-27).
+    case givenUpSessionsEnd
+    /// A KEEPALIVE is no sign of life (against R-27).
+    case keepAliveIgnored
+    /// After a restart sessions have half of their time (against R-27).
+    case halfTimeAfterRestart
+    /// A KEEPALIVE of any connection is a sign of life (against R-29).
+    case strangerKeepsAlive
+    /// A SUBMIT of any connection is taken (against R-29).
+    case strangerSubmits
+    /// A CLOSE of any connection ends the session (against R-29).
+    case strangerCloses
+    /// Beacons name no mark (against R-53).
+    case beaconWithoutMark
+    /// RESUMED names the session's last number as the next (against R-29).
+    case resumedOneShort
+    /// QUERY does not know a session's last number.
+    case queryForgetsLast
+    /// A replica answers no joins while its primary is away (against R-32).
+    case joinsNeedPrimary
+    /// A replica takes no snapshot for a joiner while its primary is away (against R-32).
+    case snapshotNeedsPrimary
+    /// A replica plans without its last batch (against R-32).
+    case planWithoutLastBatch
+    /// A journal is served in any role, whatever it notes (against R-49).
+    case roleForgotten
+    /// An operator may give up any position, whatever the alarm named (against R-41).
+    case acceptLossTakesAnyPosition
+    /// A demoted folder keeps the epoch at its end in which nobody was told anything (against R-49).
+    case emptyEndKept
+    /// A joiner whose place is older than what is known of the log is told DIVERGED (against R-32).
+    case oldPlaceDiverged
+    /// A replica knows its channel as long as it has a primary only (against R-10).
+    case channelLostWithPrimary
+    /// A HELLO goes to a node's first store, whatever it names (against R-10).
+    case helloToFirstStore
+    /// A request that is no store's gets no RESYNC (against R-10).
+    case strangeRequestDropped
+
+    /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
+    case commitNotSynced
+    /// What a start recovers is handed out before it is synced (against R-46).
+    case recoveredNotSynced
+    /// The names of a new journal's files are not synced.
+    case namesNotSynced
+    /// The side mark is written before the commit instead of behind it (against R-47).
+    case markBeforeCommit
+    /// A start does not compare the journal with its side mark (against R-47).
+    case markNotCompared
+    /// A journal goes on writing behind a commit that failed (against R-44).
+    case failureForgotten
+
+    /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
+    package static let ofStorage: [PlantedDefect] = [
+        .commitNotSynced, .recoveredNotSynced, .namesNotSynced, .markBeforeCommit, .markNotCompared,
+        .failureForgotten,
+    ]
+    /// Those that the simulator finds.
+    package static var ofMachines: [PlantedDefect] { allCases.filter { !ofStorage.contains($0) } }
+
+    /// The defect that is active in this process; set once, before any machine runs.
+    nonisolated(unsafe) private static var active: PlantedDefect?
+
+    package static func activate(_ defect: PlantedDefect) { unsafe active = defect }
+    package static func isActive(_ defect: PlantedDefect) -> Bool { unsafe active == defect }
+}
