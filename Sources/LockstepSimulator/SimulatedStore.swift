@@ -11,6 +11,8 @@ final class SimulatedStore {
     let workload: any Workload
     var history = CallHistory()
     private(set) var processes: [SimulatedProcess] = []
+    /// Who is the primary now; nothing else knows which process that is.
+    private var primaryNow: PrimaryProcess?
     private(set) lazy var oracle = Oracle(store: self)
 
     init(simulation: Simulation, name: String, channel: Channel, workload: any Workload) {
@@ -21,12 +23,15 @@ final class SimulatedStore {
         id = StoreID(cluster: simulation.cluster, name: name)
     }
 
-    /// Adds a process of this store; the first is its primary.
-    func add(_ process: SimulatedProcess) { processes.append(process) }
+    /// Adds a process of this store.
+    func add(_ process: SimulatedProcess) {
+        processes.append(process)
+        if let primary = process as? PrimaryProcess { primaryNow = primary }
+    }
 
     var primary: PrimaryProcess {
-        guard let primary = processes[0] as? PrimaryProcess else { preconditionFailure("the first is the primary") }
-        return primary
+        guard let primaryNow else { preconditionFailure("a store has a primary") }
+        return primaryNow
     }
 
     var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }

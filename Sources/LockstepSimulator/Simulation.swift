@@ -62,7 +62,7 @@ package final class Simulation {
     }
 
     private func makeProcesses() {
-        add(PrimaryProcess(id: 0, name: "primary", store: store, random: random.fork()))
+        add(PrimaryProcess(id: processes.count, name: "primary", store: store, random: random.fork()))
         for number in 1...max(1, options.replicas) {
             let hasJournal =
                 options.script?.replicasHaveJournals
@@ -76,7 +76,7 @@ package final class Simulation {
             let isReader = options.script == nil && number > 2 && random.chance(0.3)
             let home =
                 isReader || (options.script == nil && random.chance(0.2))
-                ? Int(random.between(1, Int64(options.replicas))) : 0
+                ? Int(random.between(1, Int64(options.replicas))) : store.primary.id
             add(
                 ClientProcess(
                     id: processes.count, name: "client-\(number)", store: store, random: random.fork(), home: home,

@@ -154,7 +154,7 @@ extension Simulation {
 
     /// Compares the primary's state with that of the log, if nothing is under way.
     package func checkPrimary() {
-        guard violation == nil, let view = node(0), view.isDrained, view.position == view.committed,
+        guard violation == nil, let view = node(store.primary.id), view.isDrained, view.position == view.committed,
             let known = checked(view.position)
         else { return }
         let own = view.state.digest + view.tables
@@ -166,7 +166,7 @@ extension Simulation {
     /// The checks over all that happened, of a cluster that is settled.
     package func checkSettled() {
         checkPrimary()
-        guard violation == nil, let log = node(0).map({ _ in store.primary.machine?.log }) else { return }
+        guard violation == nil, store.primary.isUp, let log = store.primary.machine?.log else { return }
         store.oracle.checkLearned()
         store.oracle.checkRuns()
         if log != store.oracle.reference { fail(.agreement, "the primary's tables are not those of its log") }
