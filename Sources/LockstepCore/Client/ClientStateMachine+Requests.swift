@@ -77,15 +77,15 @@ extension ClientStateMachine {
         directives.append(.queried(result))
     }
 
-    /// Answers the queries for numbers that the run holds, in the order of the numbers.
-    mutating func answerQueries(_ run: ResultSeries, _ frame: RawSpan, into directives: inout [ClientDirective]) {
+    /// Answers the queries for numbers that the series holds, in the order of the numbers.
+    mutating func answerQueries(_ series: ResultSeries, _ frame: RawSpan, into directives: inout [ClientDirective]) {
         guard !requests.queries.isEmpty else { return }
-        let last = run.first + UInt64(run.count) - 1
-        let numbers = requests.queries.lazy.filter { $0.session == run.session }.map(\.number)
-        for number in numbers.filter({ $0 >= run.first && $0 <= last }).sorted() {
-            _ = requests.remove(.query(Query(session: run.session, number: number)))
-            let place = Int(number - run.first)
-            directives.append(.queryAnswered(run.session, part(of: run, frame, place..<place + 1)))
+        let last = series.first + UInt64(series.count) - 1
+        let numbers = requests.queries.lazy.filter { $0.session == series.session }.map(\.number)
+        for number in numbers.filter({ $0 >= series.first && $0 <= last }).sorted() {
+            _ = requests.remove(.query(Query(session: series.session, number: number)))
+            let place = Int(number - series.first)
+            directives.append(.queryAnswered(series.session, part(of: series, frame, place..<place + 1)))
         }
     }
 }

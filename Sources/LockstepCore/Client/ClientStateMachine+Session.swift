@@ -42,7 +42,7 @@ extension ClientStateMachine {
         switch reply {
         case .opened(let opened): openedReceived(opened, now: now, into: &directives)
         case .resumed(let resumed): resumedReceived(resumed, now: now, into: &directives)
-        case .result(let run): resultReceived(run, frame, now: now, into: &directives)
+        case .result(let series): resultReceived(series, frame, now: now, into: &directives)
         case .busy(let busy): busyReceived(busy, now: now, into: &directives)
         case .outOfOrder(let id, let expected):
             guard isBound(id) else { return directives.append(.count(.staleFrames)) }

@@ -46,7 +46,8 @@ package struct SnapshotContent: Sendable {
             let digest = Digest(rawValue: try reader.read128(from: span))
             let markSequence = SequenceNumber(rawValue: try reader.read(from: span))
             let markDigest = Digest(rawValue: try reader.read128(from: span))
-            guard markSequence > .zero || markDigest == .none else {
+            // A mark after the position belongs to another log.
+            guard markSequence <= log.position.sequence, markSequence > .zero || markDigest == .none else {
                 throw WireError(.outOfRange, at: reader.offset)
             }
             if markSequence > .zero { log.mark = LogState.Mark(sequence: markSequence, digest: markDigest) }

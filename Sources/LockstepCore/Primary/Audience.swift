@@ -71,6 +71,8 @@ package struct Audience: Hashable, Sendable {
     /// Whether the wait is over: all have spoken, or its time is up.
     func isHeard(now: Tick) -> Bool { isComplete || now >= awaitEnds }
     mutating func awaitEnded() { awaitEnds = .never }
+    /// Whether the wait goes on, or was cut off by the end of the process.
+    var isAwaited: Bool { awaitEnds != .never }
 
     /// Somebody knows of a position that this log does not have; true if it is higher than those reported before, or
     /// counts in any case.

@@ -4,10 +4,10 @@
 ///     (one batch)      (in order)              (one transaction)              (durable here)
 ///
 /// Whatever is before `committed` may be shown to nobody. A batch is persisted when the local disk has it, and
-/// committed when all have it whose word counts; today that is the disk alone, and ``PrimaryStateMachine`` says so in
-/// one place, its `commitEnd`. Then the resend window takes it.
+/// committed when all have it whose word counts; today that is the disk alone, which `commitEnd` in
+/// PrimaryStateMachine+Commit.swift says. Then the resend window takes it.
 ///
-/// Invariants, checked by ``checkInvariants(epochEnd:)``: the stages follow each other without holes, the window ends
+/// Invariants, checked by ``checkInvariants(logEnd:)``: the stages follow each other without holes, the window ends
 /// at ``committed``, and ``unpersistedBytes`` counts what it says.
 package struct CommitPipeline: Hashable, Sendable {
     /// The epoch of this boot: all that goes through here is of it.
@@ -70,10 +70,10 @@ package struct CommitPipeline: Hashable, Sendable {
     /// What is sequenced waits until `end`, though the journal is free.
     package mutating func hold(until end: Tick) { heldUntil = end }
 
-    /// Whether it waits, in the turn that ends now; whoever is held no longer goes on.
-    package mutating func isHeld(now: Tick) -> Bool {
+    /// Lets it go on in the turn that ends now, if its time is over; false if not.
+    package mutating func releaseHold(now: Tick) -> Bool {
         if now >= heldUntil { heldUntil = .never }
-        return heldUntil != .never
+        return !isHolding
     }
 
     /// When a turn is to come in which what is held goes on.

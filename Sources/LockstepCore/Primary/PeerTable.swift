@@ -31,9 +31,9 @@ package struct PeerTable: Hashable, Sendable {
     }
 
     /// Peers say something each second while nothing else is said: one that is silent for so long is not there.
-    static let livePatience: Int64 = 5_000
+    static let livePatienceMilliseconds: Int64 = 5_000
     /// A connection that is silent for so long is forgotten; its peer starts over with HELLO.
-    static let patience: Int64 = 30_000
+    static let patienceMilliseconds: Int64 = 30_000
     /// Replicas that are remembered when their connections are forgotten; of more, those that were heard last.
     static let lostReplicas = 64
 
@@ -69,7 +69,7 @@ package struct PeerTable: Hashable, Sendable {
 
     /// Forgets connections on which nothing was heard for long; replicas are remembered by their names.
     mutating func forgetSilent(now: Tick) {
-        let silent = peers.filter { now - $0.value.lastHeard >= Tick.milliseconds(Self.patience) }
+        let silent = peers.filter { now - $0.value.lastHeard >= Tick.milliseconds(Self.patienceMilliseconds) }
         guard !silent.isEmpty else { return }
         for connection in silent.keys { peers[connection] = nil }
         let replicas = silent.values.filter { $0.hello.role == .replica }
@@ -86,7 +86,7 @@ package struct PeerTable: Hashable, Sendable {
     ///
     /// Cost: a walk over the peers, and the order of those that are listed.
     func list(now: Tick, limit: Int) -> PrimaryPeers {
-        func isLive(_ peer: Peer) -> Bool { now - peer.lastHeard < Tick.milliseconds(Self.livePatience) }
+        func isLive(_ peer: Peer) -> Bool { now - peer.lastHeard < Tick.milliseconds(Self.livePatienceMilliseconds) }
         var list = PrimaryPeers()
         var clients: [PrimaryPeers.Peer] = []
         var silent = lost

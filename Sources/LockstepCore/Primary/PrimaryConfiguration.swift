@@ -41,19 +41,3 @@ package struct PrimaryConfiguration: Hashable, Sendable {
         self.buggify = buggify
     }
 }
-
-/// A primary as it is seen from outside.
-package struct PrimaryStatus: Hashable, Sendable {
-    package var phase: PrimaryStateMachine.Phase
-    package var epoch: Epoch
-    /// The last sequence number given.
-    package var head: SequenceNumber
-    package var committed: KnownPosition
-    package var time: LogTime
-    package var mark: LogState.Mark?
-    package var unpersistedBytes: Int
-    package var isDiskFull: Bool
-    package var behind: KnownPosition?
-    /// The replicas for which it waits before it admits.
-    package var awaited: [String]
-}

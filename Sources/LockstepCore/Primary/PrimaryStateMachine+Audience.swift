@@ -87,7 +87,7 @@ extension PrimaryStateMachine {
     ) {
         // A volatile log never had what its audience remembers of an earlier one; WELCOME tells them.
         guard !configuration.isVolatile, !isAccepted(known) else { return }
-        let stops = stopsAdmitting && (phase == .admitting || phase == .awaiting)
+        let stops = stopsAdmitting && (phase == .admitting || phase == .awaiting || phase == .stopping)
         if stops {
             phase = .behind
             refuseReads(&step)

@@ -44,7 +44,7 @@ extension PrimaryStateMachine {
 
     // MARK: - Snapshots
 
-    /// The driver saw that the journal has grown: the next mark takes a snapshot.
+    /// The driver saw that the journal has grown: the end of the next turn takes a snapshot, with a mark.
     ///
     /// One that is under way serves as well.
     package mutating func snapshotDue() { snapshots.wantSaved() }

@@ -4,7 +4,7 @@ extension PrimaryStateMachine {
     package var status: PrimaryStatus {
         PrimaryStatus(
             phase: phase, epoch: epoch, head: head, committed: committed, time: committedTime, mark: committedMark,
-            unpersistedBytes: pipeline.unpersistedBytes, isDiskFull: room.isMissing, behind: audience.ahead,
+            unpersistedBytes: pipeline.unpersistedBytes, isDiskFull: journalRoom.isMissing, behind: audience.ahead,
             awaited: phase == .awaiting ? audience.awaited : [])
     }
 
@@ -13,12 +13,12 @@ extension PrimaryStateMachine {
     /// Cost: a walk over the peers, and the order of those that are listed.
     package func listPeers(now: Tick, limit: Int) -> PrimaryPeers { peers.list(now: now, limit: limit) }
 
-    /// Relations that hold after every event; no walk, so they are checked in production too.
+    /// Relations that hold after every event; no walk, so ``step(now:wall:state:into:_:)`` checks them in production too.
     package func checkEvent() {
         pipeline.checkEvent()
         answers.checkEvent(committed: committed.position.sequence)
-        room.checkEvent()
-        sessions.checkEvent()
+        journalRoom.checkEvent()
+        bindings.checkEvent()
         precondition(phase != .admitting || audience.awaitEnds == .never, "who admits waits for nobody")
         precondition(view.sequence <= committed.position.sequence, "nobody sees what has not committed")
         precondition(view.sequence <= readers.captured.sequence, "what is shown was captured")
@@ -32,10 +32,26 @@ extension PrimaryStateMachine {
         answers.checkInvariants(committed: committed.position.sequence)
         audience.checkInvariants()
         peers.checkInvariants()
-        sessions.checkInvariants()
+        bindings.checkInvariants()
         log.sessions.checkInvariants()
         log.runs.checkInvariants()
         scheduler.checkInvariants(log.runs)
         joins.checkInvariants()
     }
+}
+
+/// A primary as it is seen from outside.
+package struct PrimaryStatus: Hashable, Sendable {
+    package var phase: PrimaryStateMachine.Phase
+    package var epoch: Epoch
+    /// The last sequence number given.
+    package var head: SequenceNumber
+    package var committed: KnownPosition
+    package var time: LogTime
+    package var mark: LogState.Mark?
+    package var unpersistedBytes: Int
+    package var isDiskFull: Bool
+    package var behind: KnownPosition?
+    /// The replicas for which it waits before it admits.
+    package var awaited: [String]
 }

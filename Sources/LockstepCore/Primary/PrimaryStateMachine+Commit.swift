@@ -13,7 +13,7 @@ extension PrimaryStateMachine {
     package mutating func persisted(_ step: inout PrimaryStep) {
         pipeline.wasPersisted()
         commit(&step)
-        if let alarm = room.found() { step.directives.append(.alarm(alarm)) }
+        if let alarm = journalRoom.found() { step.directives.append(.alarm(alarm)) }
     }
 
     /// Where the commit may go: to the end of what this disk has.
@@ -59,12 +59,12 @@ extension PrimaryStateMachine {
             step.directives.append(.halt(.journalFailed(reason)))
             return
         }
-        if let alarm = room.foundNone(now: step.now) { step.directives.append(.alarm(alarm)) }
+        if let alarm = journalRoom.foundNone(now: step.now) { step.directives.append(.alarm(alarm)) }
     }
 
     /// The driver saw that less than the reserve is free, or that there is room again.
     package mutating func freeSpaceChanged(isLow: Bool, _ step: inout PrimaryStep) {
-        if let alarm = room.reserveChanged(isLow: isLow) { step.directives.append(.alarm(alarm)) }
+        if let alarm = journalRoom.reserveChanged(isLow: isLow) { step.directives.append(.alarm(alarm)) }
     }
 
     // MARK: - Answers
@@ -95,7 +95,7 @@ extension PrimaryStateMachine {
                 step.directives.append(.emission(ticket, .committed(epoch, sequence)))
             case .end(let id): endCommitted(id, at: answer.sequence, &step)
             case .results(let session, let numbers):
-                guard let connection = sessions[session]?.connection, !buggify(.losesAnswer) else { continue }
+                guard let connection = bindings[session]?.connection, !buggify(.losesAnswer) else { continue }
                 sendReplies(of: session, numbers, to: connection, &step)
             }
         }
@@ -148,7 +148,8 @@ extension PrimaryStateMachine {
         case .created: .opening
         // What was recovered is shown in this process while its epoch opens, on a full disk for long.
         case .opening: view.sequence > .zero ? nil : .opening
-        case .awaiting, .admitting, .stopping: nil
+        case .stopping: view.sequence > .zero ? nil : .opening
+        case .awaiting, .admitting: nil
         case .behind: .behind
         case .halted: .halted
         }

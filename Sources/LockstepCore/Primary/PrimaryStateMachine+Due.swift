@@ -28,7 +28,7 @@ extension PrimaryStateMachine {
         var isStuck = !isBatchOlder
         if count > 0 {
             let isDueAgain = step.state.nextDue.map { $0 <= expected } ?? false
-            isStuck = due.isStuck(isDueAgain: isDueAgain, count: count, writer.bytes)
+            isStuck = due.emitted(isDueAgain: isDueAgain, count: count, writer.bytes)
         }
         due.hold(milliseconds: isStuck ? 1_000 : isBatchOlder ? 1 : 0, now: step.now)
     }

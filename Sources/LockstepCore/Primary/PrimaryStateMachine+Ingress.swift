@@ -41,18 +41,14 @@ extension PrimaryStateMachine {
             return
         }
         switch request {
-        case .open(let open):
-            openReceived(open, from: connection, &step)
+        case .open(let open): openReceived(open, from: connection, &step)
         case .resume(let resume): resumeReceived(resume, from: connection, &step)
-        case .submit(let submit):
-            submitReceived(submit, frame, from: connection, &step)
+        case .submit(let submit): submitReceived(submit, frame, from: connection, &step)
         case .keepAlive(let keepAlive): keepAliveReceived(keepAlive, from: connection, &step)
-        case .close(let session):
-            closeReceived(session, from: connection, &step)
+        case .close(let session): closeReceived(session, from: connection, &step)
         case .read(let read): readReceived(read, frame, from: connection, &step)
         case .query(let query): queryReceived(query, from: connection, &step)
-        case .runRequest(let request):
-            runRequestReceived(request, from: connection, &step)
+        case .runRequest(let request): runRequestReceived(request, from: connection, &step)
         }
     }
 
@@ -124,7 +120,7 @@ extension PrimaryStateMachine {
 
     private mutating func openReceived(_ open: Open, from connection: Connection, _ step: inout PrimaryStep) {
         if let session = log.sessions.session(openedBy: open.client, nonce: open.nonce) {
-            sessions.bind(session.id, to: connection, now: step.now)
+            bindings.bind(session.id, to: connection, now: step.now)
             answer(.opened(Opened(session, nonce: open.nonce)), to: connection, &step)
             return
         }
@@ -151,7 +147,7 @@ extension PrimaryStateMachine {
             id = SessionID(epoch: machine.epoch, sequence: sequence)
             machine.log.sessions.open(id, granted)
         }
-        sessions.bind(id, to: connection, now: step.now)
+        bindings.bind(id, to: connection, now: step.now)
         step.directives.append(.count(.sessionsOpened))
         noteSessionCount(&step)
         guard let session = log.sessions[id] else { preconditionFailure("the session was just opened") }
@@ -168,10 +164,10 @@ extension PrimaryStateMachine {
             refuse(.protocolViolation, text, nonce: resume.connectionNonce, connection, &step)
             return
         }
-        if let before = sessions[resume.session]?.connection, before != connection {
+        if let before = bindings[resume.session]?.connection, before != connection {
             step.directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
         }
-        sessions.bind(resume.session, to: connection, now: step.now)
+        bindings.bind(resume.session, to: connection, now: step.now)
         let resumed = Resumed(
             session: resume.session, connectionNonce: resume.connectionNonce, expected: standing.last + 1)
         step.directives.append(.send(stamp.frame(.resumed(resumed)), to: connection))
@@ -220,15 +216,15 @@ extension PrimaryStateMachine {
             if keepAlive.session != .none { answerForMissing(keepAlive.session, to: connection, &step) }
             return
         }
-        guard sessions.isHeld(keepAlive.session, by: connection) else {
+        guard bindings.isHeld(keepAlive.session, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        sessions.heard(keepAlive.session, now: step.now)
+        bindings.heard(keepAlive.session, now: step.now)
         guard
             acknowledges(keepAlive.ackedThrough, keepAlive.session, standing, from: connection, &step)
         else { return }
-        sessions.note(keepAlive.ackedThrough, of: keepAlive.session, standing)
+        bindings.note(keepAlive.ackedThrough, of: keepAlive.session, standing)
     }
 
     private mutating func closeReceived(_ id: SessionID, from connection: Connection, _ step: inout PrimaryStep) {
@@ -237,7 +233,7 @@ extension PrimaryStateMachine {
             answer(.closed(id), to: connection, &step)
             return
         }
-        guard sessions.isHeld(id, by: connection) else {
+        guard bindings.isHeld(id, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
@@ -249,14 +245,14 @@ extension PrimaryStateMachine {
 
     mutating func forget(_ session: SessionID) {
         log.sessionEnded(session)
-        sessions.forget(session)
+        bindings.forget(session)
     }
 
     private mutating func readReceived(
         _ read: Read, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
     ) {
         // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
-        let isUnsure = phase == .awaiting && read.level == .linearizable
+        let isUnsure = audience.isAwaited && read.level == .linearizable
         let refusal = isUnsure ? .opening : readRefusal
         guard refusal == nil, !buggify(.refusesRead) else {
             step.directives.append(

@@ -262,11 +262,11 @@ extension PrimaryStateMachine {
         guard log.sessions.standing(of: request.session) != nil else {
             return answerForMissing(request.session, to: connection, &step)
         }
-        guard sessions.isHeld(request.session, by: connection) else {
+        guard bindings.isHeld(request.session, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        sessions.heard(request.session, now: step.now)
+        bindings.heard(request.session, now: step.now)
         var sentBytes = 0
         for wish in request.wishes {
             let id = RunID(session: request.session, number: wish.number)
@@ -278,14 +278,14 @@ extension PrimaryStateMachine {
             }
             guard let end = run.end, end.sequence <= committed.position.sequence else { continue }
             if wish.kind == .acknowledge {
-                sessions.noteEnd(id)
+                bindings.noteEnd(id)
             } else if sentBytes <= Limits.creditBytes {
                 // What is above comes with the next request, when some of these are acknowledged.
                 sentBytes += end.item.count
                 sendEnd(run, end, to: connection, &step)
             }
         }
-        if admits, sessions.endCount >= Limits.waitingRunAcks {
+        if admits, bindings.endCount >= Limits.waitingRunAcks {
             acknowledgeEnds(&step)
         }
     }
@@ -293,7 +293,7 @@ extension PrimaryStateMachine {
     /// A run's end has committed: its executor and its sender learn it.
     mutating func endCommitted(_ id: RunID, at sequence: SequenceNumber, _ step: inout PrimaryStep) {
         step.directives.append(.runEnd(id, .committed(epoch, sequence)))
-        guard let run = log.runs[id], let end = run.end, let connection = sessions[id.session]?.connection,
+        guard let run = log.runs[id], let end = run.end, let connection = bindings[id.session]?.connection,
             !buggify(.keepsEnd)
         else { return }
         sendEnd(run, end, to: connection, &step)
@@ -310,9 +310,9 @@ extension PrimaryStateMachine {
 
     /// Once a second, and when many have come: ends that their senders have.
     mutating func acknowledgeEnds(_ step: inout PrimaryStep) {
-        guard sessions.endCount > 0, !buggify(.skipsEndAcknowledgement) else { return }
+        guard bindings.endCount > 0, !buggify(.skipsEndAcknowledgement) else { return }
         // Those of sessions that ended meanwhile are gone already.
-        let acknowledged = sessions.takeEnds { log.runs[$0] != nil }
+        let acknowledged = bindings.takeEnds { log.runs[$0] != nil }
         for start in stride(from: 0, to: acknowledged.count, by: Limits.runWishes) {
             let part = Array(acknowledged[start..<min(start + Limits.runWishes, acknowledged.count)])
             append(.runAck(part), &step) { machine, _ in

@@ -7,7 +7,7 @@ extension PrimaryStateMachine {
     /// Makes room for one more session of this connection if it is to have one; why not, in one line, if not.
     mutating func sessionProblem(for connection: Connection, _ step: inout PrimaryStep) -> String? {
         let most = sessionRoom.limitOfConnection(log.sessions.count)
-        guard sessions.count(of: connection) < most else {
+        guard bindings.count(of: connection) < most else {
             return "this connection has \(most) sessions, as many as one may have now; close some, or use another one"
         }
         if sessionRoom.isCrowded(log.sessions.count) { endUnused(&step) }
@@ -34,7 +34,7 @@ extension PrimaryStateMachine {
 
     /// The connection that a session's answers go to, if this boot knows it.
     private func holder(of session: SessionID) -> Connection? {
-        guard let connection = sessions[session]?.connection, peers.isThere(connection) else { return nil }
+        guard let connection = bindings[session]?.connection, peers.isThere(connection) else { return nil }
         return connection
     }
 
@@ -101,7 +101,7 @@ extension PrimaryStateMachine {
         return SessionRow(
             id: id, client: session.client, peer: holder(of: id).flatMap { peers[$0]?.hello.node }, last: session.last,
             ackedThrough: session.ackedThrough, keptBytes: session.replies.memory,
-            idle: max(0, now - (sessions[id]?.lastHeard ?? now)), timeToLive: session.timeToLive)
+            idle: max(0, now - (bindings[id]?.lastHeard ?? now)), timeToLive: session.timeToLive)
     }
 
     /// An operator ends sessions; their clients learn it, and report what had no answer as unknown.

@@ -1,22 +1,4 @@
 extension PrimaryStateMachine {
-    /// Whether something new may be logged.
-    var admits: Bool {
-        phase == .admitting && !room.isMissing && !pipeline.isFull
-    }
-
-    /// Why nothing is admitted, for a person.
-    var admissionProblem: String {
-        if room.isMissing { return "its disk is full" }
-        return switch phase {
-        case .behind: "it is behind its audience"
-        case .stopping: "it is stopping"
-        case .created, .opening: "it is starting"
-        case .awaiting: "it waits for its replicas"
-        case .halted: "it has stopped"
-        case .admitting: "it is overloaded"
-        }
-    }
-
     /// Takes exactly the session's next numbers; answers those it has, says where to go on for those it cannot take.
     mutating func submitReceived(
         _ submit: Submit, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
@@ -25,11 +7,11 @@ extension PrimaryStateMachine {
             answerForMissing(submit.session, to: connection, &step)
             return
         }
-        guard sessions.isHeld(submit.session, by: connection) else {
+        guard bindings.isHeld(submit.session, by: connection) else {
             step.directives.append(.send(stamp.frame(.resync), to: connection))
             return
         }
-        sessions.heard(submit.session, now: step.now)
+        bindings.heard(submit.session, now: step.now)
         guard acknowledges(submit.ackedThrough, submit.session, standing, from: connection, &step) else {
             return
         }
@@ -39,7 +21,7 @@ extension PrimaryStateMachine {
         }
         let expected = standing.last + 1
         guard submit.first <= expected else {
-            guard sessions.isOutOfOrderNew(submit.session, expected: expected) else { return }
+            guard bindings.takeOutOfOrder(submit.session, expected: expected) else { return }
             step.directives.append(.count(.outOfOrder))
             step.directives.append(.send(stamp.frame(.outOfOrder(submit.session, expected: expected)), to: connection))
             return
@@ -70,10 +52,10 @@ extension PrimaryStateMachine {
         let refusal = busyReason() ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
         let taken = refusal.map { (next: rest.first, stopped: $0) } ?? sequence(rest, frame, &step)
         if taken.next > rest.first {
-            sessions.isInOrder(rest.session)
+            bindings.wentOn(rest.session)
         } else {
             // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
-            sessions.note(rest.ackedThrough, of: rest.session, standing)
+            bindings.note(rest.ackedThrough, of: rest.session, standing)
         }
         if let reason = taken.stopped {
             sendBusy(reason, rest.session, expected: taken.next, to: connection, &step)
@@ -130,7 +112,7 @@ extension PrimaryStateMachine {
 
     private func busyReason() -> BusyReason? {
         guard phase == .admitting else { return .notAdmitting }
-        guard admits else { return room.isMissing ? .diskFull : .overloaded }
+        guard admits else { return journalRoom.isMissing ? .diskFull : .overloaded }
         // A session may go beyond its window by one reply; many of them must not.
         return log.sessions.keptBytes <= sessionRoom.keptLimit ? nil : .windowFull
     }
@@ -216,7 +198,7 @@ extension PrimaryStateMachine {
         switch accept(id, plan, request, in: frame, ackedThrough: submit.ackedThrough, &step)
         {
         case .busy: return .tooManyRuns
-        case .accepted: sessions.isLogged(submit.ackedThrough, of: submit.session)
+        case .accepted: bindings.logged(submit.ackedThrough, of: submit.session)
         case .rejected(let reason):
             let isFull = withOpenBatch(at: step.moment) { batch in
                 batch.beginSeries(session: submit.session, first: number, ackedThrough: submit.ackedThrough)
@@ -233,7 +215,7 @@ extension PrimaryStateMachine {
 
     /// Keeps the replies of the series that was just written.
     private mutating func keep(_ submit: Submit, number: RequestNumber, count: Int) {
-        guard let batch = pipeline.open else { preconditionFailure("the run's batch is open") }
+        guard let batch = pipeline.open else { preconditionFailure("the batch of the series is open") }
         let firstSequence = batch.nextSequence.advanced(by: -count)
         let series = ReplyRing.Series(
             first: number, count: count, epoch: epoch, firstSequence: firstSequence, byteCount: batch.replies.count)
@@ -242,7 +224,7 @@ extension PrimaryStateMachine {
                 series, to: submit.session, ackedThrough: submit.ackedThrough, items: bytes, 0..<bytes.byteCount)
         }
         precondition(isNext, "the numbers were checked")
-        sessions.isLogged(submit.ackedThrough, of: submit.session)
+        bindings.logged(submit.ackedThrough, of: submit.session)
     }
 }
 

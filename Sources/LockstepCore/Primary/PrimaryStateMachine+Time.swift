@@ -6,7 +6,7 @@ extension PrimaryStateMachine {
         guard phase != .created, phase != .halted else { return .never }
         return min(
             min(isViewMissing ? readers.viewDue : .never, beaconDue, nextSweep),
-            min(room.retry, phase == .awaiting ? audience.awaitEnds : .never),
+            min(journalRoom.retry, phase == .awaiting ? audience.awaitEnds : .never),
             min(due.next, joins.nextDeadline, readers.nextDeadline, pipeline.heldDeadline))
     }
 
@@ -15,13 +15,13 @@ extension PrimaryStateMachine {
         guard phase != .created, phase != .halted else { return }
         pipeline.holdEnds(now: step.now)
         admitIfHeard(&step)
-        if room.isRetryDue(now: step.now) { step.directives.append(.persist(pipeline.atJournal)) }
+        if journalRoom.isRetryDue(now: step.now) { step.directives.append(.persist(pipeline.atJournal)) }
         if step.now >= beaconDue {
             beacons.left(now: step.now)
             if !buggify(.skipsBeacon) { step.directives.append(.publish(stamp.frame(.beacon(beacon)))) }
         }
         if step.now >= nextSweep {
-            sessions.excuse(step.now - nextSweep)
+            bindings.excuse(step.now - nextSweep)
             nextSweep = step.now.advanced(byMilliseconds: 1_000)
             if !buggify(.skipsSweep) { sweep(&step) }
         }
@@ -55,9 +55,9 @@ extension PrimaryStateMachine {
             step.directives.append(.alarm(.duplicateNodes(names)))
         }
         guard admits else { return }
-        endSessions(sessions.expired(log.sessions, now: step.now), &step)
+        endSessions(bindings.expired(log.sessions, now: step.now), &step)
         noteSessionCount(&step)
-        let acknowledged = sessions.takeAcknowledged()
+        let acknowledged = bindings.takeAcknowledged()
         if !acknowledged.isEmpty {
             append(.sessionAck(acknowledged), &step) { machine, _ in
                 for item in acknowledged { _ = machine.log.sessions.acknowledge(item.session, through: item.through) }

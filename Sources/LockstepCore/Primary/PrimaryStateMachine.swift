@@ -2,12 +2,13 @@ import DequeModule
 
 /// The primary of one store.
 ///
-///                start             epochOpen is durable          its replicas were heard
-///     created ----------> opening ---------------------> awaiting -----------> admitting
-///                            |                               |                  |      |
-///                            | the journal fails             | a replica knows  |      | stop
-///                            v                               v more      v      v
-///                          halted <---------------------------------------- behind  stopping
+///              start            epochOpen is durable            its replicas were heard
+///     created -------> opening ---------------------> awaiting -------------------------> admitting
+///                                                         |                                   |
+///                                                         +---- a replica knows more (R-41) --+--> behind
+///
+/// `stop` leads to `stopping` from all of them but `behind`, which admits nothing anyway; a journal that fails leads to
+/// `halted` from everywhere.
 ///
 /// An action's life here: ``submitReceived`` performs it into the batch under construction; at the end of a turn, when
 /// the journal is free, ``turnEnded`` seals that batch and hands all sealed ones over in one transaction; ``persisted``
@@ -36,7 +37,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     var peers = PeerTable()
     /// Who holds which session.
-    var sessions = SessionBindings()
+    var bindings = SessionBindings()
     /// How many sessions there may be.
     package var sessionRoom = SessionRoom()
     /// The replicas of this log, and those for which it waits.
@@ -48,7 +49,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var joins = JoinServer()
     var readers: ReaderSide
 
-    var room = JournalRoom()
+    var journalRoom = JournalRoom()
     var snapshots = SnapshotTaking()
     var marks = MarkSchedule()
     var beacons = BeaconSchedule()
@@ -89,7 +90,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
                 epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time))
         for session in recovered.sessions.sorted {
             let lastHeard = now
-            sessions.recovered(session.id, lastHeard: lastHeard)
+            bindings.recovered(session.id, lastHeard: lastHeard)
         }
     }
 
@@ -131,15 +132,17 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     /// Whether what is sequenced waits on purpose; ``nextDeadline`` brings the turn in which it goes on.
     private mutating func isHandOverHeld(now: Tick) -> Bool {
-        guard !pipeline.isHolding else { return pipeline.isHeld(now: now) }
+        guard !pipeline.isHolding else { return !pipeline.releaseHold(now: now) }
         guard buggify.isOn, pipeline.isJournalFree, !isDrained, buggify(.lateHandOver) else { return false }
         pipeline.hold(until: now.advanced(byMilliseconds: 2))
         return true
     }
 
     /// Stops admitting; ``isDrained`` tells when everything sequenced has committed.
+    ///
+    /// One that is behind stays so, since it must not answer reads either.
     package mutating func stop() {
-        guard phase != .halted else { return }
+        guard phase != .halted, phase != .behind else { return }
         phase = .stopping
     }
 
@@ -161,6 +164,24 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     /// A journal's write is under way.
     package var isPersisting: Bool { !pipeline.isJournalFree }
+
+    /// Whether something new may be logged.
+    var admits: Bool {
+        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull
+    }
+
+    /// Why nothing is admitted, for a person.
+    var admissionProblem: String {
+        if journalRoom.isMissing { return "its disk is full" }
+        return switch phase {
+        case .behind: "it is behind its audience"
+        case .stopping: "it is stopping"
+        case .created, .opening: "it is starting"
+        case .awaiting: "it waits for its replicas"
+        case .halted: "it has stopped"
+        case .admitting: "it is overloaded"
+        }
+    }
 
     // MARK: - The batch under construction
 

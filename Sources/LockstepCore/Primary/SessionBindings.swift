@@ -55,15 +55,15 @@ package struct SessionBindings: Hashable, Sendable {
 
     mutating func heard(_ session: SessionID, now: Tick) { bindings[session]?.lastHeard = now }
 
-    /// Whether OUT_OF_ORDER with this number is to be sent; once for each number and connection.
-    mutating func isOutOfOrderNew(_ session: SessionID, expected: RequestNumber) -> Bool {
+    /// Notes that OUT_OF_ORDER with this number is sent; false if it was, to this connection.
+    mutating func takeOutOfOrder(_ session: SessionID, expected: RequestNumber) -> Bool {
         guard bindings[session]?.outOfOrderSent != expected else { return false }
         bindings[session]?.outOfOrderSent = expected
         return true
     }
 
     /// The session goes on in order.
-    mutating func isInOrder(_ session: SessionID) { bindings[session]?.outOfOrderSent = nil }
+    mutating func wentOn(_ session: SessionID) { bindings[session]?.outOfOrderSent = nil }
 
     /// Time in which this process did not run is nobody's silence: what was sent meanwhile is still to be read.
     mutating func excuse(_ pause: Int64) {
@@ -76,6 +76,10 @@ package struct SessionBindings: Hashable, Sendable {
     }
 
     /// The sessions that were silent longer than their time to live, in order.
+    ///
+    /// OPEN, RESUME, SUBMIT, KEEPALIVE and RUN_REQUEST are signs of life. What counts as no silence: a pause of this
+    /// process (``excuse(_:)``), the time before this boot, and time in which nothing is admitted, since then an end
+    /// cannot be logged and nobody asks.
     func expired(_ sessions: SessionTable, now: Tick) -> [SessionID] {
         bindings.filter { session, binding in
             guard let standing = sessions.standing(of: session) else { return false }
@@ -97,7 +101,7 @@ package struct SessionBindings: Hashable, Sendable {
     }
 
     /// An entry of the log says it: nothing is left to note up to `number`.
-    mutating func isLogged(_ number: RequestNumber, of session: SessionID) {
+    mutating func logged(_ number: RequestNumber, of session: SessionID) {
         if let noted = acknowledged[session], noted <= number { acknowledged[session] = nil }
     }
 

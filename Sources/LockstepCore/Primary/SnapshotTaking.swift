@@ -1,6 +1,7 @@
 /// The snapshot that a primary takes: wanted, captured, and encoded when its place has committed.
 ///
-/// One at a time. Joiners want it, and the journal when it has grown; one that is under way serves both.
+/// One at a time. Joiners want it, and the journal when it has grown (``JournalLine`` says when that is); one that is
+/// under way serves both.
 package struct SnapshotTaking: Hashable, Sendable {
     private enum Progress: Hashable, Sendable {
         case none

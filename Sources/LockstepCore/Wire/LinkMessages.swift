@@ -150,7 +150,7 @@ extension Message {
         case .opened(let opened): .ingressReply(.opened(opened))
         case .resumed(let resumed): .ingressReply(.resumed(resumed))
         case .sessionMoved(let id): .ingressReply(.sessionMoved(id))
-        case .result(let run): .ingressReply(.result(run))
+        case .result(let series): .ingressReply(.result(series))
         case .busy(let busy): .ingressReply(.busy(busy))
         case .outOfOrder(let id, let expected): .ingressReply(.outOfOrder(id, expected: expected))
         case .sessionExpired(let id): .ingressReply(.sessionExpired(id))

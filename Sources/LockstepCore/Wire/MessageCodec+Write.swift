@@ -10,7 +10,7 @@ extension Message {
         case .resume(let resume): resume.write(to: &writer)
         case .resumed(let resumed): resumed.write(to: &writer)
         case .submit(let submit): submit.write(to: &writer, source: source)
-        case .result(let run): run.write(to: &writer, source: source)
+        case .result(let series): series.write(to: &writer, source: source)
         case .busy(let busy): busy.write(to: &writer)
         case .outOfOrder(let session, let expected):
             writer.writeSession(session)

@@ -100,7 +100,7 @@ extension Message {
     fileprivate var capacity: Int {
         switch self {
         case .submit(let submit): submit.actions.count + 64
-        case .result(let run): run.items.count + 64
+        case .result(let series): series.items.count + 64
         case .read(let read): read.query.count + 64
         case .readResult(let result): result.answer.count + 64
         case .runRequest(let request): request.wishes.count * 11 + 64

@@ -64,6 +64,41 @@ import Testing
         #expect(primary.alarms.count == 1)
     }
 
+    /// Goal: a primary that is behind and stops answers reads no more than before; nor does one that stops before its
+    /// replicas were heard, or learns while it stops that it is behind (PROTOCOL ).
+    @Test func theEndIsNoReasonToAnswer() {
+        let first = PrimaryHarness.open()
+        let old = first.durable
+        let session = first.session(one)
+        first.submit(session, 1, [1], from: one)
+        first.commit()
+        func status(of level: ReadLevel, at primary: PrimaryHarness) -> ReadStatus? {
+            primary.forget()
+            primary.read(1, level, from: one)
+            return primary.sent.compactMap(\.readResult).map(\.status).first
+        }
+        let behind = open(["r1"], durable: old)
+        behind.hello(one)
+        behind.hello(two, role: .replica, known: first.machine.committed, node: "r1")
+        behind.run { machine, _ in machine.stop() }
+        #expect(status(of: .local, at: behind) == .unavailable)
+        #expect(behind.machine.isDrained)
+
+        let awaiting = open(["r1"], durable: old)
+        awaiting.hello(one)
+        awaiting.run { machine, _ in machine.stop() }
+        #expect(awaiting.machine.phase == .stopping)
+        #expect(status(of: .linearizable, at: awaiting) == .unavailable)
+        #expect(status(of: .local, at: awaiting) == .answered)
+        awaiting.hello(two, role: .replica, known: first.machine.committed, node: "r1")
+        #expect(status(of: .local, at: awaiting) == .unavailable)
+
+        let new = PrimaryHarness()
+        new.start()
+        new.run { machine, _ in machine.stop() }
+        #expect(new.machine.readRefusal == .opening)
+    }
+
     /// Goal: the wait has a bound, and none where nobody is known, or nothing outlives the process (PROTOCOL R-48).
     @Test func theWaitHasABound() {
         let primary = open(["r1"])

@@ -248,6 +248,10 @@ import Testing
         #expect(primary.dropped == [number])
         let content = SnapshotContent(log: image.log, digest: image.digest, state: image.state)
         #expect(try SnapshotContent(content.encoded()).log == image.log)
+        var other = image.log
+        other.mark = LogState.Mark(sequence: other.position.sequence.next, digest: image.digest)
+        let strange = SnapshotContent(log: other, digest: image.digest, state: image.state).encoded()
+        #expect(throws: WireError.self) { try SnapshotContent(strange) }
     }
 
     /// Goal: a snapshot that cannot be encoded is dropped, and the next one is made (PROTOCOL R-32).

@@ -25,13 +25,13 @@ struct KeptRepliesTests {
         return parts
     }
 
-    /// Runs that follow each other are one; the numbers asked for are cut out of them (PROTOCOL ).
+    /// Series that follow each other are one; the numbers asked for are cut out of them (PROTOCOL ).
     @Test func keptRepliesAreCutToTheNumbers() {
         var ring = ReplyRing()
         Self.append(1...3, sequence: 10, to: &ring)
         Self.append(4...5, sequence: 13, to: &ring)
         Self.append(6...8, sequence: 20, to: &ring)
-        #expect(ring.runs.map(\.count) == [5, 3])
+        #expect(ring.all.map(\.count) == [5, 3])
         #expect(Self.kept(ring, 2...7) == [[2, 4, 11, 2, 3, 4, 5], [6, 2, 20, 6, 7]])
         #expect(Self.kept(ring, 9...20) == [])
         ring.drop(through: 4)
