@@ -4,7 +4,7 @@ package import LockstepCore
 /// Deadlines of many waiting callers, earliest first, without a task or a timer each.
 ///
 /// Deadlines of callers that were served stay until they are due or until they are most of the heap: the owner says
-/// which are of no use any more.
+/// which are no longer of use.
 package struct DeadlineHeap<Element> {
     private struct Entry: Comparable {
         let deadline: Tick
