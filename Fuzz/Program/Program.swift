@@ -94,7 +94,7 @@ private func stop(_ text: String) -> Never {
     abort()
 }
 
-/// Reads the byte behind a copy of the input.
+/// Reads the byte after a copy of the input.
 @inline(never)
 private func overread(_ input: [UInt8]) -> Int32 {
     let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: input.count)

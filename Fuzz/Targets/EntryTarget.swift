@@ -81,7 +81,7 @@ enum EntryTarget {
                 }
                 writer.writeRange(span, range)
             }
-            try checks.holds(mutations.remaining == 0, "bytes are left behind the mutations")
+            try checks.holds(mutations.remaining == 0, "bytes are left after the mutations")
             writer.writeRange(span, item.reply)
         }
         writer.writeRaw(span, reader.offset..<run.items.upperBound)
@@ -125,7 +125,7 @@ enum EntryTarget {
         } catch {
             switch error {
             case .malformed(let sequence, _):
-                // A batch's last number is below 2^63 - 1, so the one behind it exists.
+                // A batch's last number is below 2^63 - 1, so the one after it exists.
                 try checks.holds(
                     sequence >= batch.head.first && sequence <= batch.head.last.next, "an error outside the batch")
                 log = before
@@ -134,7 +134,7 @@ enum EntryTarget {
             }
             return false
         }
-        try checks.same(log.position, batch.position, "the position behind a batch")
+        try checks.same(log.position, batch.position, "the position after a batch")
         try checks.holds(log.time >= before.time, "log time went back")
         if let mark { try checks.holds(log.mark == mark && mark.sequence == batch.head.last, "a mark is no end") }
         return true

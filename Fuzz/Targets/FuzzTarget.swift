@@ -2,7 +2,7 @@
 ///
 /// A target takes any bytes, never traps, and reads nothing outside them; what it decodes it encodes again and compares.
 /// An input of most targets begins with a byte that says what to do with the rest, such as to make a checksum right, so
-/// that a fuzzer gets behind it.
+/// that a fuzzer gets past it.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     /// Whole frames, with their checksums made right or not (PROTOCOL, sections 3 and 4).
     case frames
@@ -69,7 +69,7 @@ package struct FuzzFinding: Error, Hashable, CustomStringConvertible {
 package enum FuzzDefect: String, CaseIterable, Sendable {
     /// Comparisons of what was decoded and encoded again call equal values different.
     case comparison
-    /// The byte behind the input is read, which only the sanitizer notices.
+    /// The byte after the input is read, which only the sanitizer notices.
     case overread
 }
 

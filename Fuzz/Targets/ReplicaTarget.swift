@@ -116,7 +116,7 @@ private struct FuzzedReplica {
         try follow(directives)
     }
 
-    /// A plan for the SYNC that was asked last, whose bytes behind the nonce are the input's.
+    /// A plan for the SYNC that was asked last, whose bytes after the nonce are the input's.
     mutating func plan(_ bytes: [UInt8]) throws(FuzzFinding) {
         var frame = FrameHeader(
             channel: Golden.channel, kind: .syncPlan, clusterHash: Golden.cluster.hash, epoch: Golden.epoch
@@ -163,7 +163,7 @@ private struct FuzzedReplica {
         try receive(frame, on: .bulk)
     }
 
-    /// The entries as the batch behind the log, and a beacon of its end.
+    /// The entries as the batch that follows the log, and a beacon of its end.
     mutating func batch(_ entries: [UInt8]) throws(FuzzFinding) {
         let position = machine.log.position
         let first = position.sequence.next

@@ -121,7 +121,7 @@ package enum Seeds {
         return seeds
     }
 
-    /// A journal of one batch, and one with the snapshot behind it.
+    /// A journal of one batch, and one with the snapshot after it.
     private static func tables(_ vectors: [Seed]) -> [Seed] {
         named("batch", vectors).flatMap { vector in
             [

@@ -44,7 +44,7 @@ enum SnapshotTarget {
         guard log.position.epoch > .zero, log.position.sequence.rawValue < UInt64(Int64.max) - 64 else { return }
         var builder = BatchBuilder(store: log.store, epoch: log.position.epoch, after: log.position, time: log.time)
         let sessions = log.sessions.sorted.prefix(8)
-        // Behind the last number that there is a primary takes no more.
+        // A primary takes no more after the last number that there is.
         for session in sessions where session.last < UInt64(Int64.max) - 4 {
             builder.beginSeries(session: session.id, first: session.last + 1, ackedThrough: session.last)
             builder.appendItem(.rejected, reason: "no")
@@ -60,7 +60,7 @@ enum SnapshotTarget {
         } catch {
             throw FuzzFinding(description: "a snapshot was taken with which the log cannot go on: \(error)")
         }
-        try checks.same(log.position, batch.position, "the position behind a batch")
+        try checks.same(log.position, batch.position, "the position after a batch")
     }
 }
 
@@ -83,7 +83,7 @@ enum LogWalk {
             }
             try checks.holds(standing.last == session.last, "a session's standing is another's")
             if let last = log.sessions.lastNumber(of: session.id, through: log.position.sequence) {
-                try checks.holds(last <= session.last, "a number behind the last")
+                try checks.holds(last <= session.last, "a number after the last")
                 log.sessions.forEachReply(of: session.id, in: last...last) { _, _, _ in }
             }
             let opened = log.sessions.session(openedBy: session.client, nonce: session.openNonce)

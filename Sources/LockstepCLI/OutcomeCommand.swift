@@ -122,7 +122,7 @@ struct OutcomeLine: Encodable {
         case "pending":
             "pending: it is not in the log; if its sender has ended, it takes no effect once the session has ended"
         case "acknowledged":
-            "acknowledged: it was answered, and its sender said that it has the answer, which is not kept any more"
+            "acknowledged: it was answered, and its sender said that it has the answer, which is no longer kept"
         case "sessionEnded":
             "the session has ended: whether it took effect stays unknown; the journal has it, if it did"
         default: "the session is unknown to this log: whether it took effect stays unknown"

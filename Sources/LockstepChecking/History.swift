@@ -77,7 +77,7 @@ extension Operation: CustomStringConvertible {
 
 /// The operations of a run in the order of their invocations, as it is recorded.
 ///
-/// It is a value for one owner: a recorder that several tasks use stands behind their own lock. Recording costs an
+/// It is a value with one owner: tasks that share a recorder guard it with a lock of their own. Recording costs an
 /// append.
 package struct History<Input: Sendable, Output: Sendable>: Sendable {
     /// What was recorded; findings name operations by their index in it.

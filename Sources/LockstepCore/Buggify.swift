@@ -1,7 +1,7 @@
 /// Unusual but correct behaviour, switched on in the simulator only: tiny batches, queues of one, early snapshots, refusals
 /// without need.
 ///
-/// Bounds and delays that production reaches once a year are reached here in every run, so that what lies behind them is
+/// Bounds and delays that production reaches once a year are reached here in every run, so that what lies past them is
 /// tested. Whatever a site does, the protocol allows; a site that refuses or delays only delays, since it fires one time
 /// in four that it is reached. No site changes what the log means: only the primary chooses what it logs.
 ///
@@ -65,7 +65,7 @@ extension Buggify {
 
         /// A batch is full at 256 bytes instead of 48 KiB.
         case tinyBatch
-        /// A batch is sealed behind each SUBMIT, although the journal is busy.
+        /// A batch is sealed after each SUBMIT, although the journal is busy.
         case batchOfOneSubmit
         /// A mark ends a batch, although none is due.
         case extraMark
@@ -180,8 +180,8 @@ extension Buggify {
         case readsTwice
         /// No small chunk is held back.
         case holdsNothing
-        /// Small chunks are held back behind a single frame.
-        case holdsBehindOne
+        /// Small chunks are held back while a single frame is unanswered.
+        case holdsAfterOne
         /// BUSY is obeyed 50 ms longer than asked for.
         case waitsLonger
         /// The end of an accepted action is asked for at once, instead of after 1 s.

@@ -34,9 +34,9 @@ package protocol PerformingState: AnyObject {
     /// Runs `mutate` and `reduce` for up to `count` actions, each a length and its bytes from `reader` on, and writes
     /// an item for each with ``BatchBuilder/beginItem(mutationCount:)`` or ``BatchBuilder/appendItem(_:reason:)``.
     ///
-    /// It stops behind the item with which the batch becomes full, behind an action with a request, and before one that
+    /// It stops after the item with which the batch becomes full, after an action with a request, and before one that
     /// is to be accepted (see ``takeRequest()``), and returns how many actions it performed, at least one but for the
-    /// last reason; the reader stands behind an action that is to be accepted. It never throws: what cannot be decoded,
+    /// last reason; the reader stands past an action that is to be accepted. It never throws: what cannot be decoded,
     /// and what the reactor refuses, becomes a rejected item.
     func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
@@ -54,9 +54,9 @@ package protocol PerformingState: AnyObject {
 
 /// A state whose actions may be accepted, with effects that end later: on a primary (PROTOCOL, R-60 to R-65).
 package protocol EffectfulState: AnyObject {
-    /// What the last action asks for besides its item; asked behind each ``perform(_:_:count:context:into:)``.
+    /// What the last action asks for besides its item; asked after each ``perform(_:_:count:context:into:)``.
     ///
-    /// A state stops performing behind an action with such a request, or before one that is to be accepted. Of that one
+    /// A state stops performing after an action with such a request, or before one that is to be accepted. Of that one
     /// ``runAccepted(_:)`` follows at once, or nothing: then it was rejected, or is performed anew later, and what the
     /// state keeps of it can be forgotten.
     func takeRequest() -> RunRequest?
@@ -70,7 +70,7 @@ package protocol EffectfulState: AnyObject {
     func resume(_ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter)
         -> RunResumption
 
-    /// The run will not emit or end any more: its effect can be forgotten.
+    /// The run will no longer emit or end: its effect can be forgotten.
     func runEnded(_ id: RunID)
 
     /// Whether what emits may still do so; for causes that are not actions.
@@ -79,7 +79,7 @@ package protocol EffectfulState: AnyObject {
 
 /// A state that the log is applied to, on every node and by tools, and that is compared by its digest.
 package protocol AppliedState: AnyObject {
-    /// Reduces the mutations of `item`, which lie in `bytes`, each behind its length.
+    /// Reduces the mutations of `item`, which lie in `bytes`, each preceded by its length.
     ///
     /// It throws when a mutation cannot be decoded; the node then stops at this sequence number.
     func apply(_ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime)

@@ -85,9 +85,9 @@ package final class ChildProcess {
     /// User and system time that the process has used so far, in seconds; `nil` once it has ended.
     package var processorSeconds: Double? {
         guard let text = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .utf8),  // Ended: no time.
-            let behindName = text.lastIndex(of: ")")
+            let endOfName = text.lastIndex(of: ")")
         else { return nil }
-        let fields = text[behindName...].split(separator: " ")
+        let fields = text[endOfName...].split(separator: " ")
         guard fields.count > 13, let user = Double(fields[12]), let system = Double(fields[13]) else { return nil }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }

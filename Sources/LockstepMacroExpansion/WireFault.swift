@@ -14,7 +14,7 @@
         case numberOfSeveral, numberIsNoLiteral
         case numberTooLarge(String, Int)
         case doubleNumber(Int, String)
-        case behindAdded(String)
+        case afterAdded(String)
         case addedIsNoField, addedToFrozen, addedLet, addedWithoutValue, addedWithoutConstant
         case noCase, noPropertyOfAStruct
         case noMacro(String)
@@ -51,8 +51,8 @@
                 "'\(name)' would be number \(number), but the number of a case is one byte;"
                     + " give it a free one with '@WireCase'"
             case .doubleNumber(let number, let name): "the number \(number) is that of the case '\(name)' already"
-            case .behindAdded(let name):
-                "older bytes end in front of '\(name)', so a field behind it must be marked '@WireAdded' as well"
+            case .afterAdded(let name):
+                "older bytes end before '\(name)', so a field after it must be marked '@WireAdded' too"
             case .addedIsNoField: "'@WireAdded' is for a stored property: nothing else is written"
             case .addedToFrozen:
                 "a frozen struct has the same fields for ever; without 'frozen: true' its bytes are others"

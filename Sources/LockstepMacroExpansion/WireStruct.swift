@@ -62,7 +62,7 @@
                 found.append(Field(storage: storage, isAdded: mark != nil))
             }
             if mark == nil, let last = fields.last, last.isAdded, !found.isEmpty {
-                faults.append(.error(property, .behindAdded(last.storage)))
+                faults.append(.error(property, .afterAdded(last.storage)))
             }
             fields += found.reversed()
         }

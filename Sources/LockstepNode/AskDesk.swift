@@ -7,7 +7,7 @@ package struct AskDesk {
     private var reads: [UInt64: Read] = [:]
     private var resolutions: [UInt64: Resolution] = [:]
     package private(set) var nextDeadline = Tick.never
-    /// Numbers that nobody asks about any more; the client's machine has to be told.
+    /// Numbers that nobody asks about now; the client's machine has to be told.
     private var orphans: [Query] = []
 
     private struct Read {
@@ -133,7 +133,7 @@ package struct AskDesk {
                     LockstepError(
                         .unavailable, "the primary has not decided yet: ask again", pending: resolution.pending)
                 case .acknowledged:
-                    LockstepError(.sessionEnded, "the answer was received before and is not kept any more")
+                    LockstepError(.sessionEnded, "the answer was received before and is no longer kept")
                 case .sessionEnded, .sessionUnknown:
                     LockstepError(.sessionEnded, "the session has ended: whether the action took effect stays unknown")
                 }

@@ -75,7 +75,7 @@ package struct CallerDesk {
         var start = 0
         var index = 0
         while index < taken.singleWaiters.count {
-            // A chunk ends after enough actions, and before and after one that is not to be submitted any more.
+            // A chunk ends after enough actions, and before and after one that is no longer to be submitted.
             guard !taken.singleWaiters[index].isDone else {
                 start = taken.singleEnds[index]
                 index += 1
@@ -284,7 +284,7 @@ package struct CallerDesk {
     package enum Resolution {
         /// It was answered after its caller had gone, or will be as soon as the answer comes.
         case served
-        /// This node does not know the numbers any more: the primary does, or their session is over.
+        /// This node no longer knows the numbers: the primary does, or their session is over.
         case unknown
     }
 

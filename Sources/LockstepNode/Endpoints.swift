@@ -3,8 +3,8 @@ package import ZeroMQ
 
 /// The one place that makes sockets, so that none lacks an option that it needs (PROTOCOL, section 10).
 ///
-/// Receiving is unlimited on every socket, because libzmq aborts the process when a peer pings behind a full receive
-/// queue; the node drains its sockets each turn into rings of its own, which are bounded.
+/// Receiving is unlimited on every socket, because libzmq aborts the process when a peer pings after it has filled a
+/// receive queue; the node drains its sockets each turn into rings of its own, which are bounded.
 package enum Endpoints {
     /// ROUTER of clients and replicas.
     package static func ingress(_ context: Context, at endpoint: TCPEndpoint) throws -> Socket<Router> {

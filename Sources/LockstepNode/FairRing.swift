@@ -4,7 +4,7 @@ package import LockstepCore
 /// Frames of many peers between a socket, which is drained every turn, and the machines, which take what a turn's time
 /// allows: each connection has a line of its own, and the lines take turns, a frame each (PROTOCOL, R-54).
 ///
-/// So nobody waits behind a flood but who sends it. The bounds count bytes and a fixed sum for each frame.
+/// So only its sender waits for a flood. The bounds count bytes and a fixed sum for each frame.
 package struct FairRing {
     private struct Line {
         var frames: Deque<WaitingFrame> = []

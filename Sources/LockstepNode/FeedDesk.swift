@@ -78,7 +78,7 @@ package struct FeedDesk {
                     .failure(
                         LockstepError(
                             .positionTooOld,
-                            "the batches behind \(consumer.after) are not held here any more: "
+                            "the batches after \(consumer.after) are no longer held here: "
                                 + "read the state and go on from its position")))
             }
         }

@@ -94,7 +94,7 @@ extension LockstepError {
         public static let cancelled = Code(.cancelled)
         /// Whether the action took effect is not known; see ``LockstepError/pending``.
         public static let outcomeUnknown = Code(.outcomeUnknown)
-        /// The session has ended, so its numbers cannot be asked for any more.
+        /// The session has ended, so its numbers can no longer be asked for.
         public static let sessionEnded = Code(.sessionEnded)
         /// The node that was asked is not the primary.
         public static let notPrimary = Code(.notPrimary)

@@ -38,7 +38,7 @@ package struct ReaderDesk {
         finish(.success(())) { $0.minimum <= sequence && (isReadable || $0.isObserver) }
     }
 
-    /// The state must not be read any more: readers need not wait for it.
+    /// The state must not be read from here on: readers need not wait for it.
     package mutating func refuse(_ error: any Error) { finish(.failure(error)) { !$0.isObserver } }
 
     /// Ends the waits whose time is over; `refusal` is why nobody may read.

@@ -21,7 +21,7 @@ extension StoreHost {
         }
     }
 
-    /// What nobody waits for is not asked any more.
+    /// What nobody waits for is no longer asked.
     func stopAsking() {
         for query in asks.takeOrphans() { client.cancelQuery(query.session, query.number) }
     }
@@ -130,7 +130,7 @@ extension StoreHost {
         feed.request(id, after: sequence, resume: resume)
     }
 
-    /// A caller does not wait any more.
+    /// A caller no longer waits.
     package func cancel(_ id: UInt64) {
         if asks.cancel(id) {
             client.cancelRead(id)

@@ -1,6 +1,6 @@
 package import LockstepCore
 
-/// A replica's watch over its primary: an operator must see that nobody writes here any more.
+/// A replica's watch over its primary: an operator must see that nothing can be written now.
 extension StoreHost {
     /// A primary that is there answers within a second; nothing for so long is a loss, in milliseconds.
     static let primaryPatience: Int64 = 3_000

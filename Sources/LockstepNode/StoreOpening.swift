@@ -78,7 +78,7 @@ package struct StoreOpening {
         host.start(now: now)
     }
 
-    /// Compares the clock with the log, and takes an operator's acceptance away when it is not needed any more.
+    /// Compares the clock with the log, and takes an operator's acceptance away when it is no longer needed.
     private func checkClock(_ journal: any Journal, last: LogTime, wall: LogTime) throws {
         let noted = try journal.note(.clockAccepted).flatMap(Int64.init).map(LogTime.init(rawValue:))
         try ClockRule.check(
@@ -199,7 +199,7 @@ package struct StoreOpening {
             do { mark = try recovered.log.apply(batch, to: state) } catch {
                 throw LockstepError(
                     .journalDamaged,
-                    "the journal of \(name) cannot be applied behind \(recovered.log.position.sequence): \(error)")
+                    "the journal of \(name) cannot be applied after \(recovered.log.position.sequence): \(error)")
             }
             if let mark {
                 try compare(state.digest + recovered.log.digest, mark.digest, at: batch.position)

@@ -136,7 +136,7 @@ package final class StorePort: Sendable {
     ///
     /// Waits for an answer that is still to come. Actions that had not reached the log are answered as void then.
     ///
-    /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows any more; `timeout`, after which it may be called again.
+    /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows it; `timeout`, after which it may be called again.
     package func resolve(_ pending: PendingOutcome, timeout: Duration) async throws -> RawReplies {
         let deadline = Self.deadline(after: timeout)
         let id = makeID()

@@ -11,7 +11,7 @@ public enum StoreReadiness: String, Hashable, Sendable, Codable, CaseIterable {
     case live
     /// It was live, and is not now: the link is lost, or the node waits for an operator. The state stays readable.
     case stale
-    /// The node has ended; nothing changes any more.
+    /// The node has ended; nothing changes from here on.
     case stopped
 }
 

@@ -54,7 +54,7 @@ package final class StoreRegistry: Sendable {
         }
     }
 
-    /// Takes the stores; nothing can be attached any more.
+    /// Takes the stores; nothing more can be attached.
     ///
     /// False the second time.
     package func take() -> [Attached]? {

@@ -39,7 +39,7 @@ package protocol StoreDriver: AnyObject {
     var service: StoreLife.Service { get }
     /// When ``tick(now:wall:)`` has something to do.
     var nextDeadline: Tick { get }
-    /// Nothing waits to be written any more.
+    /// Nothing waits to be written.
     var isDrained: Bool { get }
 
     /// Begins; the role is the host's already, with what the journal held.
@@ -56,7 +56,7 @@ package protocol StoreDriver: AnyObject {
     func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick)
     /// Adds what the machine knows to a status.
     func fill(_ status: inout StoreStatus, limit: Int)
-    /// Begins nothing any more; what is sequenced is still written.
+    /// Begins nothing more; what is sequenced is still written.
     func beginStop()
     /// Lets go of the journal.
     func close()

@@ -77,7 +77,7 @@ package struct TCPEndpoint: Hashable, Sendable, CustomStringConvertible {
         guard port <= 65_535 - (Self.portsOfNode - 1) else {
             throw LockstepError(
                 .invalidConfiguration,
-                "a node listens on its port and the two behind it, so \(self) is too high: choose a port up to 65533")
+                "a node listens on its port and the two after it, so \(self) is too high: choose a port up to 65533")
         }
         guard let range = Self.ephemeralPorts, Int(port) + Int(Self.portsOfNode) > Int(range.lowerBound) else { return }
         throw LockstepError(

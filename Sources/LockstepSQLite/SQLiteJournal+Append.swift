@@ -34,7 +34,7 @@ extension SQLiteJournal {
         }
     }
 
-    /// Why nothing is written any more.
+    /// Why nothing more is written.
     var refusal: String { state.withLock { $0.failure } ?? "the journal is closed" }
 
     /// Writes batches that follow the head, in one transaction, then the side mark.

@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// Invariants:
 /// - `head` is the end of the last batch whose commit returned, or of the snapshot that replaced the log.
-/// - Once `failure` is set nothing is written any more (PROTOCOL, R-44).
+/// - Once `failure` is set nothing more is written (PROTOCOL, R-44).
 /// - State changes on the journal's queue only; the lock is for those who read it elsewhere.
 package final class SQLiteJournal: Journal {
     package let path: String

@@ -158,7 +158,7 @@ package final class SQLiteJournalReader: Sendable {
     /// Cost: reads every batch after the newest snapshot.
     package func emptyEnd() throws -> Position? {
         let start = try snapshots().first?.position ?? .start(of: identity.store)
-        var end = EmptyEnd(behind: start)
+        var end = EmptyEnd(after: start)
         try batches(after: start.sequence) { end.saw($0) }
         return end.start
     }

@@ -2,7 +2,7 @@ import LockstepCore
 
 // Whether a cluster has come to rest, and what keeps it from that.
 extension Simulation {
-    /// Whether nothing is open any more: all calls answered, all nodes live and at one place.
+    /// Whether nothing is left open: all calls answered, all nodes live and at one place.
     func isAtRest() -> Bool {
         operatorDesk.lookAgain()
         return callers.allSatisfy(\.isIdle)

@@ -6,7 +6,7 @@ package protocol Workload: AnyObject {
     func makeState() -> any ReplicatedState
     /// What a caller does next; nil if it only does what a script tells it.
     func next(caller: Int, random: inout SplitMix64) -> Call?
-    /// The checkers' own state stands behind a batch that has just committed; return what ``isRight(_:to:at:)`` needs.
+    /// The checkers' own state has just taken a committed batch; return what ``isRight(_:to:at:)`` needs.
     func remember(_ state: any ReplicatedState) -> any Sendable
     /// Whether `answer` is what a state that was remembered answers to a query.
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool
@@ -14,7 +14,7 @@ package protocol Workload: AnyObject {
     var hasScriptedEffects: Bool { get }
     /// What carries out the effects of a primary's life; nil if nothing does.
     func makeExecutor(_ port: any EffectPort, random: SplitMix64) -> (any EffectExecutor)?
-    /// So many nanoseconds behind its submission the sender cancels the action; nil: never.
+    /// The sender cancels the action this many nanoseconds after its submission; nil: never.
     func cancelDelay(of action: [UInt8]) -> Int64?
     /// An action's acceptance has committed.
     func wasAccepted(_ id: RunID)
@@ -82,7 +82,7 @@ package struct CallRecord: Sendable {
         self.invoked = invoked
     }
 
-    /// Whether the caller waits for something: its answer, or the end behind it.
+    /// Whether the caller waits for something: its answer, or the end after it.
     package var isOpen: Bool {
         if case .answered(.accepted, _) = outcome { return end == nil }
         return outcome == .pending

@@ -49,7 +49,7 @@ extension TestStore {
         }
     }
 
-    /// Waits in real time until something can be received, or no effect runs any more.
+    /// Waits in real time until something can be received, or until no effect runs.
     ///
     /// For effects that wait for what runs elsewhere: a thread, the main actor, a task without a parent. Effects whose
     /// dependencies use ``clock`` need it not, and are the same at every run. It waits 5 s if not said otherwise.

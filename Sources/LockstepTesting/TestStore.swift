@@ -119,11 +119,11 @@ public final class TestStore<R: Reactor> {
 
     // MARK: - Steps
 
-    /// Lets effects work until they wait; false if the store is of no use any more.
+    /// Lets effects work until they wait; false if the store is no longer of use.
     @discardableResult
     func settle(at place: CallSite) -> Bool {
         guard let primary, !isOver else {
-            if !isBroken { fail("the store has finished: it does nothing any more", at: place) }
+            if !isBroken { fail("the store has finished: it does nothing more", at: place) }
             return false
         }
         let isAtRest = primary.settle()
@@ -174,7 +174,7 @@ public final class TestStore<R: Reactor> {
     /// Checks that nothing is left: everything was received, and no effect of an action or of feedback runs.
     ///
     /// A store that goes away does the same for itself, and reports at the line where it was made. Sources may run for
-    /// ever. Behind it the store cannot be used any more, except to read.
+    /// ever. Afterwards the store can only be read.
     ///
     /// So much virtual time as `timeout` may pass until the last effect has ended; none if not said otherwise.
     public func finish(

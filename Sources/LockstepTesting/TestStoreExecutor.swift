@@ -9,7 +9,7 @@ import Synchronization
 final class TestStoreExecutor: TaskExecutor {
     private struct Contents {
         var jobs: [UnownedJob] = []
-        /// Nobody will drain any more: what is left runs elsewhere.
+        /// Nobody will drain it now: what is left runs elsewhere.
         var isClosed = false
         var waiter: CheckedContinuation<Void, Never>?
     }

@@ -207,7 +207,7 @@ private final class StepExecutor: TaskExecutor {
     private struct Contents {
         var jobs: [UnownedJob] = []
         var isFinished = false
-        /// Nobody drains any more.
+        /// Nobody drains it now.
         var isClosed = false
         /// The one who drains, while there is nothing to do.
         var drainer: CheckedContinuation<Void, Never>?

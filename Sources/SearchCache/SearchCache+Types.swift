@@ -81,7 +81,7 @@ extension SearchCache {
     public struct TimerID: Codable, Hashable, Comparable, Sendable {
         /// What happens then.
         public enum Kind: UInt8, Codable, Sendable {
-            /// A page is not fresh any more.
+            /// A page is no longer fresh.
             case stale
             /// An entry is forgotten.
             case expire

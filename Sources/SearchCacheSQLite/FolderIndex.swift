@@ -120,7 +120,7 @@ public final class FolderIndex: Sendable {
         }
     }
 
-    /// Closes the file, when nobody uses it any more; further calls fail.
+    /// Closes the file, when nobody uses it; further calls fail.
     public func close() throws { try pool.close() }
 }
 

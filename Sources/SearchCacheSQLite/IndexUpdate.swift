@@ -33,7 +33,7 @@ final class IndexUpdate {
         case stamp
         /// Nil for a file that is not text.
         case text(title: String, body: String?, hash: Int64)
-        /// It cannot be read, so its text cannot be right any more.
+        /// It cannot be read, so its text can no longer be right.
         case removal
     }
 
@@ -108,7 +108,7 @@ final class IndexUpdate {
         for row in try Row.fetchAll(db, sql: "SELECT id, path, kind FROM sources") {
             let other: String = row["path"]
             if other == path {
-                // What was a folder is a file now, or the other way round: no key means the same any more.
+                // What was a folder is a file now, or the other way round: no key means the same as before.
                 if row["kind"] as String != kind.rawValue { _ = try remove(path) } else { found = row["id"] }
             } else if Self.contains(other, path) || Self.contains(path, other) {
                 throw FolderIndexError(
@@ -128,7 +128,7 @@ final class IndexUpdate {
 
     /// Forgets a source; returns how many texts it had.
     func remove(_ folder: String) throws -> Int {
-        // What is gone has no canonical path any more, so it is taken as it was given.
+        // What is gone no longer has a canonical path, so it is taken as it was given.
         let pointer = realpath(folder, nil)
         defer { free(pointer) }
         let path = pointer.map { String(cString: $0) } ?? folder

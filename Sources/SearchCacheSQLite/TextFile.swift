@@ -44,7 +44,7 @@ enum TextFile {
         defer { close(descriptor) }
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { return .unreadable(systemMessage()) }
-        guard information.st_mode & S_IFMT == S_IFREG else { return .unreadable("it is no file any more") }
+        guard information.st_mode & S_IFMT == S_IFREG else { return .unreadable("it is no longer a file") }
 
         var bytes: [UInt8] = []
         // A little more shows whether there is more, and lets what was packed without effect reach the limit.

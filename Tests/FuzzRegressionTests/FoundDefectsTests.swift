@@ -56,7 +56,7 @@ import Testing
         return snapshot
     }
 
-    /// Goal: a snapshot behind which no entry can stand is refused; a log went on from it and trapped (PROTOCOL R-50).
+    /// Goal: a snapshot after which no entry can follow is refused; a log went on from it and trapped (PROTOCOL R-50).
     @Test func aSnapshotAtTheLastNumberIsRefused() throws {
         _ = try SnapshotContent(Self.snapshot([], at: 32))
         #expect(throws: WireError.self) {
@@ -72,7 +72,7 @@ import Testing
         var again = builder
         again.append(.sessionOpen(Self.open))
         #expect(throws: LogState.ApplyError.self) { try Self.applied(again.sealed()) }
-        // Behind its end the same opening is another session.
+        // After its end the same opening is another session.
         builder.append(.sessionClose(SessionID(epoch: Self.epoch, sequence: opened)))
         builder.append(.sessionOpen(Self.open))
         #expect(try Self.applied(builder.sealed()).sessions.count == 1)
@@ -87,7 +87,7 @@ import Testing
         let log = try Self.applied(builder.sealed())
         var bytes = SnapshotContent(log: log, digest: .none, state: []).encoded()
         _ = try SnapshotContent(bytes)
-        // The position's sequence number, 2, stands behind magic, version, store and epoch.
+        // The position's sequence number, 2, follows magic, version, store and epoch.
         #expect(bytes[32] == 2)
         bytes[32] = 1
         #expect(throws: WireError.self) { try SnapshotContent(bytes) }
@@ -108,8 +108,8 @@ import Testing
         #expect(read.findings.map(\.subject) == [.batch])
     }
 
-    /// Goal: a snapshot's row whose chunks would lie behind the last number is damage (PROTOCOL R-46).
-    @Test func chunksBehindTheLastNumberAreDamage() throws {
+    /// Goal: a snapshot's row whose chunks would lie past the last number is damage (PROTOCOL R-46).
+    @Test func chunksAfterTheLastNumberAreDamage() throws {
         let hash = [UInt8](repeating: 0, count: 16)
         let rows: [(table: String, columns: [JournalDecoding.Column])] = [
             (
@@ -123,8 +123,8 @@ import Testing
         #expect(findings.atStart?.subject == .snapshot)
     }
 
-    /// Goal: an operator may ask for what is behind the last number; the command trapped.
-    @Test func nothingIsBehindTheLastNumber() throws {
+    /// Goal: an operator may ask for what is past the last number; the command trapped.
+    @Test func nothingIsAfterTheLastNumber() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("found-\(UUID())").path
         defer {
             do { try FileManager.default.removeItem(atPath: folder) } catch { Issue.record("\(error)") }

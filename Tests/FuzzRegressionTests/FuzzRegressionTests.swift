@@ -51,7 +51,7 @@ import Testing
 
     /// Goal: every target can fail: with a comparison made wrong, a seed of each is found.
     ///
-    /// It also shows that the seeds get behind the checksums, since only what was decoded is compared.
+    /// It also shows that the seeds get past the checksums, since only what was decoded is compared.
     @Test(arguments: FuzzTarget.allCases)
     func aWrongComparisonIsFound(target: FuzzTarget) throws {
         let seeds = try Self.seeds(of: target)

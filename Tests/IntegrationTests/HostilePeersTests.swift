@@ -112,7 +112,7 @@ extension IntegrationTests {
     private static let expectedAlarms = ["replicas": "DUPLICATE_NODE", "sessions": "SESSIONS_NEAR_LIMIT"]
 
     /// No kind of hostile peer stops a node of the default two stores, takes its memory, or keeps an honest client from
-    /// working and a new one from getting in; behind each the node serves as before (PROTOCOL,
+    /// working and a new one from getting in; after each the node serves as before (PROTOCOL,
     ///
     @Test(arguments: [
         ("subscriptions", 6.0), ("tiny", 4.5), ("frames", 4.5), ("endless", 4.5), ("hellos", 3.0), ("idle", 8.0),
@@ -144,7 +144,7 @@ extension IntegrationTests {
             }
             _ = try await cluster.waitUntilEqual()
             let after = try await Self.work(cluster, until: .now + .seconds(1))
-            #expect(after.longest < 2, "behind \(kind) a call takes \(after.longest) s")
+            #expect(after.longest < 2, "after \(kind) a call takes \(after.longest) s")
             _ = try await cluster.waitUntilEqual()
             try await Bench.wait("the alarms to end") {
                 try await cluster.node(0).decodedStatus().stores.allSatisfy { $0.alarms.isEmpty }

@@ -27,7 +27,7 @@ enum Bench {
         ProcessInfo.processInfo.environment["LOCKSTEP_LAB_PROGRAM"]
         ?? URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("lockstep-lab").path
 
-    /// Beside the program as well.
+    /// It is beside the program, too.
     static let testPeer = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("TestPeer")
         .path
 
@@ -68,7 +68,7 @@ enum Bench {
     /// What setpriv takes in front of the program's arguments.
     static let asNobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", program]
 
-    /// Starts a primary and replicas, and ends and removes them behind `body`.
+    /// Starts a primary and replicas, and ends and removes them after `body`.
     static func withCluster<Value>(
         replicas: Int, start: Bool = true, _ body: (ProcessCluster) async throws -> Value
     ) async throws -> Value {

@@ -91,7 +91,7 @@ def enter(port, node, boot):
     while welcome[5] != 2:
         welcome = receive(peer)
     body = welcome[32:]
-    at = 27 + body[26] + 32  # Behind nonce, cluster, role, volatile; behind the name; behind incarnation and boot.
+    at = 27 + body[26] + 32  # After nonce, cluster, role, volatile; after the name; after incarnation and boot.
     peer.settimeout(None)
     return peer, struct.unpack_from("<H", body, at)[0], int.from_bytes(body[8:16], "big"), body[at + 2:at + 18]
 

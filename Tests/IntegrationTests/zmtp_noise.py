@@ -54,7 +54,7 @@ def ready():
 
 
 def lockstep_frame():
-    """A header as a node writes it, with wrong fields behind it."""
+    """A header as a node writes it, with wrong fields after it."""
     body = noise(400)
     head = struct.pack("<HHBBHQQ", 0x534C, rng.choice([0, 1, 0xFFFF]), rng.choice([1, 1, 2]), rng.randrange(80), 0,
                        rng.getrandbits(64), rng.getrandbits(64))

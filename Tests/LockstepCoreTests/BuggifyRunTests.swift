@@ -5,7 +5,7 @@ import Testing
 @Suite struct BuggifyRunTests {
     private let peer = Connection(rawValue: 1)
 
-    /// A primary with one accepted action, whose sites come on behind that.
+    /// A primary with one accepted action, whose sites come on after that.
     private func primary(_ sites: Set<Buggify.Site>, accepting actions: Int = 1) -> (PrimaryHarness, SessionID) {
         let primary = PrimaryHarness.open(hasEffects: true)
         let session = primary.session(peer)
@@ -60,7 +60,7 @@ import Testing
         #expect(primary.runEnds.map(\.id.number) == [1])
     }
 
-    /// An acknowledgement waits for the sweep behind the next (PROTOCOL R-64).
+    /// An acknowledgement waits for the sweep after the next (PROTOCOL R-64).
     @Test func anAcknowledgementIsLeftOut() {
         let (primary, session) = primary([.skipsEndAcknowledgement])
         primary.finish(id(session, 1))

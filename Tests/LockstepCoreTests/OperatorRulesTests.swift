@@ -60,9 +60,9 @@ import Testing
     private static let telling = Entry.sessionClose(SessionID(epoch: Epoch(rawValue: 1), sequence: .zero.next))
     private static let mark = Entry.digestMark(.none)
 
-    /// The place behind which a log of these entries, a batch each, ends with nothing that anybody was told.
-    private static func cut(_ entries: [Entry], behind start: Position = .start(of: store)) -> SequenceNumber? {
-        var (position, end) = (start, EmptyEnd(behind: start))
+    /// The place after which a log of these entries, a batch each, ends with nothing that anybody was told.
+    private static func cut(_ entries: [Entry], after start: Position = .start(of: store)) -> SequenceNumber? {
+        var (position, end) = (start, EmptyEnd(after: start))
         for (index, entry) in entries.enumerated() {
             var builder = BatchBuilder(
                 store: store, epoch: Epoch(rawValue: UInt64(index + 1)), after: position, time: wall)
@@ -87,6 +87,6 @@ import Testing
         #expect(Self.cut([Self.opening, Self.mark])?.rawValue == 0)
         let snapshot = Position(
             epoch: .zero, sequence: SequenceNumber(rawValue: 40), hash: BatchHash(rawValue: 3))
-        #expect(Self.cut([Self.mark, Self.opening], behind: snapshot)?.rawValue == 41)
+        #expect(Self.cut([Self.mark, Self.opening], after: snapshot)?.rawValue == 41)
     }
 }

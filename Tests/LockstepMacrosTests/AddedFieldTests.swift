@@ -9,11 +9,11 @@
             return expansion.findings
         }
 
-        /// Fields of the first version stand in front, or they would be read where an added one was written.
-        @Test func nothingStandsBehindAnAddedField() {
+        /// Fields of the first version come first, or they would be read where an added one was written.
+        @Test func nothingFollowsAnAddedField() {
             #expect(
                 findings("@WireAdded var a = 1\nvar b: Int") == [
-                    "3:1 older bytes end in front of 'a', so a field behind it must be marked '@WireAdded' as well"
+                    "3:1 older bytes end before 'a', so a field after it must be marked '@WireAdded' too"
                 ])
             #expect(findings("@WireAdded var a = 1\nstatic var b = 2\nlet c = 3\nvar d: Int { 4 }") == [])
         }
@@ -35,14 +35,14 @@
                     "2:16 a field that older bytes lack takes its initial value, so it must be a 'var'"
                 ])
             #expect(expansion.offers == ["use 'var'"])
-            #expect(expansion.mended == "@WireCodable struct S {\n    @WireAdded var a: Int = 1\n}")
+            #expect(expansion.fixed == "@WireCodable struct S {\n    @WireAdded var a: Int = 1\n}")
         }
 
         @Test func anInitialValueIsAskedFor() {
             let expansion = Expansion("@WireCodable struct S {\n    @WireAdded var a: Int\n}")
             #expect(expansion.findings == ["2:20 a field that older bytes lack needs an initial value to take"])
             #expect(expansion.offers == ["give it an initial value"])
-            #expect(expansion.mended == "@WireCodable struct S {\n    @WireAdded var a: Int = <#value#>\n}")
+            #expect(expansion.fixed == "@WireCodable struct S {\n    @WireAdded var a: Int = <#value#>\n}")
             #expect(findings("@WireAdded var a: Int?") == [], "the compiler gives it nil")
         }
 

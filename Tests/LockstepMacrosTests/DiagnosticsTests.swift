@@ -31,7 +31,7 @@
             let own = Expansion("struct A { @WireCodable private struct B { var c: Int } }")
             #expect(own.findings == ["1:25 'B' \(text)"])
             #expect(own.offers == ["use 'fileprivate'"])
-            #expect(own.mended == "struct A { @WireCodable fileprivate struct B { var c: Int } }")
+            #expect(own.fixed == "struct A { @WireCodable fileprivate struct B { var c: Int } }")
             expect(
                 "extension A { private enum B { @WireCodable struct C { var d: Int } } }", finds: ["1:45 'B' \(text)"])
             #expect(Expansion("private struct A { @WireCodable struct B { var c: Int } }").findings == [])
@@ -177,7 +177,7 @@
             let expansion = Expansion(source)
             #expect(expansion.offers == ["give 'c' the number 8", "give 'd' the number 9", "give 'f' the number 10"])
             #expect(
-                expansion.mended == """
+                expansion.fixed == """
                     @WireCodable enum E {
                         case a
                         @WireCase(7) case b

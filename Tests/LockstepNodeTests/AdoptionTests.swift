@@ -138,7 +138,7 @@ struct AdoptionTests {
 
     /// Once a node was welcomed, a refusal is an alarm: what it holds is served on (PROTOCOL ).
     @Test
-    func aRefusalBehindAWelcomeIsAnAlarm() async throws {
+    func aRefusalAfterAWelcomeIsAnAlarm() async throws {
         // Two nodes after each other at one address, which the system gives to nobody else.
         let endpoint = "tcp://127.0.0.1:\(3 * Int.random(in: 8_000..<10_000))"
         let first = try Node(.primary(listen: endpoint, journal: .memory))

@@ -2,7 +2,7 @@ import LockstepCore
 import LockstepNode
 import Testing
 
-/// Questions about numbers, and what is left of them when nobody waits any more.
+/// Questions about numbers, and what is left of them when nobody waits.
 @Suite struct AskDeskTests {
     private static let session = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2))
     private let soon = Tick(rawValue: 1_000)
@@ -44,7 +44,7 @@ import Testing
         #expect(desk.nextDeadline == .never)
     }
 
-    /// Goal: when one number's answer ends the whole question, the others are not asked about any more.
+    /// Goal: when one number's answer ends the whole question, the others are no longer asked about.
     @Test func anAnswerThatEndsAQuestionEndsAllOfIt() {
         var desk = AskDesk()
         _ = desk.add(1, pending(1...5), waiter(pending(1...5)))

@@ -8,8 +8,8 @@ struct AvailabilityTests {
     private static let stores = ["left", "right"]
     private static let values: [UInt8] = [5, 7]
 
-    /// Both stores of a replica answer reads, joins and repairs when the primary has gone, and so they do behind a restart
-    /// of the replica for which no primary came.
+    /// Both stores of a replica answer reads, joins and repairs when the primary has gone, and so they do after the
+    /// replica was restarted and found no primary.
     @Test
     func aReplicaOfTwoStoresServesWithoutItsPrimary() async throws {
         let journals = KeptLogs()

@@ -126,7 +126,7 @@ struct RecoveryTests {
                     $0.holdsAppends = true
                     $0.pretendedBytes = 1 << 30
                 }
-                // Marks come once a second while something is written; behind the next one a snapshot is encoded.
+                // Marks come once a second while something is written; after the next one a snapshot is encoded.
                 try await until {
                     _ = try await port.add([1])
                     let metrics = try await copy.status().counters

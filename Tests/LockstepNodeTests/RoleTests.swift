@@ -147,7 +147,7 @@ struct RoleTests {
         }
     }
 
-    /// Runs a primary and a replica that is live behind some entries.
+    /// Runs a primary and a replica until the replica has the entries that are added.
     private func live(_ log: KeptLog, _ kept: KeptLog, at endpoint: String, adding bytes: [UInt8]) async throws {
         try await serve(log, kept, at: endpoint) { port, copy in
             try await until { try await port.status().phase == .admitting }

@@ -29,21 +29,21 @@ struct JournalAdoptionTests {
         #expect(try folder.recovered().batches == history.batches)
     }
 
-    /// Goal: a crash at any step leaves a journal that opens: the files as they are behind each step, with the mark of the
-    /// step before as well (PROTOCOL ).
+    /// Goal: a crash at any step leaves a journal that opens: the files as they are after each step, also with the mark
+    /// of the step before (PROTOCOL ).
     @Test func aCrashInBetweenLeavesAJournalThatOpens() async throws {
         let journal = try unborn()
         let before = try folder.copy()
         try await journal.adopted(folder.cluster, channel)
-        let behind = try folder.copy()
+        let after = try folder.copy()
         journal.close()
-        for copy in [before, behind] {
+        for copy in [before, after] {
             let opened = try copy.journal()
             #expect(try opened.recovered() == Recovered())
             opened.close()
         }
         // The transaction is durable, the mark was not written: one generation behind.
-        let torn = try behind.copy()
+        let torn = try after.copy()
         try FileManager.default.removeItem(atPath: torn.mark)
         try FileManager.default.copyItem(atPath: before.mark, toPath: torn.mark)
         let opened = try torn.journal()

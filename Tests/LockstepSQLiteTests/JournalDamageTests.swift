@@ -9,7 +9,7 @@ import Testing
 struct JournalDamageTests {
     let folder = JournalFolder()
 
-    /// Two snapshots, batches before, between and behind them; the journal is left open.
+    /// Two snapshots, batches before, between and after them; the journal is left open.
     private func filled(_ history: inout History) async throws -> SQLiteJournal {
         let journal = try folder.emptyJournal()
         for _ in 0..<2 {

@@ -45,7 +45,7 @@ struct JournalFailureTests {
         #expect(try folder.recovered() == Recovered(batches: history.batches))
     }
 
-    /// Goal: after any other error nothing is written any more, and nothing is tried again (PROTOCOL R-44).
+    /// Goal: after any other error nothing more is written, and nothing is tried again (PROTOCOL R-44).
     @Test func anErrorEndsTheJournal() async throws {
         let journal = try folder.emptyJournal()
         journal.close()

@@ -63,8 +63,8 @@ import Testing
         try JournalReplay(Notes(isReplaying: true), folder: folder.path, store: "notes")
     }
 
-    /// S17: the state behind each action is found, effects' emissions included, without running anything; and the end.
-    @Test func theStateBehindEachActionIsFound() async throws {
+    /// S17: the state after each action is found, effects' emissions included, without running anything; and the end.
+    @Test func theStateAfterEachActionIsFound() async throws {
         let folder = JournalFolder()
         let places = try await write([.note("a"), .work("b"), .note("c")], to: folder)
         let replay = try replay(folder)
@@ -116,7 +116,7 @@ import Testing
         #expect(end.state.notes.count == 301 && end.place.epoch > first[0].epoch)
     }
 
-    /// S17: a log and its copy are the same as far as both reach; behind a fork the first difference is named.
+    /// S17: a log and its copy are the same as far as both reach; after a fork the first difference is named.
     @Test func twoLogsAreCompared() async throws {
         let folder = JournalFolder()
         _ = try await write([.note("a")], to: folder)

@@ -10,7 +10,7 @@ import Testing
 struct JournalSnapshotTests {
     let folder = JournalFolder()
 
-    /// Goal: a start gets the newest snapshot and the batches behind it only (PROTOCOL R-46).
+    /// Goal: a start gets the newest snapshot and the batches after it only (PROTOCOL R-46).
     @Test func aStartBeginsAtTheNewestSnapshot() async throws {
         let journal = try folder.emptyJournal()
         var history = History(store: folder.store)
@@ -19,13 +19,13 @@ struct JournalSnapshotTests {
         let bytes = history.snapshot(bytes: 30_000)
         try await journal.saved(bytes, at: place)
         #expect(journal.sizes == (batches: 0, snapshot: bytes.count))
-        let behind = try history.add(count: 3)
-        try await journal.appended(behind)
-        #expect(journal.sizes.batches == behind.reduce(0) { $0 + $1.bytes.count })
+        let tail = try history.add(count: 3)
+        try await journal.appended(tail)
+        #expect(journal.sizes.batches == tail.reduce(0) { $0 + $1.bytes.count })
         let sizes = journal.sizes
         journal.close()
         let reopened = try folder.journal()
-        #expect(try reopened.recovered() == Recovered(snapshot: place, state: try state(bytes), batches: behind))
+        #expect(try reopened.recovered() == Recovered(snapshot: place, state: try state(bytes), batches: tail))
         #expect(reopened.sizes == sizes)
         reopened.close()
     }
@@ -115,8 +115,8 @@ struct JournalSnapshotTests {
         try await journal.appended(try history.add(count: 10, bytes: 1_000))
         try await journal.saved(history.snapshot(), at: history.end)
         let first = history.end
-        let behind = try history.add(count: 30, bytes: 1_000)
-        try await journal.appended(behind)
+        let tail = try history.add(count: 30, bytes: 1_000)
+        try await journal.appended(tail)
         journal.close()
         try folder.tamper(
             """
@@ -135,7 +135,7 @@ struct JournalSnapshotTests {
         spoiled.close()
         let found = try folder.recovered()
         #expect(found.snapshot == first)
-        #expect(found.batches == behind)
+        #expect(found.batches == tail)
     }
 
     /// Goal: a kill in the middle of a save leaves the journal as it was, and the left-overs go with the next save.

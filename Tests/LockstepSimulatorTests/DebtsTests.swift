@@ -38,7 +38,7 @@ import Testing
         debts.overdue(now: now, healthySince: { _ in healthySince }) != nil
     }
 
-    /// Each kind is found behind its bound, counted from its coming or from the node's health, and not at it.
+    /// Each kind is found past its bound and not at it, counted from its arrival or from the node's health.
     @Test(arguments: [MessageKind.hello, .read, .query, .sync, .chunkRequest, .repairRequest])
     func aRequestWithoutAnAnswerIsFound(kind: MessageKind) throws {
         let debts = try Self.taken(kind)
@@ -95,7 +95,7 @@ import Testing
         #expect(!Self.isOverdue(debts, at: 4 * Self.second))
     }
 
-    /// A node that was killed owes nothing any more, the others do; and what need not be answered is not owed.
+    /// A node that was killed no longer owes anything, the others do; and what need not be answered is not owed.
     @Test func aNodeThatEndedOwesNothing() throws {
         var debts = try Self.taken(.sync)
         debts.taken(try #require(Self.requests[.sync]), from: Self.one, by: 1, at: 0)

@@ -123,9 +123,9 @@ import Testing
         #expect(GivenUp.kept(forgotten, reply: nil, isAtPresentPlace: false)?.outcome == .answered(.void, []))
     }
 
-    /// A cluster is not at rest while a sender that lives does not acknowledge an end, also behind a fork; what is older
+    /// A cluster is not at rest while a sender that lives does not acknowledge an end, also after a fork; what is older
     /// than the fork is excused, since its acknowledgement may have been given up.
-    @Test func endsBehindAForkMustBeAcknowledged() {
+    @Test func endsAfterAForkMustBeAcknowledged() {
         func must(_ acceptedAt: UInt64?, isOpen: Bool = true, forkedAt: UInt64 = 0) -> Bool {
             GivenUp.mustBeAcknowledged(
                 acceptedAt: acceptedAt.map(Self.at), isSessionOpen: isOpen, forkedAt: Self.at(forkedAt))

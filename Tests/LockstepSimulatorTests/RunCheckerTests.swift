@@ -62,8 +62,8 @@ import Testing
         #expect(log.broken?.promise == .exactlyOnce)
     }
 
-    /// Nothing of a run stands behind its end (PROTOCOL R-62).
-    @Test func anEmissionBehindTheEndIsFound() {
+    /// Nothing of a run comes after its end (PROTOCOL R-62).
+    @Test func anEmissionAfterTheEndIsFound() {
         var log = CheckedLog()
         log.accepted(id, script())
         log.finished(id, .void)
@@ -112,7 +112,7 @@ import Testing
         #expect(log.broken?.promise == .effects)
     }
 
-    /// A rejection needs a cause at its place: before the group's run began, and behind its end, there is none.
+    /// A rejection needs a cause at its place: before the group's run began, and after its end, there is none.
     @Test func aRejectionWithoutCauseIsFound() throws {
         var log = CheckedLog()
         let plan = RunPlan(policy: .first, group: "oldest")

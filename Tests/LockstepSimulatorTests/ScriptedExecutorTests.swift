@@ -41,7 +41,7 @@ import Testing
             $0.end(id(1))
             $0.executor.begin(start(1))
         }
-        #expect(ended.contains("behind its end"))
+        #expect(ended.contains("after its end"))
     }
 
     /// A run learns its attempt and what earlier ones emitted (PROTOCOL R-62).
@@ -133,8 +133,8 @@ import Testing
         #expect(TestPort.failures { $0.executor.stop(id(1)) }.contains("does not run"))
     }
 
-    /// What is emitted behind a stop must be dropped.
-    @Test func anEmissionThatCountsBehindItsStopIsFound() {
+    /// What is emitted after a stop must be dropped.
+    @Test func anEmissionThatCountsAfterItsStopIsFound() {
         for seed in 1...20 as ClosedRange<UInt64> {
             let port = TestPort(seed: seed)
             port.accept(id(1), group: "")
@@ -146,7 +146,7 @@ import Testing
             #expect(port.failures.contains("is stopped"))
             return
         }
-        Issue.record("no run emitted behind its stop")
+        Issue.record("no run emitted after its stop")
     }
 }
 

@@ -58,8 +58,8 @@ import Testing
         return nil
     }
 
-    /// Each kind is found at the first look behind its bound, and not at it; with unusual ways later.
-    @Test(arguments: WaitBook.Kind.allCases) func aWaitIsFoundBehindItsBound(kind: WaitBook.Kind) {
+    /// Each kind is found at the first look past its bound, and not at it; with unusual ways later.
+    @Test(arguments: WaitBook.Kind.allCases) func aWaitIsFoundPastItsBound(kind: WaitBook.Kind) {
         for isUnusual in [false, true] {
             let bound = WaitBook.bound(kind, isUnusual: isUnusual) / Self.second
             let found = Self.found(kind, seconds: bound + 1, isUnusual: isUnusual) { _ in Self.wait(kind) }

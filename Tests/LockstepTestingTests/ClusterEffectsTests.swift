@@ -178,7 +178,7 @@ import Testing
         #expect(cluster.states.map(\.notes) == Array(repeating: ["job begins"], count: 3))
     }
 
-    /// A client that is killed behind the acceptance does not learn the end; the log has it.
+    /// A client that is killed after the acceptance does not learn the end; the log has it.
     @Test func aKilledClientDoesNotLearnTheEnd() throws {
         let cluster = TestCluster(Jobs())
         let pending = cluster.begin(.attempt)

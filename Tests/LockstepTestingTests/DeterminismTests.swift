@@ -54,7 +54,7 @@ import Testing
         #expect(entry.digests.count == 2)
         #expect(entry.differences.map(\.path) == ["notes[2]"])
         #expect(entry.replay == "replay 1 in this process")
-        #expect(entry.description.contains("behind entry 3"))
+        #expect(entry.description.contains("after entry 3"))
     }
 
     @Test func aGlobalVariableIsFound() throws { #expect(try finding(GlobalNotes()).entry >= 1) }

@@ -68,7 +68,7 @@ import Testing
         #expect(try run(2) != first)
     }
 
-    /// A replica behind a cut stays where it was, and catches up.
+    /// A replica that is cut off stays where it was, and catches up.
     @Test func aCutReplicaCatchesUp() throws {
         let cluster = TestCluster(Votes(), replicas: 2)
         cluster.cut(.primary, from: .replica(2))

@@ -195,7 +195,7 @@ import Testing
         #expect(texts[2].hasPrefix("expected was a failure: no luck, the next is another"))
     }
 
-    @Test func anotherStateBehindAMutationFails() {
+    @Test func anotherStateAfterAMutationFails() {
         let texts = failures(Search()) { store in
             store.send(.search("a"))
             store.receive(.typed("a"))
@@ -261,7 +261,7 @@ import Testing
                   the effect of start("b", Optional(LockstepTestingTests.Jobs.Policy.serial), seconds: 1), \
                 which waits for its turn
                 """,
-                "the store has finished: it does nothing any more",
+                "the store has finished: it does nothing more",
             ])
         let feedback = failures(Catch()) { store in
             store.send(.throwBall) { $0.holder = "machine" }

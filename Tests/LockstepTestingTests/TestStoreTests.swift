@@ -186,7 +186,7 @@ import Testing
         #expect(store.clock.elapsed == .seconds(3))
     }
 
-    /// SEMANTICS K25: by name, by a later action, and by the sender's handle; nothing is committed behind.
+    /// SEMANTICS K25: by name, by a later action, and by the sender's handle; nothing is committed afterwards.
     @Test(arguments: ["name", "action", "handle", "latest"]) func whatIsCancelledCommitsNothingMore(way: String) {
         let store = TestStore(Jobs())
         let sent = store.send(.start("a", .latest, seconds: 1))
@@ -255,7 +255,7 @@ import Testing
         store.advance(by: .seconds(1))
         store.receive(.noted("done in attempt 3")) { $0.notes.append("done in attempt 3") }
         #expect(try store.reply(to: sent) == 3)
-        store.send(.note("behind"), reply: 5) { $0.notes.append("behind") }
+        store.send(.note("after"), reply: 5) { $0.notes.append("after") }
         store.finish()
     }
 

@@ -65,7 +65,7 @@ import Testing
         #expect(decoded.isEmpty && decoded.digest == .zero)
     }
 
-    /// A copy is never changed by what is written behind it, whoever of the two writes.
+    /// A copy is never changed by what is written afterwards, whichever of the two writes.
     @Test func copiesStayAsTheyWere() {
         var random = SplitMix64(seed: 3)
         var copies: [(map: ReplicatedMap<String, [Int]>, model: [String: [Int]])] = [([:], [:])]

@@ -65,7 +65,7 @@ import Testing
         #expect(await waiting.value == 1)
     }
 
-    /// When the node's states are gone, loops end behind the last state; new ones still get that.
+    /// When the node's states are gone, loops end after the last state; new ones still get that.
     @Test func loopsEndWithTheNode() async {
         let published = PublishedState(snapshot(0))
         published.ownerBegan()

@@ -63,7 +63,7 @@ import Testing
         #expect(replica.digest == run.state.digest)
     }
 
-    /// It stops behind the item with which the batch is full, and goes on with the next batch (PROTOCOL R-11).
+    /// It stops after the item with which the batch is full, and goes on with the next batch (PROTOCOL R-11).
     @Test func aFullBatchEndsTheRun() throws {
         let run = Run(Echo())
         let outcomes = try run.perform((0..<300).map { Echo.Action("\($0)" + String(repeating: "x", count: 1_000)) })

@@ -40,8 +40,8 @@ import Testing
         #expect(try await index.titles("alpha") == ["controls"])
     }
 
-    /// A NUL behind the sample is one odd byte: what follows it is found too.
-    @Test func nulBehindTheSampleCutsNothing() async throws {
+    /// A NUL after the sample is one odd byte: what follows it is found too.
+    @Test func nulAfterTheSampleCutsNothing() async throws {
         let (_, index, _) = try await indexed { folder in
             try folder.write("late", Array(repeating: 32, count: 9_000) + [0] + Array(" alpha".utf8))
         }
@@ -125,7 +125,7 @@ import Testing
         #expect(try await index.titles("wörds") == ["0.gz", "1.gz", "both.gz", "padded.gz"])
         #expect(try await index.titles("\"words the walrus\"") == ["both.gz"])
         #expect(try await index.titles("walrus plain") == ["plain.gz"])
-        // The first of its words, and the last, which is behind the limit.
+        // The first of its words, and the last, which is past the limit.
         #expect(try await index.titles("\"ahaejjj fjie ecdaebb bbahaed\"") == ["coded.gz"])
         #expect(try await index.titles("\"hfgfa ecdaebb eagib ecdaebb eagib eagib\"") == [])
     }

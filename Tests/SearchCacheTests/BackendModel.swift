@@ -29,7 +29,7 @@ final class BackendModel: Sendable {
         var running: [UInt64: Running] = [:]
         var happened: [Fate: Int] = [:]
         var problems: [String] = []
-        /// Those that answer behind their cancellation, and when.
+        /// Those that answer after their cancellation, and when.
         var late: [(time: Duration, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
@@ -60,7 +60,7 @@ final class BackendModel: Sendable {
     /// From now on half of its answers are those that it gave at first: a defect.
     func answerOld() { contents.withLock { $0.answersOld = true } }
 
-    /// No request is answered any more: a defect.
+    /// No request is answered from here on: a defect.
     func goOffline() { contents.withLock { $0.offlineUntil = .seconds(1_000_000) } }
 
     /// Every further request is answered.
@@ -72,7 +72,7 @@ final class BackendModel: Sendable {
         release(all: true)
     }
 
-    /// Lets those answer that go on behind their cancellation and whose time has come.
+    /// Answers those that went on after their cancellation and whose time has come.
     func release(all: Bool = false) {
         let now = clock.elapsed
         let ready = contents.withLock { contents in

@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    /// Bad input is refused before anything is sent; an empty query, and a page behind the last, ask nobody.
+    /// Bad input is refused before anything is sent; an empty query, and a page after the last, ask nobody.
     @Test func badInputIsRefused() async throws {
         try await withCache { search, _, backend in
             for (text, page) in [("a", 0), (String(repeating: "x", count: 300), 1)] {
@@ -170,8 +170,8 @@ import Testing
             let source = try await search.search(" ").source
             #expect(source == .nothing)
             for page in 1...3 { #expect(try await search.search("a", page: page).page?.number == page) }
-            let behind = try await search.search("a", page: 4)
-            #expect(behind.source == .nothing && behind.page == nil && behind.lastPage == 3)
+            let beyond = try await search.search("a", page: 4)
+            #expect(beyond.source == .nothing && beyond.page == nil && beyond.lastPage == 3)
             #expect(backend.asked.count == 3)
         }
     }

@@ -98,7 +98,7 @@ import Testing
         #expect(try script.act(.search("b", page: 1)) == .asked(5))
     }
 
-    /// Pages follow one another; while one is on its way a further wish waits, behind the last there is nothing, and an
+    /// Pages follow one another; while one is on its way a further wish waits, after the last there is nothing, and an
     /// empty page ends the list (SEMANTICS 4.4, 4.5).
     @Test func pagesAreLoadedInTheirOrder() throws {
         var script = try CacheScript()
@@ -117,7 +117,7 @@ import Testing
         #expect(script.state.entries["a"]?.total == 3)
     }
 
-    /// Pages that are asked for by their numbers wait behind the one that is on its way, each once, up to a bound.
+    /// Pages that are asked for by their numbers wait for the one that is on its way, each once, up to a bound.
     @Test func pagesWaitForOneAnother() throws {
         var script = try CacheScript()
         try script.act(.search("a", page: 1))
@@ -126,12 +126,12 @@ import Testing
         #expect(throws: Rejection.self) { try script.act(.search("a", page: 18)) }
         try script.answer("a", ["1"], hasNext: true)
         #expect(script.state.wanted["a"]?.page == 2 && script.state.wanted["a"]?.next == Array(3...17))
-        // The second page is the last: nobody waits for what is behind it.
+        // The second page is the last: nobody waits for what would follow it.
         try script.answer("a", ["2"])
         #expect(script.state.wanted.isEmpty && script.state.entries["a"]?.lastPage == 2)
     }
 
-    /// Another first page makes the ones behind it wrong.
+    /// Another first page makes the ones after it wrong.
     @Test func aNewFirstPageDropsTheOthers() throws {
         var script = try CacheScript()
         try script.act(.search("a", page: 1))

@@ -133,7 +133,7 @@ struct Ledger: Codable, Sendable {
             joined += report.joined
         case .evicted, .cleared: break
         }
-        if after.bytes > bound { problem("\(after.bytes) bytes are above the bound of \(bound), behind \(mutation)") }
+        if after.bytes > bound { problem("\(after.bytes) bytes are above the bound of \(bound), after \(mutation)") }
         let recount = after.recountedBytes
         if after.bytes != recount { problem("\(after.bytes) bytes are counted, and \(recount) are there") }
     }
@@ -150,7 +150,7 @@ struct Ledger: Codable, Sendable {
     private mutating func shown(_ hits: [SearchHit], _ page: String) {
         guard let serial = hits.first.flatMap({ UInt64($0.url.dropFirst("serial/".count)) }) else { return }
         if let highest = highest[page], serial < highest {
-            problem("page \(page) shows the answer to request \(serial) behind that to \(highest)")
+            problem("page \(page) shows the answer to request \(serial) after that to \(highest)")
         }
         highest[page] = max(serial, highest[page] ?? 0)
     }

@@ -99,7 +99,7 @@ struct SocketOptionTests {
     }
 
     /// With a finite `ZMQ_RCVHWM`, libzmq stops reading at such a peer, and aborts the process as its messages are taken.
-    @Test func aPeerThatPingsBehindManyMessagesAndClosesDoesNoHarm() throws {
+    @Test func aPeerThatPingsAfterManyMessagesAndClosesDoesNoHarm() throws {
         var router = try Socket<Router>(in: context)
         let monitor = try SocketMonitor(router)
         try pingAndLeave(router.bindAnywhere(.tcp))

@@ -3,7 +3,7 @@
 
    LOCKSTEP_CALLS_FOLDER  the folder, an absolute path; without it nothing is done
    LOCKSTEP_CALLS_COUNTS  a file for the counts, a line "NAME COUNT" for each kind
-   LOCKSTEP_CALLS_FAIL    NAME:N:WHAT, or NAME:N+:WHAT for the n-th and all behind it; WHAT is the number of an error,
+   LOCKSTEP_CALLS_FAIL    NAME:N:WHAT, or NAME:N+:WHAT for the n-th and all after it; WHAT is the number of an error,
                           "kill" for SIGKILL, or "short" for half of a write
 
    The index of SQLite's write-ahead log ("-shm") is left out: it is no durable file. */
@@ -23,7 +23,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* COMMIT is the first sync of pages in a write-ahead log behind a note that a step begins: what it would have
+/* COMMIT is the first sync of pages in a write-ahead log after a note that a step begins: what it would have
    committed is written, and not durable. */
 enum kind { OPEN, WRITE, READ, TRUNCATE, SYNC, FOLDER_SYNC, UNLINK, RENAME, COMMIT, KINDS };
 static const char *const names[KINDS] = {"open",        "write",  "read",   "truncate", "sync",

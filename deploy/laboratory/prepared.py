@@ -71,7 +71,7 @@ class PreparedLaboratory(Laboratory):
                 "LD_PRELOAD": machine.faketime(), "FAKETIME_TIMESTAMP_FILE": "/etc/lockstep/clock",
                 "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"})
             # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does
-            # not find the program's arguments any more. Through a shell the variable is there already.
+            # no longer find the program's arguments. Through a shell the variable is there already.
             through = SHELL
         for unit in UNITS:
             host.ask("environment", name=unit, variables=variables, through=through)

@@ -43,7 +43,7 @@ def stops_writes(fault):
 
 
 def mark_overtaken(faults):
-    """Marks the faults behind which a cut that stops writes began before the time was over in which they are to flow.
+    """Marks the faults after which a cut that stops writes began before the time was over in which they are to flow.
 
     Where no write came in between, the last of such a row of faults says how long it took.
     """
@@ -144,8 +144,8 @@ class Report:
         begun = sum(operation[4] for operation in self.operations
                     if fault["at"] + 5 <= operation[0] < fault["at"] + fault["seconds"])
         fault["begun"] = round(begun / (fault["seconds"] - 5))
-        behind = fault["ended"] - self.raw["start"] + 5
-        after = [1000 * (operation[1] - operation[0]) for operation in calm if operation[0] >= behind]
+        later = fault["ended"] - self.raw["start"] + 5
+        after = [1000 * (operation[1] - operation[0]) for operation in calm if operation[0] >= later]
         before = [1000 * (operation[1] - operation[0]) for operation in calm if operation[1] <= fault["at"]]
         fault["p99Before"], fault["p99FiveSecondsAfter"] = (
             round(quantile(values, 0.99) or 0, 2) for values in (before, after))
@@ -249,7 +249,7 @@ class Report:
                 lines.append(
                     f"overload       {fault['offered']} a second wanted, {fault['begun']} begun, BUSY {fault['busy']} "
                     f"times, {fault['kept']} of the maximum kept, p99 before {fault['p99Before']} ms, "
-                    f"from 5 s behind it on {fault['p99FiveSecondsAfter']} ms")
+                    f"from 5 s after it on {fault['p99FiveSecondsAfter']} ms")
         lines += ["", f"{'check':<18}{'compared':>9}"]
         for check in judgement["checks"]:
             state = "BROKEN" if check["findings"] else "open" if check["undecided"] else ""

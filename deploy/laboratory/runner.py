@@ -15,7 +15,7 @@ from . import hosts, nemeses
 from .cluster import ready
 from .prepared import PreparedLaboratory, tail
 
-REST = (2.0, 4.0)  # seconds without a fault behind each
+REST = (2.0, 4.0)  # seconds without a fault after each
 RECOVERY_LIMIT = 30  # seconds in which all nodes must serve again
 
 
@@ -223,7 +223,7 @@ class Run:
             self.samples.append(sample)
 
     def await_equal(self):
-        """All nodes come to one place with one digest, when nobody writes any more."""
+        """All nodes come to one place with one digest, when nobody writes."""
         def equal():
             answers = [self.lab.status(letter) for letter in self.lab.nodes]
             if not all(ready(answer) for answer in answers):

@@ -32,7 +32,7 @@ SCENARIOS = {
         arguments(330, ["increments", "set"], ["kill-primary"], *CLOSE),
         arguments(330, ["increments", "transfers"], ["kill-primary"], *CLOSE),
     ]),
-    "million": ("kills of the primary with a million entries behind it; 3 minutes", [
+    "million": ("kills of the primary with a million entries in its log; 3 minutes", [
         arguments(100, ["stream:50000", "increments:50"], ["kill-primary"], "--calm", "30"),
     ]),
     "cuts": ("200 cuts, a third of them in one direction; 25 minutes", [

@@ -17,7 +17,7 @@ STRACE = ["strace", "-f", "-xx", "-y", "-s", "2000000", "--seccomp-bpf", "-e", f
 WORKERS = 2
 LIMIT = 300  # seconds for a program that takes a few; one that hangs is a finding
 ATTEMPTS = 8  # recordings in which a planted defect may show: where a writer is killed is not up to the seed alone
-# What each kind of call can fail with; "+" lets all behind it fail, too.
+# What each kind of call can fail with; "+" lets all after it fail, too.
 FAILURES = [(kind, "EIO") for kind in ("open", "write", "read", "truncate", "sync", "folder-sync", "unlink", "rename")]
 FAILURES += [("write", "ENOSPC"), ("truncate", "ENOSPC"), ("write", "short"), ("sync", "EIO+"), ("write", "EIO+"),
              ("write", "ENOSPC+"), ("open", "EMFILE"), ("sync", "kill"), ("write", "kill")]

@@ -10,7 +10,7 @@ what it did:
 
 A rule has one or more of: `cut`, `hold` (kept until the rule is cleared, then delivered in order), `loss` and
 `duplicate` and `corrupt` and `forge` (probabilities), `delay` and `jitter` (seconds), `rate` (bytes a second).
-`corrupt` flips a bit anywhere, which the receiver's checksum of TCP finds; `forge` flips one in the payload and mends
+`corrupt` flips a bit anywhere, which the receiver's checksum of TCP finds; `forge` flips one in the payload and fixes
 that checksum, so that only the receiving program can find it.
 """
 import collections

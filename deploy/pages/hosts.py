@@ -215,7 +215,7 @@ class Host:
         return done.output
 
     def die(self):
-        """The power goes, for ever: nobody answers at the host's address any more."""
+        """The power goes, for ever: nobody answers at the host's address again."""
         switch("link", "delete", f"port-{self.letter}")
         os.kill(self.first, signal.SIGKILL)
         wait_until(lambda: not pids(self.namespace), 10)

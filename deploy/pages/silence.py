@@ -1,7 +1,7 @@
 """A network that loses the answer: run on a host, it stands between a command and its node.
 
     silence.py PORT HOST PORT TEXT     listens at 127.0.0.1:PORT and forwards to HOST:PORT; as soon as a caller has sent
-                                       TEXT, no caller hears anything any more
+                                       TEXT, no caller hears anything more
 """
 import socket
 import sys

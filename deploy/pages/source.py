@@ -1,6 +1,6 @@
 """The pages as the test reads them: sections, their commands in order, the files they show, and what they promise.
 
-A command is a line of a fenced block without a language. What stands three spaces or more behind it, or behind two
+A command is a line of a fenced block without a language. What stands three spaces or more after it, or after two
 spaces and `#`, is a remark. A block after a line that ends with a path in backquotes and a colon is that file. A comment
 `<!-- not run: REASON -->` in front of a block is for all of it, `<!-- not run (BEGINNING): REASON -->` for its commands
 that begin so.

@@ -40,7 +40,7 @@ CONSTANTS = [
     ("start", 1, 1, "s within which the children of one node come"),
     ("down", 10, 1, "s that replicas with a journal were down"),
     ("slots", 4, 1, "joins that a server serves at a time (R-32)"),
-    ("lease", 3, 1, "s that a place stays taken behind the last chunk, unless a REPAIR_REQ comes (R-32)"),
+    ("lease", 3, 1, "s that a place stays taken after the last chunk, unless a REPAIR_REQ comes (R-32)"),
     ("throttle", 400, 1e6, "MB/s of chunks that a server sends (JoinServer)"),
     ("in-flight", 4, MiB, "MiB of chunks that a joiner has in flight (R-32)"),
     ("repair", 256, KiB, "KiB that a replica asks for by one REPAIR_REQ"),
@@ -147,7 +147,7 @@ def joins(c, rule, size, rate, count, depth=1, index=0):
     together = min(c.slots, count)
     fetch = together * size / speed
     # With a lease the places drift apart until each fetches alone: at once if it is long, else in some 25 rounds. A
-    # joiner ends it by a repair when it has decoded, if it subscribed behind the snapshot. Those that wait did so
+    # joiner ends it by a repair when it has decoded, if it subscribed after the snapshot. Those that wait did so
     # before every snapshot but the first.
     hold = early = fetch
     if lease and c.plant != "lease":

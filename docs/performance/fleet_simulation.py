@@ -114,7 +114,7 @@ def snapshot_joins(c, rng, size, rate, starts, ready, encode, decode, lease, pat
     """When each of the joiners that start at `starts` is live; the server is ready at `ready`.
 
     Joiners ask; the server answers as JoinServer does (R-32): it makes a snapshot when none is of use, serves a few
-    joiners at a time and sends the others away for a second. Its throttle is a queue. A join fails if the log behind
+    joiners at a time and sends the others away for a second. Its throttle is a queue. A join fails if the log after
     its snapshot is no longer held when the state is decoded.
     """
     flow, speed, piece = rate * c.mutation, min(c.throttle, c.link), max(c.in_flight, size / 32)

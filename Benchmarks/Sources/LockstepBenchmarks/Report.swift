@@ -31,7 +31,7 @@ enum Report {
         ].joined(separator: "  ")
     }
 
-    /// Fills up to `width` characters: in front, or behind if it is negative.
+    /// Pads to `width` characters: on the left, or on the right if it is negative.
     private static func right(_ text: String, _ width: Int) -> String {
         let fill = String(repeating: " ", count: max(0, abs(width) - text.count))
         return width < 0 ? text + fill : fill + text

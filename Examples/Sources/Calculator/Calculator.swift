@@ -74,7 +74,7 @@ public struct Calculator: Reactor {
         }
     }
 
-    /// Changes the operand that is shown; behind an operation that is a new one.
+    /// Changes the operand that is shown; after an operation that is a new one.
     private static func edit(_ state: inout State, _ change: (inout Operand) -> Void) {
         switch state {
         case .operand(var operand):

@@ -1,7 +1,7 @@
-/// A number with up to nine digits before and nine behind the point, or infinity.
+/// A number with up to nine digits before and nine after the point, or infinity.
 ///
-/// Results are cut off behind the ninth digit. What has ten digits before the point, or was divided by zero, is infinite,
-/// and so is everything that is computed with it.
+/// Results are cut off after the ninth digit. What has ten digits before the point, or was divided by zero, is
+/// infinite, and so is everything that is computed with it.
 public struct Number: Codable, Hashable, Sendable {
     /// The number in billionths; nil is infinity.
     private let billionths: Int64?

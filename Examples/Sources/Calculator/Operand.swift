@@ -12,7 +12,7 @@ public struct Operand: Codable, Hashable, Sendable {
     /// The number.
     public var value: Number { Number(text: text) }
 
-    /// A digit takes the place of a zero, or of infinity; there is room for nine before and nine behind the point.
+    /// A digit takes the place of a zero, or of infinity; there is room for nine before and nine after the point.
     mutating func append(_ digit: Int) {
         guard (0...9).contains(digit) else { return }
         let parts = text.drop { $0 == "-" }.split(separator: ".", omittingEmptySubsequences: false)

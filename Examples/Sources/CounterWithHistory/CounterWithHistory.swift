@@ -41,7 +41,7 @@ public struct CounterWithHistory: Reactor {
         public var history: UndoHistory<Int>
     }
 
-    /// The value behind the action.
+    /// The value after the action.
     public typealias Reply = Int
 
     /// The least value, and no records.

@@ -24,7 +24,7 @@ public struct Todo: Reactor {
         case added(Int, title: String)
         /// A task has another title.
         case renamed(Int, to: String)
-        /// A task is done, or not any more.
+        /// A task is done, or no longer is.
         case done(Int, Bool)
         /// A task was put away, or taken back.
         case archived(Int, Bool)

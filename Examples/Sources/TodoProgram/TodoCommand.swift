@@ -20,7 +20,7 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "The folder of the journal; it is made if it is missing.")
     var data: String
-    @Option(help: "Where to listen; the two ports behind it are taken too.")
+    @Option(help: "Where to listen; the two ports after it are taken too.")
     var listen = "tcp://127.0.0.1:7430"
     @Option(help: "The least time that syncing a task takes, in milliseconds.")
     var minDelay = 50

@@ -16,7 +16,7 @@ struct Calculation {
         }
     }
 
-    /// Up to five digits before and four behind the point, now and then negative, written without needless zeros.
+    /// Up to five digits before and four after the point, now and then negative, written without needless zeros.
     private static func number(using generator: inout some RandomNumberGenerator) -> String {
         let whole = Int.random(in: 0..<100_000, using: &generator)
         let shifts = Int.random(in: 0...5, using: &generator)
@@ -27,7 +27,7 @@ struct Calculation {
         return isNegative ? "-" + text : text
     }
 
-    /// What is pressed for it; a sign is changed behind the number.
+    /// What is pressed for it; a sign is changed after the number.
     var keys: [Calculator.Action] {
         Self.keys(first) + steps.flatMap { [.operation($0.operation)] + Self.keys($0.number) } + [.equal]
     }
@@ -59,7 +59,7 @@ struct Calculation {
         return "\(value)"
     }
 
-    /// Nothing behind the ninth digit, towards zero.
+    /// Nothing after the ninth digit, towards zero.
     private static func cutOff(_ value: Decimal) -> Decimal {
         var (magnitude, rounded) = (abs(value), Decimal())
         NSDecimalRound(&rounded, &magnitude, 9, .down)

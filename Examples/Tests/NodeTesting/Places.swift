@@ -14,7 +14,7 @@ public func withTemporaryFolder<Value>(_ body: (String) async throws -> Value) a
 
 /// An address of this host that a node can listen at, now and after a restart.
 ///
-/// The node takes the port and the two behind it. They are below those that the system gives to outgoing connections,
+/// The node takes the port and the two after it. They are below those that the system gives to outgoing connections,
 /// which a node refuses because they may be taken when it starts again.
 public func freeAddress() throws -> String {
     for _ in 0..<1_000 {

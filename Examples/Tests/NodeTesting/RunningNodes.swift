@@ -1,6 +1,6 @@
 import Lockstep
 
-/// Runs nodes for as long as `body` takes, and ends them behind it.
+/// Runs nodes for as long as `body` takes, and ends them after it.
 ///
 /// A node that ends before fails the test with its error, and cancels `body`.
 public func withRunning<Value: Sendable>(

@@ -19,7 +19,7 @@ struct ReactorTests {
         store.finish()
     }
 
-    /// A change behind the back of a running upload: the service gets both revisions, in order, and the task is synced
+    /// A change during an upload of the task: the service gets both revisions, in order, and the task is synced
     /// when it has the last.
     @Test func aChangedTaskIsSyncedAgain() {
         let store = TestStore(Todo(service: reliable))

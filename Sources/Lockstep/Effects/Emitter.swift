@@ -27,7 +27,7 @@ public struct Emitter<R: Reactor>: Sendable {
         return try await scope.environment.emit(mutations, scope)
     }
 
-    /// Commits a mutation only if the state in front of it still satisfies a condition.
+    /// Commits a mutation only if the state before it still satisfies a condition.
     ///
     ///     let rate = try await service.rate(of: emit.state.currency)
     ///     try await emit(.rated(rate)) { $0.currency == rate.currency }
@@ -202,7 +202,7 @@ protocol EffectEnvironment<R>: Sendable {
     var snapshot: Snapshot<R.State> { get }
     /// Commits mutations and waits until ``snapshot`` includes them.
     func emit(_ mutations: [R.Mutation], _ scope: EmitterScope<R>) async throws -> Place
-    /// The same, unless `isWanted` says no of the state in front of them: then it throws `CancellationError`.
+    /// The same, unless `isWanted` says no of the state before them: then it throws `CancellationError`.
     ///
     /// Where it said no because the effect's own condition did not hold, the effect counts as asked for all the same.
     func emit(

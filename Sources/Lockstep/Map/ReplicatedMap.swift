@@ -2,7 +2,7 @@
 ///
 /// It is a hash table in parts: a copy costs constant time and is never changed by later writes, which copy the part
 /// that they change (about 0.2 us each, until every part has been copied once). A plain `Dictionary` that a reader
-/// holds is copied whole by the next write. A look-up costs about what a `Dictionary`'s does, a write as well.
+/// holds is copied whole by the next write. A look-up and a write cost about what a `Dictionary`'s do.
 ///
 /// Its elements come out in the order of the keys only (``sorted()``, ``forEachSorted(_:)``), because the order in
 /// which they are stored is another in every process, and a reducer that follows it makes replicas differ. Putting

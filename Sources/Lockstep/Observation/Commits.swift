@@ -8,12 +8,12 @@ import LockstepNode
 public struct Commit<R: Reactor>: Sendable {
     /// Its place, time, cause and mutations.
     public let entry: LoggedEntry<R>
-    /// The state in front of it.
+    /// The state before it.
     public let before: R.State
     /// The state after it.
     public let after: R.State
 
-    /// Makes a commit out of an entry and the state in front of it, by the reactor's own `reduce`.
+    /// Makes a commit out of an entry and the state before it, by the reactor's own `reduce`.
     public init(_ entry: LoggedEntry<R>, before: R.State) {
         self.entry = entry
         self.before = before

@@ -187,7 +187,7 @@ extension Broadcast {
     fileprivate final class Mailbox: Sendable {
         private struct Contents {
             var values: Deque<Value> = []
-            /// Lost in front of `values`.
+            /// Lost before `values`.
             var missed = 0
             var isFinished = false
             var consumer: CheckedContinuation<Void, Never>?

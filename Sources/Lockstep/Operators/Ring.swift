@@ -15,7 +15,7 @@ public struct Ring<Element> {
     /// Makes an empty ring.
     /// - Parameters:
     ///   - capacity: the most elements that it holds; at least 1.
-    ///   - newest: the number in front of the first element; by default 0, so that the first has number 1.
+    ///   - newest: the number before the first element; by default 0, so that the first has number 1.
     public init(capacity: Int, after newest: SequenceNumber = .zero) {
         precondition(capacity >= 1, "a ring has room for an element")
         self.capacity = capacity

@@ -16,7 +16,7 @@ extension ClientStateMachine {
         return true
     }
 
-    /// The driver wants no answer to this read any more.
+    /// The driver no longer wants an answer to this read.
     package mutating func cancelRead(_ id: UInt64) { _ = requests.remove(.read(id)) }
 
     /// Asks what became of a number of this session or of one before; false if too many requests wait.
@@ -30,7 +30,7 @@ extension ClientStateMachine {
         return true
     }
 
-    /// The driver wants no answer to this query any more.
+    /// The driver no longer wants an answer to this query.
     package mutating func cancelQuery(_ session: SessionID, _ number: RequestNumber) {
         _ = requests.remove(.query(Query(session: session, number: number)))
     }

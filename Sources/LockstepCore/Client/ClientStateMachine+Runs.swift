@@ -76,7 +76,7 @@ extension ClientStateMachine {
         if runs.forgotten(id.number) { directives.append(.endLost(id)) }
     }
 
-    /// The session is over: what its actions still do is not learnt any more.
+    /// The session is over: what its actions still do is no longer learnt.
     mutating func loseRuns(of session: SessionID, into directives: inout [ClientDirective]) {
         for number in runs.awaitedNumbers {
             directives.append(.endLost(RunID(session: session, number: number)))

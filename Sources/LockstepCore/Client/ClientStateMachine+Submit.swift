@@ -59,7 +59,7 @@ extension ClientStateMachine {
     private mutating func heldFrames() -> Int {
         guard buggify.isOn else { return ClientTiming.heldFrames }
         if buggify(.holdsNothing) { return .max }
-        return buggify(.holdsBehindOne) ? 1 : ClientTiming.heldFrames
+        return buggify(.holdsAfterOne) ? 1 : ClientTiming.heldFrames
     }
 
     private func submitFrame(_ session: SessionID, _ range: Range<Int>) -> [UInt8] {

@@ -154,7 +154,7 @@ package struct PrimaryLink: Hashable, Sendable {
     /// The node here is not the primary and names another; where that leads, and when.
     mutating func sentOn(to hint: String) -> PrimaryRoute.Step { route.sentOn(to: hint) }
 
-    /// The connection is of no use any more: a new one follows after a back-off.
+    /// The connection is no longer of use: a new one follows after a back-off.
     mutating func fail(now: Tick, _ generator: inout SplitMix64) {
         route.failed()
         wait(now: now, &generator)

@@ -27,7 +27,7 @@ struct SubmissionPace: Hashable, Sendable {
     /// The primary is busy until then, as it says.
     mutating func hold(until tick: Tick) { busyUntil = tick }
 
-    /// The wait is over, or whoever was busy is not asked any more.
+    /// The wait is over, or whoever was busy is no longer asked.
     mutating func release() { busyUntil = .never }
 
     /// The answer to `number` is missing before those that came; whether this is seen for the first time.

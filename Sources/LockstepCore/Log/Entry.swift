@@ -105,7 +105,7 @@ package enum EffectCause: Hashable, Sendable {
 }
 
 extension ActionSeries {
-    /// Reads a series behind the kind of its entry, which begins at `start`.
+    /// Reads a series, which follows the kind of its entry; the entry begins at `start`.
     fileprivate init(from bytes: RawSpan, _ reader: inout ByteReader, at start: Int) throws(WireError) {
         session = try reader.readSession(from: bytes)
         first = try reader.readVarint(from: bytes)

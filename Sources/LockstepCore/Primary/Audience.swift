@@ -62,7 +62,7 @@ package struct Audience: Hashable, Sendable {
         return heard.count < before
     }
 
-    /// Nobody is waited for any more.
+    /// Nobody is waited for from here on.
     mutating func giveUp() { missing = [] }
 
     /// Those who are missing are waited for until `end`.

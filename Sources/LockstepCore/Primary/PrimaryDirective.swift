@@ -20,7 +20,7 @@ package enum PrimaryDirective: Hashable, Sendable {
     case encodeSnapshot(SnapshotNumber)
     /// Write the encoded snapshot to the journal; then older entries may go.
     case saveSnapshot(SnapshotNumber)
-    /// No joiner needs this snapshot any more; a save that is still under way has its own reference to the bytes.
+    /// No joiner needs this snapshot now; a save that is still under way has its own reference to the bytes.
     case dropSnapshot(SnapshotNumber)
     /// Run the effect of an accepted action.
     case beginRun(RunStart)

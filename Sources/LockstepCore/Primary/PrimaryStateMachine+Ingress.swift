@@ -18,7 +18,7 @@ extension PrimaryStateMachine {
         }
         guard header.channel == configuration.channel else {
             step.directives.append(.count(.framesRefused))
-            // A channel of another life, or of another node, behind the same address: the peer asks anew which it is.
+            // A channel of another life, or of another node, at the same address: the peer asks anew which it is.
             if header.kind.isRequest { step.directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }

@@ -32,7 +32,7 @@ extension PrimaryStateMachine {
         }
         if ofSession >= Limits.runsOfSession {
             let (unfinished, left) = log.runs.unfinishedCounts(of: id.session, without: Set(replaced))
-            // Waiting could be for ever: what stands behind this action may be what ends them.
+            // Waiting could be for ever: what follows this action may be what ends them.
             guard left < Limits.runsOfSession else { return .rejected(Self.tooManyRuns) }
             // The others have ended, and go when their sender has acknowledged them.
             guard ofSession - unfinished < Limits.runsOfSession else { return .busy }
@@ -61,7 +61,7 @@ extension PrimaryStateMachine {
         request.cancelledRuns + request.cancelledNames.flatMap { scheduler.runs(named: $0) }
     }
 
-    /// Ends a run as void; nothing of it is logged behind this.
+    /// Ends a run as void; nothing more of it is logged.
     mutating func cancelRun(_ id: RunID, _ step: inout PrimaryStep) {
         guard log.runs.isUnfinished(id) else { return }
         var item = ByteWriter()
@@ -71,7 +71,7 @@ extension PrimaryStateMachine {
 
     // MARK: - What executors bring
 
-    /// A running effect, or a source, has mutations: a count, then each behind its length.
+    /// A running effect, or a source, has mutations: a count, then each preceded by its length.
     ///
     /// `ticket` comes back with ``PrimaryDirective/emission(_:_:)``. What is larger than an entry may be is dropped,
     /// and ends its run as failed.

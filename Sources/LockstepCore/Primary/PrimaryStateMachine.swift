@@ -69,7 +69,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         case halted
     }
 
-    /// Makes the machine of a boot that recovered `recovered`, with the batches behind its snapshot in `window`.
+    /// Makes the machine of a boot that recovered `recovered`, with the batches after its snapshot in `window`.
     ///
     /// Its epoch is higher than every one that the journal has seen.
     package init(

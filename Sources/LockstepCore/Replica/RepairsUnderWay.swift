@@ -69,7 +69,7 @@ struct RepairsUnderWay: Hashable, Sendable {
     /// An answer brings a batch of so many bytes.
     mutating func received(byteCount: Int) { self.byteCount += byteCount }
 
-    /// An answer has brought the log on, or there is no hole any more; the next question has all patience again.
+    /// An answer has brought the log on, or there is no longer a hole; the next question has all patience again.
     mutating func advanced() {
         attempts = 0
         if byteCount > Self.pullBytes { isPulling = true }
@@ -80,7 +80,7 @@ struct RepairsUnderWay: Hashable, Sendable {
         if case .scheduled = progress { progress = .none }
     }
 
-    /// Nothing is asked for any more.
+    /// From here on nothing is asked for.
     mutating func end() { progress = .none }
 
     /// The log is where a beacon says that the publisher is.

@@ -60,7 +60,7 @@ extension ReplicaStateMachine {
         install.requireAnew()
         state.reset()
         directives.append(.discarded)
-        // What readers saw belongs to nobody any more; the next that they see is the new log's.
+        // What readers saw no longer belongs to anybody; the next that they see is the new log's.
         holdsCluster = false
         readers.forget()
         dropSnapshots(into: &directives)

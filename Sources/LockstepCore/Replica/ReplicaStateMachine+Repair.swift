@@ -80,7 +80,7 @@ extension ReplicaStateMachine {
         directives.append(.sendBulk(stamp.frame(.repairRequest(request))))
     }
 
-    /// The answer did not come; after some tries the socket is doubted, and the place of this log as well.
+    /// The answer did not come; after some tries both the socket and the place of this log are doubted.
     mutating func repairOverdue(now: Tick, into directives: inout [ReplicaDirective]) {
         guard wanted != nil else {
             repairs.end()

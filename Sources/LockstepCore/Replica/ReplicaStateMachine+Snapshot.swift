@@ -131,7 +131,7 @@ extension ReplicaStateMachine {
         directives.append(.dropSnapshot(number))
     }
 
-    /// Offers none of the snapshots any more.
+    /// Stops offering the snapshots.
     mutating func dropSnapshots(into directives: inout [ReplicaDirective]) {
         var actions: [ServeAction] = []
         joins.discardSnapshots(into: &actions)

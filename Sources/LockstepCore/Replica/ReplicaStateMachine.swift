@@ -12,7 +12,7 @@
 ///                                                                  v
 ///     halted <---- the log cannot be applied ----------------------'
 ///
-/// Behind the phase stands a ``Stage``, what is waited for next:
+/// A ``Stage`` refines the phase; it says what is waited for next:
 ///
 ///     subscribing -- first frame --> syncing -- TAIL ----------------------------------------> following
 ///        ^  ^ 2 s                    ^  |  `--- SNAPSHOT --> fetching --> preparing -- installed --^
@@ -178,7 +178,7 @@ extension ReplicaStateMachine {
         directives.append(.halt(reason))
     }
 
-    /// Nothing is under way any more; log and state stay.
+    /// Nothing is under way from here on; log and state stay.
     mutating func stop() {
         stage = .idle
         pause()

@@ -99,7 +99,7 @@ struct SnapshotInstall: Hashable, Sendable {
         return content
     }
 
-    /// The snapshot that this decoding was for, unless it is not wanted any more.
+    /// The snapshot that this decoding was for, unless it is no longer wanted.
     func awaited(_ ticket: PrepareTicket) -> Pending? { ticket == self.ticket ? pending : nil }
 
     /// The decoding is of no use: it failed, or another publisher is followed.
@@ -111,7 +111,7 @@ struct SnapshotInstall: Hashable, Sendable {
         isRequired = false
     }
 
-    /// Nothing is under way any more; what is required stays so.
+    /// Nothing is under way from here on; what is required stays so.
     mutating func stop() {
         fetch = nil
         pending = nil

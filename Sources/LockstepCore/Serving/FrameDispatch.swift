@@ -21,7 +21,7 @@ package struct FrameDispatch: Sendable {
 
     package var count: Int { names.count }
 
-    /// Adds a store behind those that are there.
+    /// Adds a store after those that are there.
     package mutating func add(_ name: String, channel: Channel?) {
         names.append(name)
         channels.append(channel)

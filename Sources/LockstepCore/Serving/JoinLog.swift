@@ -56,7 +56,7 @@ package struct JoinLog: Sendable {
         return window.hash(at: sequence) ?? epochEnds.last { $0.sequence == sequence }?.hash
     }
 
-    /// Whether every batch behind `sequence` is held, so that a joiner needs no snapshot.
+    /// Whether every batch after `sequence` is held, so that a joiner needs no snapshot.
     package func holdsTail(after sequence: SequenceNumber) -> Bool {
         guard sequence < committed.position.sequence else { return sequence == committed.position.sequence }
         return window.batch(containing: sequence.next)?.head.first == sequence.next
@@ -64,7 +64,7 @@ package struct JoinLog: Sendable {
 
     /// Who wrote the entry at `sequence`, which is at or below the commit number.
     private func owner(of sequence: SequenceNumber) -> (epoch: Epoch, boot: BootID) {
-        // The ends are in order, so the first one at or behind the place is the epoch's own.
+        // The ends are in order, so the first one at or after the place is the epoch's own.
         if let end = epochEnds.first(where: { $0.sequence >= sequence }) { return (end.epoch, end.boot) }
         return (committed.position.epoch, committed.boot)
     }

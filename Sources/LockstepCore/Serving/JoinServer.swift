@@ -9,7 +9,7 @@ package enum ServeAction: Hashable, Sendable {
     case wantsSnapshot
     /// The peer has a history that this log does not have; the host decides what follows (PROTOCOL, R-41).
     case audienceAhead(KnownPosition, node: String)
-    /// No joiner needs the snapshot any more.
+    /// No joiner needs the snapshot now.
     case dropSnapshot(SnapshotNumber)
     case count(ProtocolCounter)
 }
@@ -30,7 +30,7 @@ package enum ServeAction: Hashable, Sendable {
 /// A place that is free, or becomes so, goes to those who wait in the order of their coming (``JoinLine``).
 ///
 /// CHUNK_REQ without a reservation is answered by RESYNC, which on this link means: SYNC again. The first REPAIR_REQ
-/// behind a snapshot ends the reservation: the joiner has all chunks.
+/// after a snapshot ends the reservation: the joiner has all chunks.
 ///
 /// Invariants: at most ``Limits/concurrentJoins`` reservations, one a node and one a connection; each is for a held
 /// snapshot; at most two snapshots are held; a reservation queues at most ``Limits/chunkWindow`` chunks.
@@ -47,7 +47,7 @@ package struct JoinServer: Hashable, Sendable {
         var expires: Tick
         /// When it was made, and kept when the same joiner asks again without having fetched.
         var madeAt: Tick
-        /// Behind the highest chunk that was asked for; 0: no CHUNK_REQ has come.
+        /// One past the highest chunk that was asked for; 0: no CHUNK_REQ has come.
         var reached = 0
         var isFetched: Bool { reached > 0 }
         /// Chunks that wait for the throttle.
@@ -87,7 +87,7 @@ package struct JoinServer: Hashable, Sendable {
     private static let contestedMilliseconds: Int64 = 1_000
     /// So long a joiner may take while others wait, and so much longer for each chunk that it has asked for.
     private static let slowestMilliseconds: (start: Int64, chunk: Int64) = (10_000, 2_000)
-    /// Behind its last chunk: a joiner asks again for one that it lacks before this is over.
+    /// After its last chunk: a joiner asks again for one that it lacks before this is over.
     static let lastLeaseMilliseconds = ReplicaTiming.chunk + 1_000
     /// What may leave at once: the windows of all joiners.
     static let burstBytes = Int64(Limits.concurrentJoins * Int(Limits.chunkWindow) * Limits.chunkBytes)
@@ -105,7 +105,7 @@ package struct JoinServer: Hashable, Sendable {
     /// So long an empty joiner waits for a snapshot that the host does not make, for instance with a full disk.
     private static let patienceMilliseconds: Int64 = 5_000
 
-    /// Makes a server that sends at most `bytesPerSecond` of chunks, behind a burst of 16 MiB.
+    /// Makes a server that sends at most `bytesPerSecond` of chunks, after a burst of 16 MiB.
     package init(bytesPerSecond: Int = 400_000_000) {
         precondition((1...8_000_000_000).contains(bytesPerSecond), "the throttle is 1 byte to 8 GB a second")
         self.bytesPerSecond = Int64(bytesPerSecond)
@@ -161,7 +161,7 @@ package struct JoinServer: Hashable, Sendable {
     /// the host a walk through its state.
     package mutating func snapshotFailed() { hasFailed = true }
 
-    /// Offers nothing any more: what the snapshots show is doubted, or belongs to a history that is gone.
+    /// Stops offering snapshots: what they show is doubted, or belongs to a history that is gone.
     package mutating func discardSnapshots(into actions: inout [ServeAction]) {
         for held in snapshots { drop(held.info.id, into: &actions) }
         snapshotAskedAt = nil
@@ -252,7 +252,7 @@ extension JoinServer {
         actions.append(.frame(log.stamp.frame(.syncPlan(plan)), to: connection))
     }
 
-    /// Whether the whole tail behind `sequence` costs a joiner more than a snapshot and its tail do.
+    /// Whether the whole tail after `sequence` costs a joiner more than a snapshot and its tail do.
     ///
     /// A pair of a snapshot costs about a third of an entry that is applied. An empty joiner says that there is no
     /// such snapshot yet; since the window holds the whole log then, the state is hardly larger than that: if it is
@@ -261,7 +261,7 @@ extension JoinServer {
     private mutating func isSnapshotCheaper(
         than sequence: SequenceNumber, now: Tick, log: JoinLog, into actions: inout [ServeAction]
     ) -> Bool {
-        let tail = Self.bytes(behind: sequence, log)
+        let tail = Self.bytes(after: sequence, log)
         guard tail > Self.smallestTailBytes else { return false }
         let newest = snapshots.last { held in
             let position = held.info.position
@@ -274,11 +274,11 @@ extension JoinServer {
             let isLate = snapshotAskedAt.map { now > $0.advanced(byMilliseconds: Self.patienceMilliseconds) } ?? false
             return tail > Self.longTailBytes && !hasFailed && !isLate
         }
-        return tail > info.byteCount + Self.bytes(behind: info.position.sequence, log)
+        return tail > info.byteCount + Self.bytes(after: info.position.sequence, log)
     }
 
-    /// About how many bytes of batches lie behind `sequence`, which the window holds.
-    private static func bytes(behind sequence: SequenceNumber, _ log: JoinLog) -> UInt64 {
+    /// About how many bytes the batches after `sequence` have, which the window holds.
+    private static func bytes(after sequence: SequenceNumber, _ log: JoinLog) -> UInt64 {
         (log.committed.position.sequence.rawValue - sequence.rawValue) * log.window.bytesOfEntry
     }
 
@@ -309,9 +309,9 @@ extension JoinServer {
         line.leave(node, connection)
         let info = snapshots[index].info
         snapshots[index].usedAt = now
-        // Under writes the tail behind a snapshot grows; when it costs more than a snapshot, the next joiner gets a new
+        // Under writes the tail after a snapshot grows; when it costs more than a snapshot, the next joiner gets a new
         // one. This one goes on with what there is.
-        if Self.bytes(behind: info.position.sequence, log) > max(Self.smallestTailBytes, info.byteCount) {
+        if Self.bytes(after: info.position.sequence, log) > max(Self.smallestTailBytes, info.byteCount) {
             askForSnapshot(now: now, into: &actions)
         }
         // One who asks again and again without fetching gains no time by it.

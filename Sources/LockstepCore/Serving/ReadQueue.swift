@@ -64,7 +64,7 @@ package struct ReadQueue: Hashable, Sendable {
         return remove { $0.deadline <= now }
     }
 
-    /// Takes all: the node cannot answer any more.
+    /// Takes all: the node can no longer answer.
     package mutating func takeAll() -> [Waiting] { remove { _ in true } }
 
     private mutating func remove(where isTaken: (Waiting) -> Bool) -> [Waiting] {

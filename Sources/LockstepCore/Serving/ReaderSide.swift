@@ -15,7 +15,7 @@ package struct ReaderSide: Hashable, Sendable {
         captured = view
     }
 
-    /// Nothing can be read any more: the state is given up for another.
+    /// The state can no longer be read: it is given up for another.
     package mutating func forget() {
         view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
         captured = view
@@ -77,7 +77,7 @@ package struct ReaderSide: Hashable, Sendable {
         queue.expire(now: now).map { (stamp.readUnavailable(id: $0.id, view: view), $0.connection) }
     }
 
-    /// Takes all that wait, since nothing is answered any more; returns what tells them.
+    /// Takes all that wait, since nothing more is answered; returns what tells them.
     package mutating func takeAll(because refusal: ReadRefusal?, _ stamp: FrameStamp) -> [Answer] {
         queue.takeAll().map { (stamp.readUnavailable(id: $0.id, view: view, because: refusal), $0.connection) }
     }

@@ -14,7 +14,7 @@ package struct SnapshotSaving: Hashable, Sendable {
         var sequence: SequenceNumber
     }
 
-    /// So long nothing is taken behind a snapshot that could not be made or saved: it costs a walk over the state.
+    /// How long no snapshot is taken after one that could not be made or saved: each costs a walk over the state.
     package static let pauseMilliseconds: Int64 = 30_000
 
     private var waiting: Waiting?

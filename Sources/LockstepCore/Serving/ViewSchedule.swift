@@ -1,7 +1,7 @@
 /// When a node takes the next view of its state for readers and observers.
 ///
 /// A view that is kept makes each later write copy its path once: at 100,000 counters and full load a view every 100 ms
-/// costs a sixth of the time. So one is taken every 10 ms while somebody reads, every 100 ms in the second behind the
+/// costs a sixth of the time. So one is taken every 10 ms while somebody reads, every 100 ms in the second after the
 /// last reading, and every second when nobody reads. Reads that need more force one and wait for it.
 package struct ViewSchedule: Hashable, Sendable {
     private var takenAt: Tick = .zero

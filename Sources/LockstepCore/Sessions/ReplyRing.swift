@@ -100,13 +100,13 @@ package struct ReplyRing: Hashable, Sendable {
         return series.first + min(UInt64(series.count), sequence.rawValue - series.firstSequence.rawValue + 1) - 1
     }
 
-    /// The first series for which `isBehind` holds, which then holds for all that follow.
-    private func firstIndex(where isBehind: (Series) -> Bool) -> Int {
+    /// The first series for which `isPast` holds, which then holds for all that follow.
+    private func firstIndex(where isPast: (Series) -> Bool) -> Int {
         var low = 0
         var high = all.count
         while low < high {
             let middle = (low + high) / 2
-            if isBehind(all[middle]) { high = middle } else { low = middle + 1 }
+            if isPast(all[middle]) { high = middle } else { low = middle + 1 }
         }
         return low
     }

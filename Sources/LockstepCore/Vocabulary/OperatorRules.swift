@@ -46,12 +46,12 @@ package enum LossVerdict: Hashable, Sendable {
 ///
 package struct EmptyEnd: Hashable, Sendable {
     private var position: Position
-    /// Behind this place stand only openings of epochs and marks; none if the last epoch told something, or no opening
-    /// was seen.
+    /// After this place there are only openings of epochs and marks; nil if the last epoch told something, or no
+    /// opening was seen.
     package private(set) var start: Position?
 
     /// Begins at the newest snapshot's place, or at the log's start.
-    package init(behind position: Position) { self.position = position }
+    package init(after position: Position) { self.position = position }
 
     /// Takes the next batch of the journal.
     package mutating func saw(_ batch: SealedBatch) {

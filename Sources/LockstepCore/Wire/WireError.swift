@@ -4,7 +4,7 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Problem: String, Hashable, Sendable {
         /// The bytes end before the value does.
         case truncated
-        /// Bytes are left behind the value.
+        /// Bytes are left after the value.
         case trailingBytes = "trailing bytes"
         /// A number, a length or a case is outside its range.
         case outOfRange = "value out of range"

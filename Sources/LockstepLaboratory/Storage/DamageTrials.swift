@@ -146,7 +146,7 @@ package struct DamageTrials: Sendable {
         }
     }
 
-    /// A refusal must name the file or folder; and who would make a journal that is missing must be refused as well.
+    /// A refusal must name the file or folder; and a start that would make a missing journal must be refused, too.
     private func refusal(_ error: LockstepError, _ moment: Moment) -> Outcome {
         guard error.message.contains(scratch) else { return .silent("the refusal names no file: \(error.message)") }
         guard moment.files["node.json"] != nil || error.code != .invalidConfiguration else {

@@ -114,7 +114,7 @@ package final class StorageWriter {
         }
     }
 
-    /// A full disk is tried again unchanged; after any other failure nothing may be written any more.
+    /// A full disk is tried again unchanged; after any other failure nothing more may be written.
     private func append(_ batches: [SealedBatch], then index: Int) async throws {
         guard let journal else { return }
         var outcome = await Self.append(batches, to: journal)

@@ -152,7 +152,7 @@ package struct SystemCallTrace: Sendable {
     /// The name of the file that a call's descriptor is of.
     private func nameOfFile(_ call: Call) throws -> String? {
         guard let path = call.path(0) else {
-            // A file that has no name any more can come back in no image; a pipe's name is not hexadecimal.
+            // A file that no longer has a name can come back in no image; a pipe's name is not hexadecimal.
             let name = call.arguments.first ?? []
             if name.ends(with: "(deleted)") || !Self.text(name).contains("<\\x") { return nil }
             throw Unreadable(description: "a call on a file that is not named: \(call.name)")
@@ -197,7 +197,7 @@ private struct Call {
             place += 1
         }
         if start <= end { arguments.append(line[start..<end]) }
-        // Behind the last argument of an unfinished call is a space.
+        // An unfinished call has a space after its last argument.
         while let last = arguments.last?.last, last == UInt8(ascii: " ") {
             arguments[arguments.count - 1].removeLast()
         }

@@ -2,7 +2,7 @@ package import LockstepCore
 
 /// Replicas that reduce wrongly: until their next mark they cannot know, from then on they serve nobody (PROTOCOL R-53).
 package struct Divergence {
-    /// Those that stand at or behind a mark that their digest contradicts, until they are fed anew.
+    /// Those that stand at or after a mark that their digest contradicts, until they are fed anew.
     private var knowing: Set<Int> = []
     /// Answers to reads from states that were wrong before anybody could know.
     private var doubtful: Set<[UInt8]> = []
@@ -11,7 +11,7 @@ package struct Divergence {
 
     /// A replica has applied everything up to `last`; the newest mark of the log there, and both digests.
     ///
-    /// One that differs at a mark applies nothing behind it, so the mark that tells it is the last batch's.
+    /// A replica that differs at a mark applies nothing after it, so the mark that shows it ends its last batch.
     package mutating func applied(
         through last: SequenceNumber, mark: SequenceNumber?, own: Digest, log: Digest, by process: Int
     ) {

@@ -39,8 +39,8 @@ package struct GivenUp {
 
     /// Whether the end of a run that the log keeps must be acknowledged before all is at rest.
     ///
-    /// Its sender lives, and it was accepted behind the place where a history was given up last: of what is older the
-    /// acknowledgement may have been given up, and its sender does not know of it any more. `acceptedAt` is nil for a run
+    /// Its sender lives, and it was accepted after the place where a history was given up last: of what is older the
+    /// acknowledgement may have been given up, and its sender no longer knows of it. `acceptedAt` is nil for a run
     /// that the checkers do not know.
     package static func mustBeAcknowledged(
         acceptedAt: SequenceNumber?, isSessionOpen: Bool, forkedAt: SequenceNumber
@@ -76,7 +76,7 @@ package struct GivenUp {
     }
 }
 
-// Checks that know to which history something belongs, and so stay on behind a fork.
+// Checks that know to which history something belongs, and so stay on after a fork.
 extension Oracle {
     /// Whether a primary's log is the present history: then all that it says is judged by that one's tables.
     func isOfPresent(_ process: NodeProcess) -> Bool {
@@ -99,7 +99,7 @@ extension Oracle {
             fail(.committedOnly, "\(process.name) answers a read at \(result.sequence), not committed")
         }
         if isOfPresent(process), result.sequence > committed.sequence {
-            fail(.committedOnly, "\(process.name) answers a read at \(result.sequence), behind its commit")
+            fail(.committedOnly, "\(process.name) answers a read at \(result.sequence), beyond its commit")
         }
         checkServes("answers a read", process)
         if process.state.isTainted { divergence.note(frame) }
@@ -130,7 +130,8 @@ extension Oracle {
 
     /// Whether a read began before a history was given up, or shows one that is: no place then says how fresh it is.
     ///
-    /// The place of a primary that lost its end may be asked for before, and a replica that stands aside answer behind it.
+    /// The place of a primary that lost its end may have been asked for before, and a replica that stands aside may
+    /// answer after it.
     func isAcrossFork(_ record: CallRecord, _ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
         hasForked && (record.invoked <= givenUp.order || sequence > .zero && !isPresent(epoch, sequence))
     }

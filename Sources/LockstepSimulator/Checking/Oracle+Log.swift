@@ -62,7 +62,7 @@ extension Oracle {
         noteAdmission(batch, sequence)
         largestBatch = max(largestBatch, batch.bytes.count)
         if first != standing.last + 1 {
-            fail(.exactlyOnce, "\(session) has \(first) behind \(standing.last) at \(sequence)")
+            fail(.exactlyOnce, "\(session) has \(first) after \(standing.last) at \(sequence)")
         }
         sessions[session]?.last = first + UInt64(count) - 1
         checkOwner(of: session, standing, through: first + UInt64(count) - 1)

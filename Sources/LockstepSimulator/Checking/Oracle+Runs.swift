@@ -20,7 +20,7 @@ extension Oracle {
 
     /// A node says that it keeps no such run.
     func checkGone(_ id: RunID, _ process: NodeProcess) {
-        // One that asks for what it has not submitted yet may be told so behind its acceptance, as no right sender is.
+        // One that asks for what it has not submitted yet may be told so after its acceptance, as no right sender is.
         givenUp.gone.insert(id)
         guard isOfPresent(process), !rogueSessions.contains(id.session), let run = runs.runs[id],
             sessions[id.session]?.isOver == false

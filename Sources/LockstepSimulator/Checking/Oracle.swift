@@ -145,11 +145,11 @@ final class Oracle {
         }
         if previous != committed.hash {
             guard simulation.options.mayFork || simulation.isForkExpected else {
-                fail(.durability, "the log goes on at \(first.head.first) behind \(previous), but ends at \(committed)")
+                fail(.durability, "the log goes on at \(first.head.first) after \(previous), but ends at \(committed)")
                 return
             }
             guard let common = self.path(to: previous) else {
-                fail(.agreement, "the log goes on at \(first.head.first) behind \(previous), which nobody knows")
+                fail(.agreement, "the log goes on at \(first.head.first) after \(previous), which nobody knows")
                 return
             }
             let kept = Set(common.map(\.hash))
@@ -199,7 +199,7 @@ final class Oracle {
         goBack(to: path)
     }
 
-    /// A primary was told that it is behind: of its epoch nothing commits any more but what it had taken by then.
+    /// A primary was told that it is behind: of its epoch nothing commits but what it had taken by then.
     func toldBehind(_ process: NodeProcess) {
         guard let machine = (process as? PrimaryProcess)?.machine, behind?.epoch != machine.epoch else { return }
         behind = (machine.epoch, machine.status.head)
@@ -236,7 +236,7 @@ final class Oracle {
 
     // MARK: - Replicas
 
-    /// A replica has nothing any more, or begins with nothing.
+    /// A replica no longer has anything, or begins with nothing.
     func forgot(_ process: NodeProcess) {
         divergence.began(process.id)
         places[process.id] = nil
@@ -249,7 +249,7 @@ final class Oracle {
                 return
             }
             if let place = places[process.id], place != known.batch.head.previous {
-                fail(.agreement, "\(process.name) applied \(batch.head.first) behind another history")
+                fail(.agreement, "\(process.name) applied \(batch.head.first) after another history")
             }
             places[process.id] = batch.hash
         }

@@ -61,7 +61,7 @@ extension Oracle {
 
     // MARK: - Answers about sessions
 
-    /// RESUMED names the number that comes next: behind what has committed, and not beyond what was submitted.
+    /// RESUMED names the number that comes next: after what has committed, and not beyond what was submitted.
     func check(_ resumed: Resumed, _ process: NodeProcess) {
         guard isOfPresent(process) else { return }
         guard let standing = sessions[resumed.session] else {

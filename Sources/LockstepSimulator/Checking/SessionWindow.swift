@@ -8,7 +8,7 @@ struct SessionWindow: Hashable {
     private let numbers: Int
     private let bytes: Int
     private var acknowledged: RequestNumber = 0
-    /// The replies' sizes behind the acknowledged number.
+    /// The sizes of the replies after the acknowledged number.
     private var sizes: Deque<Int> = []
     private var sum = 0
 

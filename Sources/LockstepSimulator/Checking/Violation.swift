@@ -34,7 +34,7 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case admission
         /// Log time went back.
         case logTime
-        /// An accepted action has no end, or two, or something behind it; or its sender does not learn it.
+        /// An accepted action has no end, or two, or something after it; or its sender does not learn it.
         case runEnd
         /// An effect ran, or counted, where it must not.
         case effects

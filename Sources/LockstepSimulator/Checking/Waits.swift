@@ -3,7 +3,7 @@ import LockstepCore
 /// Deadlines for everything that a caller, a replica or a primary waits for, while what it depends on is healthy.
 ///
 /// It looks four times a second of virtual time. A wait counts from when it was first seen, and not before the last
-/// strike that touched the two processes or the way between them; in the second phase nothing strikes any more.
+/// strike that touched the two processes or the way between them; in the second phase nothing strikes.
 final class Waits {
     private unowned let simulation: Simulation
     private var book = WaitBook()

@@ -30,7 +30,7 @@ package struct EffectScript: Hashable, Sendable {
     package var name: UInt64 = 0
     /// Runs of this name are cancelled when it is accepted; 0: none.
     package var cancels: UInt64 = 0
-    /// So many milliseconds behind its submission the sender cancels it; 0: never.
+    /// The sender cancels it this many milliseconds after its submission; 0: never.
     package var cancelledAfter: UInt64 = 0
 
     package init(emissions: UInt64, pace: UInt64) {
@@ -189,7 +189,7 @@ extension EffectMutation {
         }
     }
 
-    /// As an emission carries them: a count, then each behind its length.
+    /// As an emission carries them: a count, then each preceded by its length.
     package static func list(_ mutations: [EffectMutation]) -> [UInt8] {
         var writer = ByteWriter(capacity: 32)
         writer.writeVarint(UInt64(mutations.count))

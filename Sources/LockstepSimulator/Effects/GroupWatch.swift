@@ -10,7 +10,7 @@ struct GroupWatch {
     mutating func begins(_ id: RunID, _ plan: RunPlan, at sequence: SequenceNumber) -> String? {
         let others = running[plan.group, default: []].count
         if let last = lastBegun[plan.group], last >= sequence {
-            return "\(id) of \(sequence) begins behind \(last) of its group \(plan.group)"
+            return "\(id) of \(sequence) begins after \(last) of its group \(plan.group)"
         }
         lastBegun[plan.group] = sequence
         guard !plan.group.isEmpty else { return nil }

@@ -1,7 +1,7 @@
 package import LockstepCore
 
 /// Runs ``EffectScript``s in virtual time, checks what the machine directs, and misbehaves as effects do: it emits for
-/// a while behind its stop, and for runs whose turn has not come.
+/// a while after its stop, and for runs whose turn has not come.
 package final class ScriptedExecutor: EffectExecutor {
     private unowned let port: any EffectPort
     private var random: SplitMix64
@@ -25,7 +25,7 @@ package final class ScriptedExecutor: EffectExecutor {
         var isStopped = false
         /// A wake-up is on its way; two would become four while nothing is admitted.
         var isWaking = false
-        /// How often it still emits behind its stop.
+        /// How often it still emits after its stop.
         var leftovers = 0
     }
 
@@ -66,12 +66,12 @@ package final class ScriptedExecutor: EffectExecutor {
         guard let note = port.committedRun(id) else {
             return port.fail(.effects, "the effect of \(id) begins before its acceptance has committed")
         }
-        guard note.end == nil else { return port.fail(.effects, "the effect of \(id) begins behind its end") }
+        guard note.end == nil else { return port.fail(.effects, "the effect of \(id) begins after its end") }
         guard runs[id] == nil else { return port.fail(.effects, "the effect of \(id) begins twice") }
         guard note.attempts == start.attempt, note.emissions == start.emissions else {
             return port.fail(
                 .effects,
-                "\(id) begins as attempt \(start.attempt) behind \(start.emissions) emissions; the log has attempt "
+                "\(id) begins as attempt \(start.attempt) after \(start.emissions) emissions; the log has attempt "
                     + "\(note.attempts) and \(note.emissions)")
         }
         guard let script = (port.effectState as? EffectState)?.effects[id] else {

@@ -95,7 +95,7 @@ extension OperatorDesk {
         else {
             return
         }
-        let isLossless = promoted == oracle.committed && !primary.disk.tells(behind: promoted.sequence)
+        let isLossless = promoted == oracle.committed && !primary.disk.tells(after: promoted.sequence)
         guard isLossless || simulation.mayHaveForked else { return }
         simulation.fired(.switchOver, UInt64(replica.id))
         simulation.trace(replica.id, .operatorActed, 4, promoted.sequence.rawValue)
@@ -104,7 +104,7 @@ extension OperatorDesk {
         if primary.disk.cutEmptyEnd(of: simulation.store.id) { simulation.coverage.note(.emptyEndCut) }
         if !isLossless {
             // What a crash left durable without a word is shown by the demoted node, as a part of what was given up.
-            let end = primary.disk.batches(behind: oracle.committed.sequence)
+            let end = primary.disk.batches(after: oracle.committed.sequence)
             if end.first?.head.previous == oracle.committed.hash { oracle.committed(end, by: primary) }
             oracle.chose(promoted)
             simulation.isForkExpected = true
@@ -169,14 +169,14 @@ extension OperatorDesk {
 }
 
 extension SimulatedDisk {
-    fileprivate func batches(behind sequence: SequenceNumber) -> [SealedBatch] {
+    fileprivate func batches(after sequence: SequenceNumber) -> [SealedBatch] {
         rows.filter { $0.last > sequence }.compactMap { try? SealedBatch(bytes: $0.bytes) }
     }
 
-    /// Whether it has something behind a place that anybody may have been told; only ends of whole epochs tell nothing.
-    fileprivate func tells(behind sequence: SequenceNumber) -> Bool {
+    /// Whether it has something after a place that anybody may have been told; only ends of whole epochs tell nothing.
+    fileprivate func tells(after sequence: SequenceNumber) -> Bool {
         var isOpened = false
-        for batch in batches(behind: sequence) {
+        for batch in batches(after: sequence) {
             guard !batch.tellsSomething else { return true }
             isOpened = isOpened || batch.opensEpoch
             if !isOpened { return true }

@@ -142,7 +142,7 @@ final class OperatorDesk {
             guard let replica = simulation.processes[id] as? ReplicaProcess, replica.machine?.phase == .ahead else {
                 continue
             }
-            // The primary is not behind any more, so this is a history that was given up.
+            // The primary is no longer behind, so this is a history that was given up.
             simulation.coverage.operatorActs += 1
             simulation.trace(id, .operatorActed, 3, 0)
             replica.stop()

@@ -31,8 +31,8 @@ struct Endpoint: Hashable, Sendable {
 
 /// One socket of a process that connects to a socket of another.
 ///
-/// What is behind it may break and be made anew without its owner's knowledge, as libzmq does it: the peer then sees a
-/// new connection. Frames of one direction come in their order, unless a fault says otherwise.
+/// Its connection may break and be made anew without its owner's knowledge, as with libzmq: the peer then sees a new
+/// connection. Frames of one direction come in their order, unless a fault says otherwise.
 final class Link {
     let id: Int
     unowned let owner: SimulatedProcess

@@ -198,7 +198,7 @@ final class Network {
             bytes: bytes)
     }
 
-    /// Queues a frame for its arrival, behind those that were sent before it unless it may overtake them.
+    /// Queues a frame for its arrival, after those that were sent before it unless it may overtake them.
     private func arrive(_ flight: Flight, after delay: Int64) {
         var time = simulation.now + delay
         let overtakes = plan.isOn(.reorder) && random.chance(0.3 * plan[.reorder] * plan[.reorder])

@@ -126,7 +126,7 @@ final class Caller {
             return
         }
         while let first = staged.first {
-            // A few callers' actions become one chunk, as they do behind the node's desk.
+            // A few callers' actions become one chunk, as they do at the node's desk.
             let count = min(staged.count, 1 + Int(process.random.next(below: 4)))
             var writer = ByteWriter()
             for record in staged.prefix(count) {

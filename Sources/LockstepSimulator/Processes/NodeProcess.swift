@@ -77,7 +77,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
             let plan = simulation.plan
             if plan.isOn(.lostWrites), random.chance(plan[.lostWrites]) {
                 simulation.fired(.lostWrites, 0)
-                // What comes behind a lost write is lost with it.
+                // What comes after a lost write is lost with it.
                 break
             }
             guard case .batches(let batches) = write else { break }
@@ -241,7 +241,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
         }
     }
 
-    /// Sends a frame of one of the node's own sockets, behind the checkers' look at it.
+    /// Sends a frame of one of the node's own sockets, after the checkers have looked at it.
     func send(_ frame: [UInt8], to connection: Connection) {
         store.oracle.wasSent(frame, by: self)
         simulation.silence.sent(frame, to: connection, by: self)

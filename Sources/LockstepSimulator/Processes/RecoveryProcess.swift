@@ -124,7 +124,7 @@ final class RecoveryProcess: SimulatedProcess {
         case (.fetching(let info, let content, let next), .chunk(let chunk))
         where chunk.snapshot == info.id && chunk.index == next: took(chunk, frame, info, content)
         case (.repairing, .repair(let repair)) where repair.nonce == nonce: repaired(repair, frame)
-        // Its life is another one, or it does not hold any more what was asked for: the operator begins again.
+        // Its life is another one, or it no longer holds what was asked for: the operator begins again.
         case (_, .resync): recover(from: target)
         default: break
         }

@@ -156,7 +156,7 @@ final class SimulatedDisk {
     func cutEmptyEnd(of store: StoreID) -> Bool {
         let start = snapshot.map { try? SnapshotContent($0.bytes).log.position } ?? .start(of: store)
         guard let start else { return false }
-        var end = EmptyEnd(behind: start)
+        var end = EmptyEnd(after: start)
         for row in rows {
             guard let batch = try? SealedBatch(bytes: row.bytes) else { return false }
             end.saw(batch)

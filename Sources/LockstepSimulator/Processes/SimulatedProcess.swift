@@ -79,7 +79,7 @@ class SimulatedProcess {
     var nextDeadline: Tick { .never }
     func listens(on port: Port) -> Bool { false }
     func checkInvariants() {}
-    /// Its machines take no unusual ways any more.
+    /// Its machines no longer take unusual ways.
     func takeUsualWays() {}
 
     // MARK: - Life

@@ -35,7 +35,7 @@
         private var isOver = false
         /// Requests that were passed on and whose answer has not been written.
         private var answersDue = 0
-        /// What is answered as soon as all earlier requests are; nothing is passed on any more.
+        /// What is answered as soon as all earlier requests are; nothing more is passed on.
         private var refusal: FaceProblem?
         private var isRefused = false
         private var deadline: Scheduled<Void>?

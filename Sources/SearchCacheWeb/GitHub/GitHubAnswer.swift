@@ -70,8 +70,8 @@
                 }
                 hits.append(SearchHit(title: item.fullName, url: item.url, snippet: item.description ?? ""))
             }
-            let isBehind = !hits.isEmpty && number * size < Self.reachable && LinkHeader.hasNext(headers["Link"])
-            return .page(hits, hasNext: isBehind, total: min(page.total, Self.reachable), etag: etag)
+            let hasNext = !hits.isEmpty && number * size < Self.reachable && LinkHeader.hasNext(headers["Link"])
+            return .page(hits, hasNext: hasNext, total: min(page.total, Self.reachable), etag: etag)
         }
 
         /// What the body of an error says, for a person; empty if it says nothing.

@@ -39,7 +39,7 @@
         }
 
         deinit {
-            // Nobody can wait for it any more; a second time is without effect.
+            // Nobody can wait for it now; a second time has no effect.
             http.shutdown { _ in }
         }
 
@@ -107,7 +107,7 @@
             for _ in 0...Self.redirects {
                 let response: HTTPClientResponse
                 do {
-                    // The time limit is kept around this; this one is for the client's own, far behind it.
+                    // The time limit is kept around this; the client has one of its own, which is set far beyond it.
                     response = try await http.execute(message(to: url, request), timeout: .hours(2))
                 } catch { throw failure(error, isBegun: false) }
                 let status = response.status.code

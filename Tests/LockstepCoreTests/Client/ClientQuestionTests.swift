@@ -1,7 +1,7 @@
 import LockstepCore
 import Testing
 
-/// Questions of a client that nobody waits for any more.
+/// Questions of a client that nobody waits for now.
 @Suite struct ClientQuestionTests {
     /// Goal: a question is repeated until it is answered or taken back, and then no more (PROTOCOL, QUERY).
     @Test func aQuestionThatIsTakenBackIsNotAskedAgain() throws {

@@ -59,9 +59,9 @@ final class PrimaryHarness {
     var ends: [RunID: [EmissionOutcome]] = [:]
     /// Everything that was done, by name, in the order of the directives.
     var order: [String] = []
-    /// Whether the invariants are looked at behind each frame; a flood would take too long.
+    /// Whether the invariants are checked after each frame; with a flood that would take too long.
     var checksFrames = true
-    /// Whether they are looked at behind each other event.
+    /// Whether they are checked after each event of another kind.
     var checksEvents = true
 
     init(

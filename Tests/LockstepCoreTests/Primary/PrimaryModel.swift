@@ -49,7 +49,7 @@ struct PrimaryModel {
 
     private mutating func read(_ batch: SealedBatch) throws {
         guard batch.head.first == log.position.sequence.next else {
-            throw Failure(description: "the log goes on at \(batch.head.first) behind \(log.position.sequence)")
+            throw Failure(description: "the log goes on at \(batch.head.first) after \(log.position.sequence)")
         }
         var sequence = batch.head.first
         try withBytes(of: batch.bytes) { bytes in

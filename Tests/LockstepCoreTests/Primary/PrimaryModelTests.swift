@@ -136,7 +136,7 @@ struct PrimaryHistory {
                 throw PrimaryModel.Failure(description: "a snapshot of another state at \(image.log.position)")
             }
         }
-        // Behind a crash, what is at the journal is the next boot's.
+        // After a crash, what is at the journal belongs to the next boot.
         if model.log.position != before, let handedOver = primary.handedOver,
             handedOver.log.position == model.log.position || primary.atJournal.isEmpty
         {

@@ -39,7 +39,7 @@ import Testing
         }
         live(primary, seconds: 10, (one, "r1", 50), (two, "r1", 50))
         #expect(primary.alarms == [])
-        // What a process sent before its end is read late, behind the HELLO of the one that follows it.
+        // What a process sent before its end is read late, after the HELLO of the one that follows it.
         primary.hello(three, role: .replica, node: "r1", boot: 51)
         primary.pass(milliseconds: 1_500)
         primary.hello(one, role: .replica, node: "r1", boot: 50)

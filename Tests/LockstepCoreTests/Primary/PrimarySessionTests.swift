@@ -7,7 +7,7 @@ import Testing
     let two = Connection(rawValue: 2)
 
     /// Goal: OPENED waits for the commit, and a repeated OPEN gets the same session (PROTOCOL ).
-    @Test func aRepeatedOpenGetsTheSameSessionBehindItsCommit() {
+    @Test func aRepeatedOpenGetsTheSameSessionAfterItsCommit() {
         let primary = PrimaryHarness.open()
         primary.hello(one)
         primary.forget()
@@ -113,8 +113,8 @@ import Testing
         #expect(primary.answers.map(\.number) == (acked == 0 ? [1] : []))
     }
 
-    /// Goal: CLOSE is answered behind its commit, again when repeated, and frees the window (PROTOCOL ).
-    @Test func closeIsAnsweredBehindItsCommit() {
+    /// Goal: CLOSE is answered after its commit, again when repeated, and frees the window (PROTOCOL ).
+    @Test func closeIsAnsweredAfterItsCommit() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)
         primary.receive(.close(session), from: one)
@@ -146,9 +146,9 @@ import Testing
         #expect(primary.counts[.sessionsExpired] == 1)
     }
 
-    /// Goal: a SUBMIT that meets an uncommitted end learns of it behind the commit, also when the log never rests
+    /// Goal: a SUBMIT that meets an uncommitted end learns of it after the commit, also when the log never rests
     /// (PROTOCOL ).
-    @Test func aSubmitThatMeetsAnEndLearnsOfItBehindTheCommit() {
+    @Test func aSubmitThatMeetsAnEndLearnsOfItAfterTheCommit() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one, client: 1, timeToLive: 2_000_000)
         let busy = primary.session(two, client: 2)
@@ -228,7 +228,7 @@ import Testing
         let before = primary.machine.log.position.sequence
         primary.pass(milliseconds: 1_000)
         primary.commit()
-        // One `sessionAck` for both, and perhaps a mark behind it.
+        // One `sessionAck` for both, and perhaps a mark after it.
         #expect(primary.machine.log.position.sequence.rawValue - before.rawValue <= 2)
         for session in [first, second] {
             #expect(primary.machine.log.sessions.standing(of: session)?.ackedThrough == 2)

@@ -6,7 +6,7 @@ import Testing
     let one = Connection(rawValue: 1)
     let two = Connection(rawValue: 2)
 
-    /// Goal: an answer leaves only behind the commit, and then in order with its place (PROTOCOL ).
+    /// Goal: an answer leaves only after the commit, and then in order with its place (PROTOCOL ).
     @Test func anAnswerLeavesOnlyWhenItsEntryIsDurable() {
         let primary = PrimaryHarness.open()
         let session = primary.session(one)

@@ -92,8 +92,8 @@ struct JoinServerTests {
         #expect(server.nextDeadline == now.advanced(byMilliseconds: 30_000))
     }
 
-    /// Who has all chunks gives the place free: with the first repair, or soon after its last chunk (PROTOCOL R-32).
-    @Test func aPlaceIsFreeBehindTheLastChunk() {
+    /// A joiner with all chunks frees its place: with the first repair, or soon after its last chunk (PROTOCOL R-32).
+    @Test func aPlaceIsFreeAfterTheLastChunk() {
         var publisher = TestPublisher()
         publisher.fatten(byMegabytes: 1)
         publisher.makeSnapshot(now: now)
@@ -217,7 +217,7 @@ struct JoinServerTests {
             sent += publisher.tick(now: time).count
         }
         #expect(sent == count)
-        // A quarter of a second for each chunk behind the burst.
+        // A quarter of a second for each chunk after the burst.
         #expect(time - now >= Tick.milliseconds(250 * Int64(count - 64) - 10))
     }
 
@@ -230,7 +230,7 @@ struct JoinServerTests {
         #expect(frames.map(decoded) == [.resync])
     }
 
-    /// Repairs come from the window, only behind a hash of this log, and never beyond the commit (PROTOCOL ).
+    /// Repairs come from the window, only after a hash of this log, and never beyond the commit (PROTOCOL ).
     @Test func repairsNeedTheRightHash() {
         var publisher = TestPublisher()
         let start = publisher.log.position

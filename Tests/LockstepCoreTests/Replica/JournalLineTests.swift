@@ -47,7 +47,7 @@ import Testing
     }
 
     /// A snapshot is saved beside a write, once the journal has reached its place.
-    @Test func aSaveWaitsForItsPlaceAndForNoWriteBehindIt() {
+    @Test func aSaveWaitsForItsPlaceAndForNoWriteAfterIt() {
         var line = line()
         line.append([batch(1)])
         #expect(next(&line) == "1")

@@ -10,7 +10,7 @@ struct ReplicaConvergenceTests {
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func aLossyNetworkConverges(seed: UInt64) { converge(Simulation(seed: seed)) }
 
-    /// A replica that takes unusual ways converges as well, although it never leaves them (PROTOCOL ).
+    /// A replica that takes unusual ways converges, too, although it never leaves them (PROTOCOL ).
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
     func unusualWaysConverge(seed: UInt64) { converge(Simulation(seed: seed, buggify: Buggify(seed: seed))) }
 

@@ -131,7 +131,7 @@ struct ReplicaDivergenceTests {
     }
 
     /// What an earlier boot has sent is forgotten at the WELCOME of another one: it may be of a history that was given
-    /// up, and behind the end of the new one nothing would ever take its place (PROTOCOL R-31).
+    /// up, and after the end of the new one nothing would ever take its place (PROTOCOL R-31).
     @Test func framesOfAHistoryThatWasGivenUpAreNotWaitedFor() {
         let harness = ReplicaHarness()
         harness.join()

@@ -48,7 +48,7 @@ struct ReplicaJoinTests {
         #expect(harness.trace.phases == [.joining, .catchingUp, .live])
     }
 
-    /// What the stream brings while a snapshot is fetched is kept and applied behind it (PROTOCOL R-31).
+    /// What the stream brings while a snapshot is fetched is kept and applied after it (PROTOCOL R-31).
     @Test func theStreamIsKeptWhileASnapshotIsFetched() {
         let harness = ReplicaHarness(TestPublisher(windowBytes: 600))
         for value in 1...50 as ClosedRange<UInt8> { harness.publisher.write([value]) }
@@ -139,7 +139,7 @@ struct ReplicaJoinTests {
         harness.join()
     }
 
-    /// Another boot behind the WELCOME means a new stream; the log goes on across its `epochOpen` (PROTOCOL ).
+    /// Another boot after the WELCOME means a new stream; the log goes on across its `epochOpen` (PROTOCOL ).
     @Test func aWelcomeOfAnotherBootSubscribesAnew() {
         let harness = ReplicaHarness()
         harness.join()

@@ -9,7 +9,7 @@ struct ReplicaMalformedTests {
         let harness = ReplicaHarness()
         harness.join()
         let frames = samples(harness)
-        // Behind the samples, so that every batch among them could be applied if it were whole.
+        // After the samples, so that every batch among them could be applied if it were whole.
         let log = harness.machine.log
         let sum = harness.state.sum
         for frame in frames {

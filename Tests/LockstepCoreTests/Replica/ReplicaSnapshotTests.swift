@@ -169,7 +169,7 @@ struct ReplicaSnapshotTests {
         #expect(harness.trace.contains(.dropSnapshot(1)))
     }
 
-    /// A mark may stand in the middle of what one event applies; the driver takes the image behind all of it, so the
+    /// A mark may stand in the middle of what one event applies; the driver takes the image after all of it, so the
     /// snapshot's place is the end of the event (PROTOCOL R-50).
     @Test func aSnapshotShowsTheEndOfItsEvent() throws {
         let harness = ReplicaHarness(hasJournal: true)

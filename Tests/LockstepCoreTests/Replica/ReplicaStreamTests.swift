@@ -163,7 +163,7 @@ struct ReplicaStreamTests {
     }
 
     /// A next batch that names another hash is not applied; the plan decides whose history it is (PROTOCOL R-35).
-    @Test func aBatchBehindAnotherHistoryIsDoubted() throws {
+    @Test func aBatchAfterAnotherHistoryIsDoubted() throws {
         let harness = ReplicaHarness()
         harness.join()
         let fork = forked(harness.publisher)

@@ -1,7 +1,7 @@
 import LockstepCore
 import Testing
 
-/// Which snapshot a journal is given, and when (PROTOCOL R-46: the newest snapshot and every batch behind it are there).
+/// Which snapshot a journal is given, and when (PROTOCOL R-46: the newest snapshot and every batch after it are there).
 @Suite struct SnapshotSavingTests {
     private func number(_ value: UInt64) -> SequenceNumber { SequenceNumber(rawValue: value) }
 
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// A state that cannot be encoded, or a disk without room for it, must not cost a walk over the state each second.
-    @Test func behindAFailureThereIsAPause() {
+    @Test func afterAFailureThereIsAPause() {
         var saving = SnapshotSaving()
         let now = Tick.zero.advanced(byMilliseconds: 5)
         saving.failed(at: now)

@@ -90,7 +90,7 @@ struct TestPublisher {
         if let forgedMark {
             batch.append(.digestMark(forgedMark))
         } else if mark {
-            batch.append(.digestMark(digest(behind: batch)))
+            batch.append(.digestMark(digest(after: batch)))
         }
         let sealed = batch.sealed()
         commit(sealed)
@@ -116,8 +116,8 @@ struct TestPublisher {
         for _ in 0..<megabytes * 10 { _ = writeLarge() }
     }
 
-    /// What state and sessions are behind a batch that is still open.
-    private func digest(behind batch: BatchBuilder) -> Digest {
+    /// The digest of state and sessions after a batch that is still open.
+    private func digest(after batch: BatchBuilder) -> Digest {
         guard !batch.isEmpty else { return digest }
         var trial = log
         let copy = CountingState()

@@ -1,7 +1,7 @@
 import LockstepCore
 import Testing
 
-/// Accepted actions behind a restart of the primary.
+/// Accepted actions after a restart of the primary.
 @Suite struct PrimaryRestartTests {
     private let peer = Connection(rawValue: 1)
     private let primary = PrimaryHarness.open(hasEffects: true)
@@ -44,7 +44,7 @@ import Testing
         #expect(try third.isLikeReplica())
     }
 
-    /// Goal: an end is logged once, whether the primary is killed before or behind its commit (PROTOCOL ).
+    /// Goal: an end is logged once, whether the primary is killed before or after its commit (PROTOCOL ).
     @Test func anEndIsLoggedOnce() throws {
         primary.submit(session, 1, actions: [EffectAction.run()], from: peer)
         primary.commit()
@@ -73,8 +73,8 @@ import Testing
         #expect(try next.isLikeReplica())
     }
 
-    /// Goal: behind a restart runs pass through their policies again (PROTOCOL ).
-    @Test func policiesHoldBehindARestart() throws {
+    /// Goal: after a restart runs pass through their policies again (PROTOCOL ).
+    @Test func policiesHoldAfterARestart() throws {
         let serial = EffectAction.run(.serial(waiting: 2), group: "s")
         let first = EffectAction.run(.first, group: "f")
         primary.submit(

@@ -16,8 +16,8 @@ import Testing
 
     private func id(_ number: RequestNumber) -> RunID { RunID(session: session, number: number) }
 
-    /// Goal: an emission is reduced when it is sequenced, and its run is told behind the commit (PROTOCOL ).
-    @Test func anEmissionIsToldBehindItsCommit() throws {
+    /// Goal: an emission is reduced when it is sequenced, and its run is told after the commit (PROTOCOL ).
+    @Test func anEmissionIsToldAfterItsCommit() throws {
         primary.emit(id(1), [3, 4], ticket: 1)
         #expect(primary.state.sum == 7 && primary.emissions.isEmpty)
         primary.turn()
@@ -29,7 +29,7 @@ import Testing
         #expect(try primary.isLikeReplica())
     }
 
-    /// Goal: what may not emit any more leaves no trace, whatever its cause; what may is logged (PROTOCOL ).
+    /// Goal: what may no longer emit leaves no trace, whatever its cause; what may is logged (PROTOCOL ).
     @Test func onlyWhatLivesEmits() throws {
         primary.state.deadTickets = [2]
         primary.emit(.source("s"), EffectAction.emission([1]), ticket: 1)
@@ -70,9 +70,9 @@ import Testing
         #expect(try primary.isLikeReplica())
     }
 
-    /// Goal: an end with its last mutations is sent to its sender behind its commit, once, and nothing of the run is
-    /// logged behind it (PROTOCOL ).
-    @Test func anEndIsSentBehindItsCommit() throws {
+    /// Goal: an end with its last mutations is sent to its sender after its commit, once, and nothing of the run is
+    /// logged after it (PROTOCOL ).
+    @Test func anEndIsSentAfterItsCommit() throws {
         primary.finish(id(1), EffectAction.end(adding: [6], reply: [1, 2]))
         #expect(primary.state.sum == 6 && primary.state.ended == [id(1)])
         primary.emit(id(1), [1], ticket: 1)
@@ -162,7 +162,7 @@ import Testing
         #expect(try primary.isLikeReplica())
     }
 
-    /// Goal: a cancellation before the entry of acceptance has committed is logged behind it; the run never begins
+    /// Goal: a cancellation before the entry of acceptance has committed is logged after it; the run never begins
     /// (PROTOCOL R-63).
     @Test func anUncommittedRunIsCancelled() throws {
         primary.submit(session, 3, actions: [EffectAction.run()], from: peer)

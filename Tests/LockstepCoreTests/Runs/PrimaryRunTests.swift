@@ -15,7 +15,7 @@ import Testing
         primary.machine.log.runs.sorted.filter { $0.end == nil }.map(\.id.number)
     }
 
-    /// Goal: an accepted action is answered behind its commit, then it begins; before, nothing shows (PROTOCOL R-16,
+    /// Goal: an accepted action is answered after its commit, then it begins; before, nothing shows (PROTOCOL R-16,
     ///
     @Test func anActionIsAcceptedAndBegins() throws {
         primary.submit(session, 1, actions: [EffectAction.run()], from: peer)
@@ -70,7 +70,7 @@ import Testing
         #expect(next.machine.log.runs.count == 1)
     }
 
-    /// Goal: a session has its most runs, then a further one is rejected, and what stands behind it is taken, so that it
+    /// Goal: when a session has as many runs as it may, a further one is rejected, what follows it is taken, so that it
     /// can end some; one that ends others itself is accepted (PROTOCOL ).
     @Test func tooManyRunsAreRejected() throws {
         primary.checksFrames = false
@@ -136,7 +136,7 @@ import Testing
                     let isFull = reader.offset >= Limits.batchFullBytes
                     let entry = try Entry(from: bytes, &reader)
                     if case .digestMark = entry { continue }
-                    #expect(!isFull, "an entry of kind \(entry) behind a full batch")
+                    #expect(!isFull, "an entry of kind \(entry) after a full batch")
                 }
             }
         }
@@ -163,7 +163,7 @@ import Testing
         #expect(try primary.isLikeReplica())
     }
 
-    /// Goal: serial runs one after the other, each behind the commit of the end before it (PROTOCOL R-63).
+    /// Goal: serial runs one at a time, each after the commit of the end before it (PROTOCOL R-63).
     @Test func serialRunsOneAfterTheOther() throws {
         let serial = EffectAction.run(.serial(waiting: 1), group: "s")
         primary.submit(session, 1, actions: [serial, serial, serial], from: peer)

@@ -339,7 +339,7 @@ struct RunHistory {
 
 @Suite struct RunHistoryTests {
     /// Goal: whatever is killed, lost or full, an accepted action ends once in the log, its sender learns that end once
-    /// or loses its session, nothing of it is logged behind its end, and nothing is kept in the end (PROTOCOL R-60 to
+    /// or loses its session, nothing of it is logged after its end, and nothing is kept in the end (PROTOCOL R-60 to
     ///
     @Test(arguments: 0..<2 as Range<UInt64>) func everyAcceptedActionEndsOnce(seed: UInt64) throws {
         var history = RunHistory(seed: seed)

@@ -122,7 +122,7 @@ import Testing
         #expect(log.runs == before)
     }
 
-    /// Goal: an unknown cause is refused, and no entry behind it is read (PROTOCOL R-60).
+    /// Goal: an unknown cause is refused, and no entry after it is read (PROTOCOL R-60).
     @Test func anUnknownCauseIsRefused() {
         for cause in [0, 5, 255] as [UInt8] {
             let bytes: [UInt8] = [EntryKind.emitted.rawValue, cause, 1, 0]
@@ -139,7 +139,7 @@ import Testing
         let bytes = try GoldenVectors.snapshot()
         var first = bytes
         first[4] = 1
-        // The empty table stands in front of the state: its length and eight bytes.
+        // The empty table stands before the state: its length and eight bytes.
         first.remove(at: bytes.count - 10)
         let old = try SnapshotContent(first)
         #expect(old.log == (try SnapshotContent(bytes)).log)
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// Goal: a snapshot whose runs its sessions cannot have is refused, so that no entry behind it meets them
+    /// Goal: a snapshot whose runs its sessions cannot have is refused, so that no entry after it meets them
     /// (PROTOCOL ).
     @Test func runsFitTheSessionsOfTheirSnapshot() throws {
         func isRead(session: SessionID, number: UInt64, sequence: UInt64, end: UInt64? = nil) throws -> Bool {

@@ -24,7 +24,7 @@ import Testing
     }
 
     /// Goal: a run begins when its entry has committed, not before, and once (PROTOCOL R-62).
-    @Test func aRunBeginsBehindItsCommit() {
+    @Test func aRunBeginsAfterItsCommit() {
         var scheduler = scheduler([RunPlan(), RunPlan(), RunPlan()])
         #expect(begin(&scheduler, through: 0).isEmpty)
         #expect(begin(&scheduler, through: 2) == [1, 2])
@@ -36,7 +36,7 @@ import Testing
 
     /// Goal: so many of a group run at a time, and a slot is free when an end has committed, not before
     /// (PROTOCOL R-63).
-    @Test func aSlotIsFreeBehindTheCommitOfAnEnd() {
+    @Test func aSlotIsFreeAfterTheCommitOfAnEnd() {
         let plan = RunPlan(policy: .merge(max: 2), group: "g")
         var scheduler = scheduler(Array(repeating: plan, count: 4))
         #expect(begin(&scheduler, through: 4) == [1, 2])

@@ -30,7 +30,7 @@ final class CountingState: ReplicatedState {
     var dueLimit = Limits.dueMutations
     /// Runs that end at once when they are run again.
     var endsOnResume: Set<RequestNumber> = []
-    /// Emissions of causes other than actions that may not be made any more.
+    /// Emissions of causes other than actions that may no longer be made.
     var deadTickets: Set<UInt64> = []
     private(set) var accepted: [RunID] = []
     private(set) var ended: [RunID] = []

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Golden bytes")
 struct GoldenBytesTests {
-    /// The page's own file, beside PROTOCOL; the path is that of the sources, behind any link to them.
+    /// The page's own file, beside PROTOCOL; the path is that of the sources, with any link to them resolved.
     static let file = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "../../../docs/golden-bytes.txt").standardizedFileURL
 

@@ -202,12 +202,12 @@ enum GoldenVectors {
             .encoded()
     }
 
-    /// A batch behind ``batch`` with two accepted actions, an emission of the first, and its end.
+    /// A batch after ``batch`` with two accepted actions, an emission of the first, and its end.
     static let runBatch: SealedBatch = {
         let session = SessionID(epoch: epoch, sequence: SequenceNumber(rawValue: 2))
         var builder = BatchBuilder(
             store: store, epoch: epoch, after: batch.position, time: LogTime(rawValue: 1_750_000_000_123_456))
-        // Ranges into what is behind: two actions of two bytes, a count with a mutation of one byte, an item.
+        // Ranges into the bytes below: two actions of two bytes, a count with a mutation of one byte, an item.
         withBytes(of: [1, 9, 2, 9, 1, 1, 5, 4, 1, 6, 1, 7]) { source in
             builder.append(.accepted(session: session, number: 4, ackedThrough: 2, action: 0..<2), source: source)
             builder.append(.accepted(session: session, number: 5, ackedThrough: 2, action: 2..<4), source: source)
@@ -226,7 +226,7 @@ enum GoldenVectors {
         return (log, state)
     }
 
-    /// The snapshot behind ``runBatch``.
+    /// The snapshot after ``runBatch``.
     static func snapshotWithRuns() throws -> [UInt8] {
         let (log, state) = try logWithRuns()
         return SnapshotContent(log: log, digest: state.digest + log.digest, state: try state.image().encoded())

@@ -1,7 +1,7 @@
 import LockstepCore
 import Testing
 
-/// Every kind of message belongs to one link and direction, which its number says as well (PROTOCOL R-10).
+/// Every kind of message belongs to one link and direction, which its number shows (PROTOCOL R-10).
 @Suite struct LinkMessagesTests {
     /// The links and directions that take a message, by name.
     private static func links(of message: Message) -> [String] {

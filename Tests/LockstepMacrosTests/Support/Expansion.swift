@@ -17,7 +17,7 @@
         /// The texts of what they offer.
         var offers: [String] = []
         /// The original source with all of it done.
-        var mended: String
+        var fixed: String
 
         init(_ original: String) {
             let file = Parser.parse(source: original)
@@ -58,10 +58,10 @@
             for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
                 bytes.replaceSubrange(edit.range, with: Array(edit.text.utf8))
             }
-            mended = String(decoding: bytes, as: UTF8.self)
+            fixed = String(decoding: bytes, as: UTF8.self)
         }
 
-        /// What the macros added behind the source, which has no attributes of theirs any more.
+        /// What the macros added after the source, which no longer has their attributes.
         var addition: String {
             guard let range = source.range(of: "\nnonisolated extension ") else { return "" }
             return String(source[range.lowerBound...].drop { $0.isNewline })

@@ -2,7 +2,7 @@ import LockstepCore
 import LockstepNode
 import Synchronization
 
-/// A node that runs while `body` does, and is stopped behind it; what `run` throws, this throws.
+/// A node that runs while `body` does, and is stopped after it; what `run` throws, this throws.
 @discardableResult
 func withRunning<Result: Sendable>(
     _ node: Node, _ body: @Sendable () async throws -> Result

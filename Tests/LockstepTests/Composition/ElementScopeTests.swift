@@ -30,7 +30,7 @@ import Testing
     }
 
     /// Effects of elements have policies of their own; those of one that goes end as cancelled, whatever takes it away,
-    /// and nothing of them is committed behind.
+    /// and nothing of them is committed afterwards.
     @Test(arguments: [false, true])
     func effectsEndWithTheirElement(isAtOnce: Bool) async throws {
         try await withBoard { store, stage in
@@ -56,13 +56,13 @@ import Testing
             }
             #expect(receipt.reply == 2)
             for try await entry in store.entries(after: removal.sequence) {
-                for case .item(1, let mutation) in entry.mutations { Issue.record("\(mutation) is committed behind") }
+                for case .item(1, let mutation) in entry.mutations { Issue.record("\(mutation) comes later") }
                 if entry.place == receipt.place { break }
             }
         }
     }
 
-    /// Guarantee 8: an emission that was under way when its element went is refused by the state in front of it,
+    /// Guarantee 8: an emission that was under way when its element went is refused by the state before it,
     /// whatever took the element away and whether anybody has noticed.
     @Test func anEmissionForARemovedElementIsRefused() async throws {
         let stage = Stage()

@@ -186,7 +186,7 @@ import Testing
         }
         let run = Run(Outer())
         let replies = try run.perform([1, 2, 3, 4]).map { try $0.get().reply }
-        // The first write takes the array over from the initial state; behind that it stays where it is.
+        // The first write takes the array over from the initial state; from then on it stays where it is.
         #expect(Set(replies.dropFirst()).count == 1)
         #expect(run.state.workingState.inner.list[0] == 8)
     }

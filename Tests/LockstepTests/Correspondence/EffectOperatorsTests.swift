@@ -59,7 +59,7 @@ import Testing
         store.finish()
     }
 
-    /// O19, S11: behind a failure, which is told besides, something may have been done, behind a refusal nothing.
+    /// O19, S11: after a failure, which is told besides, something may have been done, after a refusal nothing.
     @Test func failureAndRefusalAreTwoThings() {
         let failing = store { .fail(Broken()) }
         let sent = failing.send(.go)

@@ -38,8 +38,8 @@ import Testing
             try await withRunning(replica) {
                 try await copy.whenReady()
                 #expect(try await copy.send(.work("a", nil)).reply == 2)
-                _ = try await copy.send(.ask("behind"))
-                await first.noted("feedback behind")
+                _ = try await copy.send(.ask("after"))
+                await first.noted("feedback after")
                 for await snapshot in copy.states where snapshot.state.asked == nil { break }
                 let said = try await copy.read(.linearizable) { $0.said }
                 #expect(said == ["fed", "a 0", "a 1"] && said == store.state.said)

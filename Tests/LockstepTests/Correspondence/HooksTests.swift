@@ -57,7 +57,7 @@ import Testing
         let told: AsyncStream<Int>.Continuation
 
         func willCommit(_ entry: LoggedEntry<Traced>, before: Traced.State) async {
-            Traced.trace.note("will commit behind \(before.numbers)")
+            Traced.trace.note("will commit after \(before.numbers)")
         }
 
         func didCommit(_ commit: Commit<Traced>) async {
@@ -90,14 +90,14 @@ import Testing
                 #expect(
                     Traced.trace.take() == [
                         "first middleware 1", "second middleware 2", "mutate 3", "reduce 3", "reduce 3",
-                        "will commit behind []", "did commit [3]", "project [3]",
+                        "will commit after []", "did commit [3]", "project [3]",
                     ])
                 feed.yield(7)
                 _ = await commits.next()
                 #expect(view.current == 7)
                 #expect(
                     Traced.trace.take() == [
-                        "reduce 7", "reduce 7", "will commit behind [3]", "did commit [3, 7]", "project [3, 7]",
+                        "reduce 7", "reduce 7", "will commit after [3]", "did commit [3, 7]", "project [3, 7]",
                     ])
                 group.cancelAll()
             }

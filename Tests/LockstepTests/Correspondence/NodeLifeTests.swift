@@ -138,7 +138,7 @@ import Testing
     }
 
     /// K24, guarantee 15: when the node has ended and its store is let go, nothing holds the reactor.
-    @Test func nothingIsLeftBehindTheEnd() async throws {
+    @Test func nothingIsLeftAfterTheEnd() async throws {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         do {
             let service = Service { end.finish() }

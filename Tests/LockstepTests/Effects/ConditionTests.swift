@@ -2,7 +2,7 @@ import Lockstep
 import LockstepTesting
 import Testing
 
-/// Emissions that depend on the state in front of them (SEMANTICS S9), and what an outcome counts (K12).
+/// Emissions that depend on the state before them (SEMANTICS S9), and what an outcome counts (K12).
 @Suite(.timeLimit(.minutes(1))) struct ConditionTests {
     /// A price in one currency; an effect fetches its rate.
     struct Prices: Reactor {
@@ -58,7 +58,7 @@ import Testing
     }
 
     /// S9: of two effects that saw the same, the one whose condition holds no more commits nothing, and goes on.
-    @Test func aConditionIsAskedOfTheStateInFrontOfTheMutation() async throws {
+    @Test func aConditionIsAskedOfTheStateBeforeTheMutation() async throws {
         try await withPrices(Prices(stage: Stage())) { store, stage in
             let old = try store.submit(.quote("EUR"))
             await stage.noted("at EUR")

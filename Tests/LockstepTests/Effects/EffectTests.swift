@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// O22, guarantee 8: a newer one supersedes; nothing of the older is committed behind its acceptance.
+    /// O22, guarantee 8: a newer one supersedes; nothing of the older is committed after its acceptance.
     @Test func theLatestSupersedes() async throws {
         try await withStudio(Studio(stage: Stage())) { store, stage in
             let old = try store.submit(.work("old", .latest))
@@ -149,8 +149,8 @@ import Testing
         }
     }
 
-    /// O8: emitting behind the end is refused.
-    @Test func nothingIsEmittedBehindTheEnd() async throws {
+    /// O8: emitting after the end is refused.
+    @Test func nothingIsEmittedAfterTheEnd() async throws {
         try await withStudio(Studio(stage: Stage())) { store, stage in
             _ = try await store.send(.emitLate)
             let emitter = Studio.Late.emitter.withLock { $0 }

@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// K17, K20: middleware in order, then mutate, then reduce; a refusal runs nothing behind it.
+    /// K17, K20: middleware in order, then mutate, then reduce; a refusal runs nothing after it.
     @Test func theHooksRunInTheirOrder() async throws {
         let stage = Stage()
         var studio = Studio(stage: stage)

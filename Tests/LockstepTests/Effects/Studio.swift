@@ -196,7 +196,7 @@ struct Studio: Reactor {
         }
     }
 
-    /// Where an effect leaves its emitter, to be used behind its end.
+    /// Where an effect leaves its emitter, to be used after its end.
     enum Late { static let emitter = Mutex<Emitter<Studio>?>(nil) }
 
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext) {

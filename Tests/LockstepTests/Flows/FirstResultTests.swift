@@ -71,7 +71,7 @@ import Testing
                     }
                 }
                 #expect(result == expected)
-                // The condition holds already now: the order decides as well.
+                // The condition already holds: here, too, the order decides.
                 #expect(try await firstResult(of: sources[0], sources[1]) == expected)
             }
         }

@@ -71,7 +71,7 @@ import Testing
         #expect(tree.running.isEmpty)
     }
 
-    /// SEMANTICS C9: of several dismissals one counts, and what the flow returns behind it does not.
+    /// SEMANTICS C9: of several dismissals one counts, and what the flow returns after it does not.
     @Test func aDismissalCountsOnce() async throws {
         let outcome = try await clock.run { [clock, tree] in
             try await withThrowingTaskGroup(of: Choice.self) { group in
@@ -100,7 +100,7 @@ import Testing
         #expect(outcome == .cancel)
     }
 
-    /// SEMANTICS C9: a flow that has come back cannot be dismissed any more, although it is still in the tree while its
+    /// SEMANTICS C9: a flow that has come back can no longer be dismissed, although it is still in the tree while its
     /// launched children end.
     @Test func aFlowThatHasReturnedIsNotDismissed() async throws {
         let notes = Notes()

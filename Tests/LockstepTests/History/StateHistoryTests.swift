@@ -4,7 +4,7 @@ import Testing
 
 /// Time travel in memory, the logger, and commands under a condition (SEMANTICS S9, S16, S17).
 @Suite(.timeLimit(.minutes(1))) struct StateHistoryTests {
-    private func commit(_ text: String, behind snapshot: Snapshot<[String]>, at sequence: UInt64) -> Commit<Echo> {
+    private func commit(_ text: String, after snapshot: Snapshot<[String]>, at sequence: UInt64) -> Commit<Echo> {
         Commit(
             LoggedEntry(
                 place: Place(epoch: .zero, sequence: SequenceNumber(rawValue: sequence)), time: .zero,
@@ -19,7 +19,7 @@ import Testing
         #expect(try history.state(at: .zero).state == [])
         var last = start
         for (index, sequence) in [2, 3, 7, 8, 9].enumerated() {
-            let commit = commit("\(index)", behind: last, at: UInt64(sequence))
+            let commit = commit("\(index)", after: last, at: UInt64(sequence))
             await history.didCommit(commit)
             last = commit.snapshot
         }
@@ -34,7 +34,7 @@ import Testing
         #expect(early?.code == .unavailable)
     }
 
-    /// S17: on a node, the state behind each receipt is found again, and looking back changes nothing.
+    /// S17: on a node, the state after each receipt is found again, and looking back changes nothing.
     @Test func statesOfAStoreAreFoundAgain() async throws {
         let node = try Node(.local())
         let store = try node.store(Ledger(), named: "ledger")
@@ -82,7 +82,7 @@ import Testing
         let (lines, line) = AsyncStream.makeStream(of: String.self)
         for isEnabled in [false, true] {
             let logger = CommitLogger<Echo>(isEnabled: { isEnabled }, write: { line.yield($0) })
-            await logger.didCommit(commit("a", behind: start, at: isEnabled ? 2 : 1))
+            await logger.didCommit(commit("a", after: start, at: isEnabled ? 2 : 1))
         }
         line.finish()
         var all: [String] = []

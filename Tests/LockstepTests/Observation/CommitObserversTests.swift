@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// K26, S7: before in the order of registration, behind in the reverse order; one commit after the other.
+    /// K26, S7: before a commit in the order of registration, after it in the reverse order; one commit after another.
     @Test func observersAreToldInTheirOrder() async throws {
         let node = try Node(.local())
         let store = try node.store(Echo(), named: "echo")

@@ -42,7 +42,7 @@ import Testing
         #expect(lines == ["0:end"])
     }
 
-    /// SEMANTICS O2: the rest is delivered in front of a failure too.
+    /// SEMANTICS O2: the rest is delivered before a failure, too.
     @Test func theRestIsDeliveredInFrontOfAFailure() async {
         let lines = await clock.run { [clock] in
             await Script(clock, [(1, .value(1)), (2, .fail(Planned(number: 7)))])

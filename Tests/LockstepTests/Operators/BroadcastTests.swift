@@ -51,8 +51,8 @@ import Testing
         await #expect(throws: BroadcastOverflow(missed: 2)) { _ = try await values.next() }
     }
 
-    /// SEMANTICS T11: the end comes behind what is buffered, and at once to whoever comes later.
-    @Test func theEndComesBehindWhatWaits() async {
+    /// SEMANTICS T11: the end comes after what is buffered, and at once to whoever comes later.
+    @Test func theEndComesAfterWhatWaits() async {
         let broadcast = Broadcast<Int>()
         var early = broadcast.subscribe().makeAsyncIterator()
         broadcast.send(1)
@@ -65,7 +65,7 @@ import Testing
         #expect(broadcast.subscriberCount == 0)
     }
 
-    /// A broadcast that nobody can send through any more ends its consumers.
+    /// A broadcast that nobody can send through ends its consumers.
     @Test func aBroadcastThatIsGoneEndsItsConsumers() async {
         var broadcast: Broadcast<Int>? = Broadcast()
         var iterator = broadcast?.subscribe().makeAsyncIterator()

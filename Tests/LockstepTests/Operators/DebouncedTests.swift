@@ -7,7 +7,7 @@ import Testing
     let clock = VirtualClock()
 
     /// SEMANTICS O9: only what is followed by silence is delivered, at the trailing edge.
-    @Test func aValueIsDeliveredBehindTheSilence() async {
+    @Test func aValueIsDeliveredAfterTheSilence() async {
         let lines = await clock.run { [clock] in
             await Script(clock, values: [(1, 1), (3, 2), (5, 3), (20, 4)], endAt: 100)
                 .debounced(for: .seconds(5), clock: clock).record(clock)

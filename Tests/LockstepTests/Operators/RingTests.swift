@@ -5,8 +5,8 @@ import Testing
 @Suite struct RingTests {
     private func number(_ value: UInt64) -> SequenceNumber { SequenceNumber(rawValue: value) }
 
-    /// SEMANTICS T12: replay from a number gives all behind it.
-    @Test func replayGivesAllBehindANumber() {
+    /// SEMANTICS T12: replay from a number gives all after it.
+    @Test func replayGivesAllAfterANumber() {
         var ring = Ring<String>(capacity: 3)
         #expect(ring.replay(after: .zero) == .elements([]))
         #expect(["a", "b", "c"].map { ring.append($0) } == [1, 2, 3].map(number))
@@ -15,7 +15,7 @@ import Testing
         #expect(ring.replay(after: number(3)) == .elements([]))
     }
 
-    /// SEMANTICS T12: what is too old, and what is not there yet, is said so by name.
+    /// SEMANTICS T12: what is too old, and what is not there yet, has a name.
     @Test func tooOldAndAheadAreNamed() {
         var ring = Ring<Int>(capacity: 2, after: number(10))
         for value in 11...14 { ring.append(value) }
@@ -25,7 +25,7 @@ import Testing
         #expect(ring.replay(after: number(15)) == .ahead(newest: number(14)))
     }
 
-    /// After a reset it goes on behind the given number, and knows nothing older.
+    /// After a reset it goes on after the given number, and knows nothing older.
     @Test func aResetForgets() {
         var ring = Ring<Int>(capacity: 2)
         ring.append(1)

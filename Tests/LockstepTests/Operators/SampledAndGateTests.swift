@@ -7,7 +7,7 @@ import Testing
     let clock = VirtualClock()
 
     /// SEMANTICS O39: the newest value at each tick, at most once, and nothing for a tick without news; the end comes
-    /// with the tick behind it.
+    /// with the tick after it.
     @Test func eachTickGivesTheNewestValueOnce() async {
         let lines = await clock.run { [clock] in
             await Script(clock, values: [(1, 1), (2, 2), (11, 3), (32, 4)], endAt: 33)

@@ -46,7 +46,7 @@ struct Script<Element: Sendable>: AsyncSequence, Sendable {
 
         mutating func next() async throws(Planned) -> Element? {
             guard let (at, step) = steps.popFirst() else {
-                // Silence behind the last step.
+                // Silence after the last step.
                 do { try await clock.sleep(for: .seconds(1_000_000)) } catch { life.note("cancelled") }
                 return nil
             }

@@ -2,7 +2,7 @@ import Lockstep
 import LockstepTesting
 import Testing
 
-/// The edges of `throttled` (SEMANTICS, operators behind O57), in virtual time.
+/// The edges of `throttled` (SEMANTICS, the operators after O57), in virtual time.
 @Suite(.timeLimit(.minutes(1))) struct ThrottledTests {
     let clock = VirtualClock()
 

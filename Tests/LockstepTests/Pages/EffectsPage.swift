@@ -201,7 +201,7 @@ import Testing
         switch try await submitted.finished() {
         case .committed(let receipt): print("it was first, at \(receipt.place)")
         case .cancelled: print("nothing of it is committed from here on")
-        case .failed(let reason, let emissions, _): print("\(reason), behind \(emissions) emissions")
+        case .failed(let reason, let emissions, _): print("\(reason), after \(emissions) emissions")
         default: break
         }
     }

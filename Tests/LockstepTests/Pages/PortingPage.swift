@@ -147,7 +147,7 @@ import Testing
     }
 
     /// F7, F19: the request is found in the state, also by the primary that was started again.
-    @Test func theMachineThrowsBackAlsoBehindARestart() {
+    @Test func theMachineThrowsBackAlsoAfterARestart() {
         let store = TestStore(PlayCatch())
         store.send(.throwBall) { $0.holder = .machine }
         store.advance(by: .milliseconds(900))

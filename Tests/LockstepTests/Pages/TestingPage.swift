@@ -65,7 +65,7 @@ import Testing
         store.finish()
     }
 
-    @Test func theSearchGoesOnBehindARestart() {
+    @Test func theSearchGoesOnAfterARestart() {
         let store = TestStore(Search())
         store.exhaustivity = .off
         store.send(.search("swift"))

@@ -104,7 +104,7 @@ private struct Chore: Identifiable, Codable, Hashable, Sendable, WireCodable {
     }
 
     /// Insertions at one place use the labels between two neighbours up, so that they must be spread again and again.
-    @Test(arguments: ["front", "back", "behind the first", "before the last", "alternately"])
+    @Test(arguments: ["front", "back", "after the first", "before the last", "alternately"])
     func manyInsertionsAtOnePlaceKeepTheOrder(place: String) {
         var list: List = [Chore(-1), Chore(-2)]
         var model = [-1, -2]
@@ -113,7 +113,7 @@ private struct Chore: Identifiable, Codable, Hashable, Sendable, WireCodable {
                 switch place {
                 case "front": 0
                 case "back": model.count
-                case "behind the first": 1
+                case "after the first": 1
                 case "before the last": model.count - 1
                 default: model.count / 2
                 }

@@ -29,7 +29,7 @@ import Testing
         #expect(copy.$lines.count == 3 && copy.lines == [8] && page.$lines.count == 4)
     }
 
-    /// Behind the greatest count comes 0 (SEMANTICS K32).
+    /// After the greatest count comes 0 (SEMANTICS K32).
     @Test func theCountGoesFromItsGreatestValueToZero() {
         var pulse = Pulse(wrappedValue: 1, count: .max)
         var baseline = PulseBaseline(pulse)

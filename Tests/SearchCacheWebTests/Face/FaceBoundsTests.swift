@@ -57,7 +57,7 @@
             }
         }
 
-        /// A bad request behind good ones does not take their answers, and is answered behind them.
+        /// A bad request after good ones does not take their answers, and is answered after them.
         @Test func answersKeepTheirOrder() async throws {
             let latch = Latch()
             let backend = ScriptedBackend { _ in
@@ -76,7 +76,7 @@
             }
         }
 
-        /// A connection serves one request behind the other, bodies that are too much are read and dropped.
+        /// A connection serves one request after the other; bodies that are too large are read and dropped.
         @Test func aConnectionIsKept() async throws {
             try await withFace(ScriptedBackend.plain) { face in
                 let text = try await face.exchange(

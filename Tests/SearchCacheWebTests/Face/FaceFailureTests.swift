@@ -39,7 +39,7 @@
             }
         }
 
-        /// The longest query and the last page are taken; only what is behind normalising counts.
+        /// The longest query and the last page are taken; only what normalising leaves counts.
         @Test func theLongestQueryIsTaken() async throws {
             try await withFace(ScriptedBackend.plain) { face in
                 let query = String(repeating: "a", count: 256)

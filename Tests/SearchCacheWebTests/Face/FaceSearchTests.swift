@@ -58,18 +58,18 @@
             }
         }
 
-        /// The last page says that it is; what is behind it is no error, and nobody is asked for it.
+        /// The last page says that it is; a page after it is no error, and nobody is asked for it.
         @Test func pagesEnd() async throws {
             let backend = ScriptedBackend.plain
             try await withFace(backend) { face in
                 let last = try await face.get("/search?page=2&q=x")
                 #expect(try last.json["lastPage"] as? Int == 2)
-                let behind = try await face.get("/search?q=x&page=3")
-                #expect(behind.status == 200)
-                #expect(behind.headers["cache-status"] == "lockstep; hit; detail=nothing")
-                #expect(behind.headers["age"] == nil)
-                #expect(try behind.json["ageSeconds"] is NSNull)
-                #expect(try behind.titles == [])
+                let beyond = try await face.get("/search?q=x&page=3")
+                #expect(beyond.status == 200)
+                #expect(beyond.headers["cache-status"] == "lockstep; hit; detail=nothing")
+                #expect(beyond.headers["age"] == nil)
+                #expect(try beyond.json["ageSeconds"] is NSNull)
+                #expect(try beyond.titles == [])
                 #expect(backend.calls.count == 1)
             }
         }
@@ -143,7 +143,7 @@
             }
         }
 
-        /// Many who ask at once make one request; those who came behind the first say that they joined it.
+        /// Many who ask at once make one request; those who came after the first say that they joined it.
         @Test func whoAsksMeanwhileJoins() async throws {
             let latch = Latch()
             let backend = ScriptedBackend { _ in

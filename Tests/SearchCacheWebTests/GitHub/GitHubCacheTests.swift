@@ -98,7 +98,7 @@
                 let version = search.state.entries["swift"]?.version
                 gate.open()
                 try await ended.wait { $0 == 2 }
-                // Behind whatever the late answer could have brought.
+                // After whatever the late answer could have brought.
                 let other = try await search.search("other")
                 #expect(other.page != nil)
                 let entry = try #require(search.state.entries["swift"])

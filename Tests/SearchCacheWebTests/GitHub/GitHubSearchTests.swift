@@ -48,13 +48,13 @@
             }
         }
 
-        /// Behind the 1,000th result there is nothing, and nobody is asked.
-        @Test func pagesBehindTheLastAreEmptyWithoutARequest() async throws {
+        /// After the 1,000th result there is nothing, and nobody is asked.
+        @Test func pagesAfterTheLastAreEmptyWithoutARequest() async throws {
             try await ScriptedServer.with({ _ in .http(200, [], pageOfRepositories(["a"])) }) { server in
                 try await withBackend(server) { backend in
-                    let behind = try await backend.search(SearchRequest(query: "swift", page: 35))
-                    #expect(behind == .page([], hasNext: false))
-                    #expect(try await backend.search(SearchRequest(query: "swift", page: 1_000)) == behind)
+                    let beyond = try await backend.search(SearchRequest(query: "swift", page: 35))
+                    #expect(beyond == .page([], hasNext: false))
+                    #expect(try await backend.search(SearchRequest(query: "swift", page: 1_000)) == beyond)
                     #expect(server.requestCount == 0)
                     _ = try await backend.search(SearchRequest(query: "swift", page: 34))
                     #expect(server.requestCount == 1)

@@ -16,7 +16,7 @@ extension Baseline {
         }
     }
 
-    /// A copy of `bytes` bytes for each operation, one behind the other.
+    /// A copy of `bytes` bytes for each operation, one after the other.
     static func copy(_ bytes: Int) -> Baseline {
         Baseline("memcpy") { meter in
             let source = [UInt8](repeating: 7, count: bytes * 8_192)

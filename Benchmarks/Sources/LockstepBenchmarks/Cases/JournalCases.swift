@@ -71,7 +71,7 @@ enum JournalCases {
         }
     }
 
-    /// A write behind the end of a file, and a sync of it.
+    /// A write past the end of a file, and a sync of it.
     private static func syncedWrite(_ bytes: Int) -> Baseline {
         Baseline("write + fdatasync") { meter in
             let path = folder.withLock { $0 } + "/plain-\(getpid())"

@@ -52,7 +52,7 @@ enum SessionCases {
     private static func keepRun(
         of count: Int, at first: RequestNumber, _ items: [UInt8], in table: inout SessionTable
     ) {
-        // Not the sequence number behind the last run, so that runs of one are not joined.
+        // Not the sequence number after the last run, so that runs of one are not joined.
         let run = ReplyRing.Series(
             first: first, count: count, epoch: Epoch(rawValue: 1),
             firstSequence: SequenceNumber(rawValue: 2 * first), byteCount: items.count)

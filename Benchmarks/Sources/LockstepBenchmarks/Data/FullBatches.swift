@@ -2,7 +2,7 @@ import LockstepCore
 
 /// Full batches of increments, as a primary's machine makes them, in the order of its chain.
 struct FullBatches {
-    /// The log in front of the first batch.
+    /// The log before the first batch.
     let start: LogState
     /// Everything before: the opening of the epoch and of the session.
     let beginning: [SealedBatch]

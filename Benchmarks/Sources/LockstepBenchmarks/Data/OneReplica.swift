@@ -33,7 +33,7 @@ final class OneReplica {
         machine.welcomed(welcome, endpoint: "tcp://h:1", now: primary.now, state: state, into: &directives)
         run()
         for _ in 0..<20 where machine.phase != .live {
-            // A beacon is due a tenth of a second behind the last.
+            // A beacon is due a tenth of a second after the last.
             primary.advance(milliseconds: 100)
             primary.tick()
             primary.endTurn()

@@ -42,7 +42,7 @@ enum Workload {
 
         mutating func next(_ count: Int) -> [String] { (0..<count).map { _ in next() } }
 
-        /// Increments by 1, each behind its length, as callers leave them.
+        /// Increments by 1, each preceded by its length, as callers leave them.
         mutating func increments(_ count: Int = chunkActions) throws -> [UInt8] {
             var writer = ByteWriter(capacity: 24 * count)
             for _ in 0..<count {
