@@ -62,7 +62,7 @@ enum ReplicaTiming {
     static let repairSilence: Int64 = 20
     /// The first patience with a repair; it doubles up to eight times as much.
     static let repair: Int64 = 250
-    /// So many are asked for on one socket: 3.75 s, lest a replica be after for more than 5 s of a healed cut.
+    /// So many are asked for on one socket: 3.75 s, lest a replica lag for more than 5 s after a healed cut.
     static let repairTries = 4
     /// So many repairs within ``repairMemory`` mean that the stream is faster than this replica.
     static let repairsBeforePulling = 3

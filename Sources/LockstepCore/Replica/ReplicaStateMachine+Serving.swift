@@ -222,7 +222,7 @@ extension ReplicaStateMachine {
                 directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
             case .wantsSnapshot: break
             case .audienceAhead:
-                // A replica may well be after those who join from it; they are told AHEAD and ask the primary.
+                // A replica may well be behind those who join from it; they are told AHEAD and ask the primary.
                 break
             case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
             case .count(let counter): directives.append(.count(counter))

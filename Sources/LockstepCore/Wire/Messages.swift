@@ -225,7 +225,7 @@ package struct ResultSeries: Hashable, Sendable {
 package enum BusyReason: UInt8, Hashable, Sendable {
     case overloaded = 1
     case diskFull = 2
-    /// The primary does not admit: it is after its audience, or stops.
+    /// The primary does not admit: it is behind its audience, or stops.
     case notAdmitting = 3
     /// The session's window is full: answers were not acknowledged.
     case windowFull = 4
