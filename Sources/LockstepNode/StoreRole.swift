@@ -1,6 +1,9 @@
 package import LockstepCore
 
 /// What a node is for one of its stores.
+///
+/// `StoreOpening.open()` chooses it, from the role that the node was configured with, which is the same for all of its
+/// stores; the journal's note must agree (PROTOCOL, R-49).
 package enum StoreRole {
     /// It has no state, and sends what callers want to a node that has one.
     case client
