@@ -3,6 +3,7 @@ import Foundation
 import Lockstep
 import LockstepCommands
 import LockstepHarness
+import Synchronization
 
 /// `lockstep-lab bench`: measures the shipped program, and peers beside it in the same run.
 struct BenchCommand: AsyncParsableCommand {
@@ -96,7 +97,20 @@ struct BenchCommand: AsyncParsableCommand {
         let removed = scratch == nil ? [folder] : ["nodes", "redis", "nats", "etcd"].map { "\(folder)/\($0)" }
         let interruptions = [SIGINT, SIGTERM].map { Self.onSignal($0, remove: removed) }
         defer { for source in interruptions { source.cancel() } }
-        try await measure(program, in: folder)
+        do { try await measure(program, in: folder) } catch {
+            await Self.waitIfInterrupted()
+            throw error
+        }
+        await Self.waitIfInterrupted()
+    }
+
+    /// Set when this process was told to end: then the nodes are killed, and what that makes fail is no result.
+    private static let isInterrupted = Atomic(false)
+
+    /// The handler of the signal ends this process, with its status.
+    private static func waitIfInterrupted() async {
+        guard isInterrupted.load(ordering: .acquiring) else { return }
+        try? await Task.sleep(for: .seconds(60))  // It is not cancelled.
     }
 
     private func measure(_ program: String, in folder: String) async throws {
@@ -157,6 +171,7 @@ struct BenchCommand: AsyncParsableCommand {
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
         source.setEventHandler {
+            isInterrupted.store(true, ordering: .releasing)
             ChildProcess.killAll()
             // A moment, so that none of them still writes into the folder.
             usleep(200_000)
