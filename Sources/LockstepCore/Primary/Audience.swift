@@ -7,6 +7,8 @@ package struct Audience: Hashable, Sendable {
     private var heard: [String: Tick] = [:]
     /// Those who have not said HELLO in this boot.
     private var missing: Set<String> = []
+    /// The wait is over in this boot, or there was nobody to wait for; a process that stops before that never gets there.
+    private(set) var isSettled = false
     /// Until when they are waited for; ``Tick/never``: nobody is.
     private(set) var awaitEnds: Tick = .never
     /// The highest position that somebody reported and this log does not have.
@@ -63,16 +65,20 @@ package struct Audience: Hashable, Sendable {
     }
 
     /// Nobody is waited for from here on.
-    mutating func giveUp() { missing = [] }
+    mutating func giveUp() {
+        missing = []
+        isSettled = true
+    }
 
     /// Those who are missing are waited for until `end`.
     mutating func wait(until end: Tick) { awaitEnds = end }
 
     /// Whether the wait is over: all have spoken, or its time is up.
     func isHeard(now: Tick) -> Bool { isComplete || now >= awaitEnds }
-    mutating func awaitEnded() { awaitEnds = .never }
-    /// Whether the wait goes on, or was cut off by the end of the process.
-    var isAwaited: Bool { awaitEnds != .never }
+    mutating func awaitEnded() {
+        awaitEnds = .never
+        isSettled = true
+    }
 
     /// Somebody knows of a position that this log does not have; true if it is higher than those reported before, or
     /// counts in any case.

@@ -147,8 +147,7 @@ extension PrimaryStateMachine {
         switch phase {
         case .created: .opening
         // What was recovered is shown in this process while its epoch opens, on a full disk for long.
-        case .opening: view.sequence > .zero ? nil : .opening
-        case .stopping: view.sequence > .zero ? nil : .opening
+        case .opening, .stopping: view.sequence > .zero ? nil : .opening
         case .awaiting, .admitting: nil
         case .behind: .behind
         case .halted: .halted

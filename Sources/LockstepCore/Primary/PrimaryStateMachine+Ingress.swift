@@ -252,7 +252,7 @@ extension PrimaryStateMachine {
         _ read: Read, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
     ) {
         // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
-        let isUnsure = audience.isAwaited && read.level == .linearizable
+        let isUnsure = !audience.isSettled && read.level == .linearizable
         let refusal = isUnsure ? .opening : readRefusal
         guard refusal == nil, !buggify(.refusesRead) else {
             step.directives.append(
