@@ -30,7 +30,7 @@ import Testing
     }
 
     /// A machine is entered by any event in any state, so each of its properties doubles what a reader has to think of.
-    @Test(arguments: ["Primary", "Replica", "Client"])
+    @Test(arguments: ["Primary", "Replica", "Client", "Recovery"])
     func noMachineHasManyStoredProperties(role: String) throws {
         let file = try Repository.file("Sources/LockstepCore/\(role)/\(role)StateMachine.swift")
         #expect(Rules.tooManyProperties(of: "\(role)StateMachine", in: file) == [])

@@ -1,10 +1,9 @@
 import LockstepCore
 
-/// An operator's `lockstep recover --from`.
+/// An operator's `lockstep recover --from`: the machine that ships, with the simulated network and a disk of its own.
 ///
-/// It fetches from one replica, over the network, all that it has, and makes a journal of it; the primary is stopped
-/// meanwhile. It says HELLO, asks for a plan, and fetches the snapshot's chunks and the rest of the log, each request
-/// again until its answer comes, as the program does.
+/// It fetches from one replica all that it has, and makes a journal of it; the primary is stopped meanwhile. A command
+/// that fails for want of an answer is run again.
 final class RecoveryProcess: SimulatedProcess {
     /// What a recovery came to.
     struct Result {
@@ -12,167 +11,105 @@ final class RecoveryProcess: SimulatedProcess {
         var position: Position
     }
 
-    fileprivate enum Step {
-        case idle
-        case greeting
-        case planning
-        case fetching(SnapshotInfo, content: [UInt8], next: UInt32)
-        case repairing
-    }
-
     private var target: ReplicaProcess?
-    private var step = Step.idle
+    private var machine: RecoveryStateMachine?
     private var link: Link?
     private var bulk: Link?
-    private var welcome: Welcome?
-    private var nonce: UInt64 = 0
-    private var planEnd = SequenceNumber.zero
-    private var position = Position(epoch: .zero, sequence: .zero, hash: BatchHash(rawValue: 0))
     private var fetched = SimulatedDisk(incarnation: .none)
-    private var askAt = Tick.never
-    /// When the request was first made, in virtual time.
-    private var askedAt: Int64 = 0
+    /// When the operator runs a command again that failed.
+    private var runAt = Tick.never
+    /// When the replica last brought the recovery on, in virtual time.
+    private var heardAt: Int64 = 0
 
     /// The program gives up after 30 s; unusual ways may keep a request waiting longer.
     private var patience: Int64 { (simulation.options.plan.isOn(.buggify) ? 60 : 30) * Span.second }
 
     var isAtWork: Bool { target != nil }
 
-    override var nextDeadline: Tick { askAt }
+    override var nextDeadline: Tick { min(runAt, machine?.nextDeadline ?? .never) }
 
     override func end() {
-        (link, bulk, welcome, target) = (nil, nil, nil, nil)
-        step = .idle
-        askAt = .never
+        (link, bulk, machine, target) = (nil, nil, nil, nil)
+        runAt = .never
     }
 
-    // MARK: - Steps
+    override func checkInvariants() { machine?.checkInvariants() }
+
+    // MARK: - Events
 
     /// Begins with a node; what it came to is given to the operator.
     func recover(from replica: ReplicaProcess) {
         if !isUp { start() }
         target = replica
-        if let link { simulation.network.close(link) }
-        if let bulk { simulation.network.close(bulk) }
-        (bulk, welcome) = (nil, nil)
-        link = simulation.network.connect(self, to: Endpoint(process: replica.host, port: .ingress))
-        fetched = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
-        position = LogState(store: store.id).position
-        go(to: .greeting)
+        heardAt = simulation.now
+        runCommand()
     }
 
-    private func go(to next: Step) {
-        step = next
-        nonce = random.next()
-        askedAt = simulation.now
-        askAt = now
+    private func runCommand() {
+        runAt = .never
+        fetched = SimulatedDisk(incarnation: Incarnation(rawValue: random.bits128()))
+        var configuration = RecoveryConfiguration(
+            storeName: store.name, cluster: simulation.cluster, boot: BootID(rawValue: 1), seed: random.next())
+        configuration.patience.answer = patience / Span.millisecond
+        configuration.patience.greeting = configuration.patience.answer
+        machine = RecoveryStateMachine(configuration: configuration, log: LogState(store: store.id))
+        step { $0.start(now: now, into: &$1) }
         wake(at: simulation.now)
     }
 
-    override func finishTurn() {
-        guard let target, now >= askAt else { return }
-        guard target.isUp, target.mayBeRecoveredFrom else { return simulation.operatorDesk.recoverFromSomebody() }
-        let since = max(askedAt, simulation.health.since(id, target.id))
-        guard simulation.now - since < patience else {
-            return simulation.fail(.waiting, "\(target.name) stopped answering an operator, who is \(step.name)")
-        }
-        askAt = now.advanced(byMilliseconds: 300)
-        ask(target)
-    }
-
-    private func ask(_ target: ReplicaProcess) {
-        switch step {
-        case .idle: break
-        case .greeting:
-            let hello = Hello(
-                nonce: nonce, role: .client, node: "recovery", incarnation: .none, boot: BootID(rawValue: 1),
-                store: store.name, known: .none)
-            send(.hello(hello), on: link)
-        case .planning:
-            let sync = Sync(
-                nonce: nonce, store: store.id, node: "recovery", have: LogState(store: store.id).known,
-                firstFrame: .zero,
-                wantsSnapshot: false)
-            send(.sync(sync), on: bulk)
-        case .fetching(let info, _, let next):
-            send(.chunkRequest(ChunkRequest(snapshot: info.id, index: next, window: 1)), on: bulk)
-        case .repairing:
-            let request = RepairRequest(
-                nonce: nonce, after: position, through: planEnd, largestReply: UInt32(Limits.actionBytes))
-            send(.repairRequest(request), on: bulk)
-        }
-    }
-
-    private func send(_ message: Message, on link: Link?) {
-        guard let link else { return }
-        let stamp = FrameStamp(
-            channel: welcome?.channel ?? .none, clusterHash: simulation.cluster.hash, epoch: .zero)
-        simulation.network.send(stamp.frame(message), on: link)
-    }
-
-    // MARK: - Answers
-
     override func handle(_ arrival: Arrival) {
-        guard let target, case .link(let from, let frame) = arrival, from === link || from === bulk else { return }
-        let message = withBytes(of: frame) { try? Message.decode($0, rule: .member(simulation.cluster.hash)).message }
-        switch (step, message) {
-        case (.greeting, .welcome(let welcome)) where welcome.nonce == nonce:
-            self.welcome = welcome
-            bulk = Endpoint(welcome.bulkEndpoint).map { simulation.network.connect(self, to: $0) }
-            go(to: .planning)
-        case (.planning, .syncPlan(let plan)) where plan.nonce == nonce: planned(plan)
-        case (.fetching(let info, let content, let next), .chunk(let chunk))
-        where chunk.snapshot == info.id && chunk.index == next: took(chunk, frame, info, content)
-        case (.repairing, .repair(let repair)) where repair.nonce == nonce: repaired(repair, frame)
-        // Its life is another one, or it no longer holds what was asked for: the operator begins again.
-        case (_, .resync): recover(from: target)
-        default: break
+        guard case .link(let from, let frame) = arrival, from === link || from === bulk else { return }
+        let name: RecoveryLinkName = from === link ? .ingress : .bulk
+        let before = machine?.awaited
+        withBytes(of: frame) { bytes in step { $0.received(bytes, on: name, now: now, into: &$1) } }
+        if let after = machine?.awaited, after != before { heardAt = simulation.now }
+    }
+
+    override func finishTurn() {
+        guard let target, now >= nextDeadline else { return }
+        guard target.isUp, target.mayBeRecoveredFrom else { return simulation.operatorDesk.recoverFromSomebody() }
+        if now >= runAt { return runCommand() }
+        step { $0.ticked(now: now, into: &$1) }
+    }
+
+    // MARK: - Directives
+
+    private func step(_ event: (inout RecoveryStateMachine, inout [RecoveryDirective]) -> Void) {
+        guard var machine else { return }
+        let awaited = machine.awaited
+        var directives: [RecoveryDirective] = []
+        event(&machine, &directives)
+        self.machine = machine
+        for directive in directives { execute(directive, awaited) }
+    }
+
+    private func execute(_ directive: RecoveryDirective, _ awaited: RecoveryWait?) {
+        switch directive {
+        case .connectIngress:
+            if let link { simulation.network.close(link) }
+            if let bulk { simulation.network.close(bulk) }
+            bulk = nil
+            link = target.map { simulation.network.connect(self, to: Endpoint(process: $0.host, port: .ingress)) }
+        case .connectBulk(let endpoint):
+            if let bulk { simulation.network.close(bulk) }
+            bulk = Endpoint(endpoint).map { simulation.network.connect(self, to: $0) }
+        case .send(let frame, let name):
+            guard let link = name == .ingress ? link : bulk else { return }
+            simulation.network.send(frame, on: link)
+        case .continueFrom:
+            // The journal is new, so nothing comes after the place.
+            step { $0.continued(at: $0.log, now: now, into: &$1) }
+        case .replace(let snapshot):
+            fetched.replace(with: snapshot.encoded, at: snapshot.position.sequence)
+            step { $0.continued(at: $0.log, now: now, into: &$1) }
+        case .append(let batches): fetched.append(batches)
+        case .progressed: break
+        case .finished(let position): finished(at: position)
+        case .failed(let failure): failed(failure, awaited)
         }
     }
 
-    private func planned(_ plan: SyncPlan) {
-        planEnd = plan.commit.sequence
-        switch plan.decision {
-        case .busy(let retryAfter):
-            // A snapshot is being made; it answers, so nobody waits in vain.
-            askedAt = simulation.now
-            askAt = now.advanced(byMilliseconds: max(1, Int64(retryAfter) / 1_000))
-        case .tail: goOn()
-        case .snapshot(let info): go(to: .fetching(info, content: [], next: 0))
-        case .diverged, .ahead:
-            simulation.fail(.falseAlarm, "a replica says \(plan.decision) to an operator who has nothing")
-        }
-    }
-
-    private func took(_ chunk: Chunk, _ frame: [UInt8], _ info: SnapshotInfo, _ content: [UInt8]) {
-        let bytes = Array(frame[chunk.content])
-        guard sha256Prefix(bytes) == chunk.hash else { return }
-        let all = content + bytes
-        guard Int(chunk.index) + 1 == info.chunkCount else {
-            return go(to: .fetching(info, content: all, next: chunk.index + 1))
-        }
-        fetched.replace(with: all, at: info.position.sequence)
-        position = info.position
-        goOn()
-    }
-
-    private func repaired(_ repair: Repair, _ frame: [UInt8]) {
-        guard repair.status == .batches else {
-            if let target { recover(from: target) }
-            return
-        }
-        for range in repair.batches {
-            guard let batch = try? SealedBatch(bytes: Array(frame[range])), batch.head.previous == position.hash else {
-                return simulation.fail(.agreement, "an operator is given batches that do not go on from \(position)")
-            }
-            fetched.append([batch])
-            position = batch.position
-        }
-        goOn()
-    }
-
-    private func goOn() {
-        guard position.sequence >= planEnd else { return go(to: .repairing) }
+    private func finished(at position: Position) {
         // Without a primary it stands still, so it may not keep anything back.
         if let held = target?.machine?.log.position.sequence, held > position.sequence, !store.primary.isUp {
             simulation.fail(.durability, "an operator got the log through \(position.sequence) of \(held)")
@@ -182,18 +119,27 @@ final class RecoveryProcess: SimulatedProcess {
         stop()
         simulation.operatorDesk.recovered(result)
     }
-}
 
-extension RecoveryProcess.Step {
-    /// What the operator waits for.
-    fileprivate var name: String {
-        switch self {
-        case .idle: "idle"
-        case .greeting: "saying HELLO"
-        case .planning: "asking for a plan"
-        case .fetching(let info, _, let next): "fetching chunk \(next) of \(info.chunkCount)"
-        case .repairing: "fetching the rest of the log"
+    private func failed(_ failure: RecoveryFailure, _ awaited: RecoveryWait?) {
+        guard let target else { return }
+        switch failure {
+        case .noCommonPlace, .servesNoSnapshots, .welcomeUnreadable:
+            return simulation.fail(.falseAlarm, "\(target.name) says \(failure) to an operator who has nothing")
+        case .batchUnreadable, .batchUnfit:
+            return simulation.fail(.agreement, "an operator is given batches that do not go on: \(failure)")
+        case .snapshotTooLarge, .chunksDoNotBelongTogether, .snapshotUnreadable, .otherSnapshot:
+            return simulation.fail(.agreement, "an operator is given a snapshot that is of no use: \(failure)")
+        case .noNode, .noAnswer, .refused:
+            guard simulation.now - max(heardAt, simulation.health.since(id, target.id)) < patience else {
+                let wait = awaited.map { "\($0)" } ?? "nothing"
+                return simulation.fail(
+                    .waiting, "\(target.name) stopped answering an operator, who waits for \(wait): \(failure)")
+            }
+        // It answers, so nobody waits in vain.
+        case .preparesTooLong, .asksToBeginAgain, .noLongerHeld: break
         }
+        machine = nil
+        runAt = now.advanced(byMilliseconds: 1_000)
     }
 }
 
