@@ -62,7 +62,7 @@ final class PrimaryProcess: NodeProcess {
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
             channel: store.channel, storeName: store.name, isVolatile: options.isVolatile,
             publishEndpoint: Endpoint(process: host, port: .broadcast).text,
-            bulkEndpoint: Endpoint(process: host, port: .bulk).text, seed: random.next(),
+            bulkEndpoint: Endpoint(process: host, port: .bulk).text,
             lossAccepted: disk.notes.lossAccepted, buggify: buggify)
         configuration.audience = disk.notes.audience
         store.oracle.recovered(recovered.log, by: self)
