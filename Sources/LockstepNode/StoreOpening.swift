@@ -54,7 +54,6 @@ package struct StoreOpening {
             cluster: journal.identity.cluster, node: services.node, incarnation: journal.identity.incarnation,
             boot: services.boot, channel: journal.identity.channel, storeName: name, isVolatile: journal.isVolatile,
             publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint,
-            seed: services.generator.next(),
             lossAccepted: try journal.note(.lossAccepted).flatMap(KnownPosition.init(noteText:)))
         configuration.audience = (try journal.note(.audience) ?? "").split(separator: ",").map(String.init)
         // Nobody can come to a node that does not listen.

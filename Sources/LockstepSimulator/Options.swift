@@ -71,7 +71,7 @@ package struct SimulationOptions: Sendable, Hashable {
             let strength = 0.1 + 0.9 * random.fraction()
             options.plan[fault] = pins.strengths[fault] ?? (isOn ? strength : 0)
         }
-        for fault in FaultClass.allCases where !FaultClass.ofOperator.contains(fault) { draw(fault) }
+        for fault in FaultClass.allCases where !fault.isDrawnLater { draw(fault) }
         let hasEffects = random.chance(0.7)
         let share = 0.1 + 0.4 * random.fraction()
         options.effects = pins.effects ?? (hasEffects ? share : 0)
@@ -89,6 +89,7 @@ package struct SimulationOptions: Sendable, Hashable {
                 options.plan[fault] = pins.strengths[fault] ?? 0
             }
         }
+        draw(.orderlyStop)
         if options.mayFork || FaultClass.ofOperator.contains(where: options.plan.isOn) { options.stores = 1 }
         return options
     }

@@ -296,7 +296,7 @@ package final class Simulation {
     }
 
     private func issue(_ caller: Caller) {
-        guard !isHealed, issued < options.operations, !caller.isClosed else { return }
+        guard !isHealed, issued < options.operations, !caller.isClosed, caller.process.takesCalls else { return }
         let store = caller.process.store
         let burst = random.chance(0.03) ? Int(random.between(5, 40)) : 1
         for _ in 0..<burst where issued < options.operations {

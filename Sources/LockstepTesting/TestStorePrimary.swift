@@ -106,7 +106,7 @@ final class TestPrimary<R: Reactor> {
         let configuration = PrimaryConfiguration(
             cluster: Self.cluster, node: "test", incarnation: Incarnation(rawValue: 1),
             boot: BootID(rawValue: UInt128(boot)), channel: Channel(rawValue: 0), storeName: Self.storeName,
-            isVolatile: false, publishEndpoint: "", bulkEndpoint: "", seed: 1)
+            isVolatile: false, publishEndpoint: "", bulkEndpoint: "")
         machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered, window: window,
             wall: clock.wall, now: clock.now)

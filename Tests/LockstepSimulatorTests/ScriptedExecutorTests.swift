@@ -92,6 +92,19 @@ import Testing
         #expect(port.failures.contains("is dropped"))
     }
 
+    /// A primary that was told to stop may drop what runs, which then brings no more (PROTOCOL R-62).
+    @Test func whatRunsIsDroppedByAPrimaryThatStops() {
+        let port = TestPort()
+        port.accept(id(1), group: "")
+        port.executor.begin(start(1))
+        port.goOn()
+        port.isMachineStopping = true
+        #expect(!port.emissions.isEmpty)
+        port.answerEmissions(.dropped)
+        port.goOn()
+        #expect(port.failures.isEmpty && port.emissions.isEmpty)
+    }
+
     @Test func anOutcomeThatComesTwiceIsFound() {
         let port = TestPort()
         port.accept(id(1), group: "")
@@ -156,6 +169,7 @@ final class TestPort: EffectPort {
     var notes: [RunID: RunNote] = [:]
     var isInLog = true
     var isHealing = true
+    var isMachineStopping = false
     private(set) var emissions: [(cause: EffectCause, ticket: UInt64)] = []
     private(set) var finished: [RunID] = []
     private(set) var failures = ""

@@ -10,7 +10,6 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     /// Where this node publishes and serves snapshots; empty if it has no sockets.
     package var publishEndpoint: String
     package var bulkEndpoint: String
-    package var seed: UInt64
     /// An operator accepted the loss of everything up to here that this log does not have.
     package var lossAccepted: KnownPosition?
     /// The replicas that the boot before had, by name.
@@ -24,7 +23,7 @@ package struct PrimaryConfiguration: Hashable, Sendable {
 
     package init(
         cluster: ClusterID, node: String, incarnation: Incarnation, boot: BootID, channel: Channel, storeName: String,
-        isVolatile: Bool, publishEndpoint: String, bulkEndpoint: String, seed: UInt64,
+        isVolatile: Bool, publishEndpoint: String, bulkEndpoint: String,
         lossAccepted: KnownPosition? = nil, buggify: Buggify = .off
     ) {
         self.cluster = cluster
@@ -36,7 +35,6 @@ package struct PrimaryConfiguration: Hashable, Sendable {
         self.isVolatile = isVolatile
         self.publishEndpoint = publishEndpoint
         self.bulkEndpoint = bulkEndpoint
-        self.seed = seed
         self.lossAccepted = lossAccepted
         self.buggify = buggify
     }

@@ -73,6 +73,9 @@ extension Oracle {
         if let behind, behind.epoch == batch.head.epoch, sequence > behind.head {
             fail(.admission, "the primary was told at \(behind.head) that it is behind, and took \(sequence)")
         }
+        if let stopping, stopping.epoch == batch.head.epoch, sequence > stopping.head {
+            fail(.admission, "the primary was told at \(stopping.head) to stop, and took \(sequence)")
+        }
     }
 
     /// An action was accepted: that is its first answer.

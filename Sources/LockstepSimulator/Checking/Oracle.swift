@@ -30,6 +30,8 @@ final class Oracle {
 
     /// The epoch whose primary was told that it is behind, and the last number that it had given then.
     private(set) var behind: (epoch: Epoch, head: SequenceNumber)?
+    /// The same of the epoch whose primary was told to stop.
+    private(set) var stopping: (epoch: Epoch, head: SequenceNumber)?
     var largestBatch = 0
     var runs: RunChecker
     /// Accepted actions whose end their sender learned, in any history; and what it learned.
@@ -185,6 +187,7 @@ final class Oracle {
         runs = RunChecker(readsScripts: store.workload.hasScriptedEffects)
         // An older copy may have given its epoch the number of one that it forgot.
         behind = nil
+        stopping = nil
         for batch in path { apply(batch) }
         forkedAt = committed.sequence
     }
@@ -203,6 +206,12 @@ final class Oracle {
     func toldBehind(_ process: NodeProcess) {
         guard let machine = (process as? PrimaryProcess)?.machine, behind?.epoch != machine.epoch else { return }
         behind = (machine.epoch, machine.status.head)
+    }
+
+    /// A primary was told to stop: the same holds for it.
+    func toldToStop(_ process: PrimaryProcess) {
+        guard let machine = process.machine else { return }
+        stopping = (machine.epoch, machine.status.head)
     }
 
     private func apply(_ batch: SealedBatch) {

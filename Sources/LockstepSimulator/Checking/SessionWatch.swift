@@ -132,3 +132,13 @@ extension Oracle {
         fail(.expiry, "\(process.name) \(does) \(finding.session) after \(silence) ms of silence; it has \(granted) ms")
     }
 }
+
+extension MessageKind {
+    /// Whether it may be a sign of life of a session, or ends one.
+    var isOfSession: Bool {
+        switch self {
+        case .open, .resume, .submit, .keepAlive, .runRequest, .close: true
+        default: false
+        }
+    }
+}

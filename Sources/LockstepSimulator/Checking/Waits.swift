@@ -46,8 +46,8 @@ final class Waits {
             // It does all that it has to.
         } else {
             simulation.health.isUnready(primary.id, at: now)
-            // One that is behind waits for its operator.
-            if let machine = primary.machine, machine.phase != .behind {
+            // One that is behind waits for its operator, and one that stops admits nothing more.
+            if let machine = primary.machine, machine.phase != .behind, !primary.isStopping {
                 let from = store.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
                 add(.admission, primary, from: from)
             }

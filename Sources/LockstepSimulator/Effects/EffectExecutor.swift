@@ -33,6 +33,8 @@ package protocol EffectPort: AnyObject {
     var virtualTime: Int64 { get }
     /// The faults are over, and everything comes to rest.
     var isHealing: Bool { get }
+    /// The machine was told to stop: it drops what an executor brings, and begins nothing (PROTOCOL R-62).
+    var isMachineStopping: Bool { get }
     /// Accepted actions that have not ended, in the order of acceptance.
     var unfinishedRuns: [RunID] { get }
     /// What the committed log says of a run; nil if it was not accepted.

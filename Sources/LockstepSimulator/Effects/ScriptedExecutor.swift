@@ -105,6 +105,8 @@ package final class ScriptedExecutor: EffectExecutor {
         case .busy: port.note(.busyEmission, ticket)
         case .dropped: port.note(.droppedEmission, ticket)
         }
+        // What runs does not go on in this life.
+        if outcome == .dropped, port.isMachineStopping { return }
         switch emission {
         case .run(let id): runEmissionEnded(id, outcome)
         case .ghost:
@@ -134,6 +136,7 @@ package final class ScriptedExecutor: EffectExecutor {
             wakeRun(id, within: 1_000)
         case .dropped:
             port.note(.droppedEnd, id.number)
+            guard !port.isMachineStopping else { return }
             guard runs[id]?.isStopped == true else {
                 return port.fail(.effects, "the end of \(id), which runs, is dropped")
             }

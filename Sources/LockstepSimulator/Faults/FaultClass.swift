@@ -41,16 +41,21 @@ package enum FaultClass: String, CaseIterable, Sendable, Hashable {
     case mixedFolders
     case wrongLoss
     case switchOver
+    // A stop that is asked for
+    case orderlyStop
 
     /// What an operator does, or does wrongly; drawn after all others, so that they are what they were without it.
     package static let ofOperator: [FaultClass] = [.oldReplicaCopy, .mixedFolders, .wrongLoss, .switchOver]
+
+    /// Whether it is drawn after what was there before it, so that this is what it was without it.
+    var isDrawnLater: Bool { self == .orderlyStop || Self.ofOperator.contains(self) }
 
     /// How often a seed has it on, unless it is pinned.
     var likelihood: Double {
         switch self {
         case .oldCopy, .bitFlip, .divergentReducer: 0.08
         case .commitError, .diskFull, .wipedReplica, .oldReplicaCopy, .mixedFolders, .wrongLoss, .switchOver: 0.3
-        case .tornWrite, .lostWrites, .crashWhileStarting: 0.5
+        case .tornWrite, .lostWrites, .crashWhileStarting, .orderlyStop: 0.5
         case .buggify: 0.7
         case .loss, .duplication, .delay, .reorder, .corruption, .cut, .oneWayCut, .publisherDrops, .reconnect,
             .primaryCrash, .replicaCrash, .pause, .journalLatency, .clockRate, .clockJump, .lateRetry, .rogueClient,
@@ -96,6 +101,7 @@ package enum FaultClass: String, CaseIterable, Sendable, Hashable {
         case .mixedFolders: "the primary's folder is served as a replica's, and the other way round, and refused"
         case .wrongLoss: "an operator gives up a position that no alarm named, and is refused"
         case .switchOver: "a replica's folder is promoted, and the primary's demoted"
+        case .orderlyStop: "the primary is told to stop, as by SIGTERM, goes down in good order and is started again"
         }
     }
 }

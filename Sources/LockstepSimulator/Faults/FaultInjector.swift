@@ -28,7 +28,7 @@ final class FaultInjector {
         .cut, .oneWayCut, .reconnect, .primaryCrash, .replicaCrash, .pause, .diskFull, .bitFlip, .oldCopy,
         .wipedReplica,
         .clockRate, .clockJump, .clientCrash, .sessionChurn, .divergentReducer, .oldReplicaCopy, .mixedFolders,
-        .wrongLoss, .switchOver,
+        .wrongLoss, .switchOver, .orderlyStop,
     ]
 
     func begin() {
@@ -48,7 +48,7 @@ final class FaultInjector {
     private static func pace(_ fault: FaultClass) -> (slow: Int64, fast: Int64) {
         switch fault {
         case .reconnect, .sessionChurn: (10, 1)
-        case .cut, .oneWayCut, .pause, .clockJump, .clockRate, .clientCrash: (40, 8)
+        case .cut, .oneWayCut, .pause, .clockJump, .clockRate, .clientCrash, .orderlyStop: (40, 8)
         case .primaryCrash, .replicaCrash: (40, 5)
         case .diskFull, .wipedReplica, .oldReplicaCopy, .mixedFolders, .wrongLoss: (60, 20)
         default: (80, 30)
@@ -106,6 +106,7 @@ final class FaultInjector {
         case .mixedFolders: simulation.operatorDesk.mixFolders(&random)
         case .wrongLoss: simulation.operatorDesk.acceptWrongLoss(&random)
         case .switchOver: simulation.operatorDesk.switchOver(&random)
+        case .orderlyStop: stopInOrder()
         case .loss, .duplication, .delay, .reorder, .corruption, .publisherDrops, .crashWhileStarting, .journalLatency,
             .lostWrites, .tornWrite, .commitError, .lateRetry, .rogueClient, .giveUp, .buggify:
             break
@@ -141,7 +142,18 @@ final class FaultInjector {
         guard process.isUp else { return }
         simulation.fired(fault, UInt64(process.id))
         process.stop()
-        simulation.restart(process, after: Int64(random.fraction() * random.fraction() * 8 * Double(Span.second)))
+        simulation.restart(process, after: soon)
+    }
+
+    /// When somebody starts a process again: within 8 s, and mostly at once.
+    private var soon: Int64 { Int64(random.fraction() * random.fraction() * 8 * Double(Span.second)) }
+
+    /// Stops the primary as SIGTERM does, unless it stops already.
+    private func stopInOrder() {
+        let primary = simulation.store.primary
+        guard primary.isUp, !primary.isStopping else { return }
+        simulation.fired(.orderlyStop, UInt64(primary.id))
+        primary.stopInOrder(restartAfter: soon)
     }
 
     private func fillDisk() {

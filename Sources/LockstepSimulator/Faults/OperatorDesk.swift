@@ -11,6 +11,8 @@ final class OperatorDesk {
     /// Replicas that say that they are ahead.
     private var ahead: Set<Int> = []
     private var isLookScheduled = false
+    /// The operator told the primary to stop, to decide about its journal then.
+    private var isStopAwaited = false
     /// The primary is stopped, and its journal is being made anew.
     private(set) var isRecovering = false
     /// Its files cannot be read, so that it is made anew, without its notes.
@@ -122,10 +124,11 @@ final class OperatorDesk {
         let primary = simulation.store.primary
         guard !isRecovering else { return lookSoon() }
         if let reported {
-            guard primary.isUp else {
+            guard primary.isUp || isStopAwaited, !isStopping(primary) else {
                 lookSoon()
                 return
             }
+            isStopAwaited = false
             self.reported = nil
             simulation.coverage.operatorActs += 1
             simulation.trace(primary.id, .operatorActed, 2, 0)
@@ -150,6 +153,17 @@ final class OperatorDesk {
             simulation.restart(replica, after: Span.second)
         }
         ahead = []
+    }
+
+    /// Stops a primary that is behind in good order, where that is a fault of this run; true until it is down.
+    private func isStopping(_ primary: PrimaryProcess) -> Bool {
+        guard primary.isUp else { return false }
+        if !isStopAwaited, simulation.plan.isOn(.orderlyStop) {
+            isStopAwaited = true
+            simulation.fired(.orderlyStop, UInt64(primary.id))
+            primary.stopInOrder(restartAfter: nil)
+        }
+        return primary.isStopping
     }
 
     /// Looks again at replicas that stand aside; called while a healed cluster is to come to rest.

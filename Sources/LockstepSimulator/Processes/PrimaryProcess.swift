@@ -12,6 +12,8 @@ final class PrimaryProcess: NodeProcess {
     private var watch = SessionWatch(recovered: [], now: .zero)
     /// Sessions that have expired since the watch looked.
     private var expired = 0
+    /// The stop in good order that is under way.
+    var orderlyStop: OrderlyStop?
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
         guard let machine else { return (.zero, .zero) }
@@ -22,10 +24,16 @@ final class PrimaryProcess: NodeProcess {
 
     override var owesAnswers: Bool {
         switch machine?.phase {
-        case .awaiting, .admitting, .behind, .stopping: true
+        case .awaiting, .admitting, .behind: true
+        case .stopping: isEpochOpen
         case nil, .created, .opening, .halted: false
         }
     }
+
+    /// Before, it says nothing, also when it is told to stop then (PROTOCOL R-5).
+    private var isEpochOpen: Bool { machine.map { $0.committed.position.epoch == $0.epoch } ?? false }
+
+    override var takesCalls: Bool { !isStopping }
 
     override func listens(on port: Port) -> Bool { machine != nil }
 
@@ -54,7 +62,7 @@ final class PrimaryProcess: NodeProcess {
             cluster: simulation.cluster, node: name, incarnation: disk.incarnation, boot: boot,
             channel: store.channel, storeName: store.name, isVolatile: options.isVolatile,
             publishEndpoint: Endpoint(process: host, port: .broadcast).text,
-            bulkEndpoint: Endpoint(process: host, port: .bulk).text, seed: random.next(),
+            bulkEndpoint: Endpoint(process: host, port: .bulk).text,
             lossAccepted: disk.notes.lossAccepted, buggify: buggify)
         configuration.audience = disk.notes.audience
         store.oracle.recovered(recovered.log, by: self)
@@ -83,6 +91,7 @@ final class PrimaryProcess: NodeProcess {
         directives = []
         toMachine = []
         toCaller = []
+        orderlyStop = nil
         super.end()
     }
 
@@ -153,6 +162,7 @@ final class PrimaryProcess: NodeProcess {
         if now >= nextLook { look() }
         answerReaders()
         executor?.turnEnded()
+        continueStop()
     }
 
     /// Once a second: room on the disk, the growth of the journal.
@@ -192,7 +202,7 @@ final class PrimaryProcess: NodeProcess {
     override var nextDeadline: Tick {
         var deadline = min(machine?.nextDeadline ?? .never, nextLook)
         if let caller { deadline = min(deadline, caller.machine.nextDeadline) }
-        if isWaitingToRead { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
+        if isWaitingToRead || isStopping { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
         return deadline
     }
 
@@ -280,7 +290,7 @@ final class PrimaryProcess: NodeProcess {
 extension PrimaryProcess {
     /// Gives the machine a frame of the ingress, and the watch what it may have heard.
     private func receive(_ frame: [UInt8], from connection: Connection) {
-        let isEpochOpen = machine?.committed.position.epoch == machine?.epoch
+        let isEpochOpen = isEpochOpen
         let first = directives.count
         withBytes(of: frame) { bytes in step { $0.received(bytes, from: connection, &$1) }
         }
@@ -329,15 +339,5 @@ extension PrimaryProcess {
         let isWorking = status.phase == .admitting && !status.isDiskFull && !isDiskFull
         let finding = watch.looked(now: now, isWorking: isWorking) { store.oracle.sessions[$0]?.timeToLive }
         store.oracle.judge(finding, "keeps", by: self)
-    }
-}
-
-extension MessageKind {
-    /// Whether it may be a sign of life of a session, or ends one.
-    fileprivate var isOfSession: Bool {
-        switch self {
-        case .open, .resume, .submit, .keepAlive, .runRequest, .close: true
-        default: false
-        }
     }
 }

@@ -78,6 +78,8 @@ class SimulatedProcess {
     func finishTurn() {}
     var nextDeadline: Tick { .never }
     func listens(on port: Port) -> Bool { false }
+    /// Whether its caller is asked for something new.
+    var takesCalls: Bool { true }
     func checkInvariants() {}
     /// Its machines no longer take unusual ways.
     func takeUsualWays() {}

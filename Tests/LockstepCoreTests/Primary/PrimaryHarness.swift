@@ -83,8 +83,8 @@ final class PrimaryHarness {
         var configuration = PrimaryConfiguration(
             cluster: Self.cluster, node: "p1", incarnation: Incarnation(rawValue: 11),
             boot: BootID(rawValue: boot), channel: Self.channel, storeName: Self.storeName, isVolatile: isVolatile,
-            publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", seed: UInt64(truncatingIfNeeded: boot),
-            lossAccepted: lossAccepted, buggify: buggify)
+            publishEndpoint: "tcp://h:2", bulkEndpoint: "tcp://h:3", lossAccepted: lossAccepted,
+            buggify: buggify)
         configuration.holdsEffects = holdsEffects
         configuration.audience = audience
         machine = PrimaryStateMachine(

@@ -25,7 +25,7 @@ final class OnePrimary {
         let configuration = PrimaryConfiguration(
             cluster: Workload.cluster, node: "p1", incarnation: Incarnation(rawValue: 11), boot: BootID(rawValue: 12),
             channel: Workload.channel, storeName: Workload.storeName, isVolatile: false, publishEndpoint: "tcp://h:2",
-            bulkEndpoint: "tcp://h:3", seed: 1)
+            bulkEndpoint: "tcp://h:3")
         machine = PrimaryStateMachine(
             configuration: configuration, recovered: LogState(store: Workload.store), window: ResendWindow(),
             wall: Workload.beginning, now: now)
