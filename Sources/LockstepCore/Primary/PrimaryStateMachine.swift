@@ -209,12 +209,21 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         max(log.time, clock.read(now: moment.now, wall: moment.wall))
     }
 
-    /// Appends an entry of its own, which `change` brings into the tables; one that fills the batch ends it.
+    /// Appends an entry without ranges, which `change` brings into the tables; one that fills the batch ends it.
     @discardableResult
     mutating func append(
         _ entry: Entry, _ step: inout PrimaryStep, _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
     ) -> SequenceNumber {
-        let (sequence, isFull) = withOpenBatch(at: step.moment) { ($0.append(entry), $0.isFull) }
+        withBytes(of: []) { append(entry, source: $0, &step, change) }
+    }
+
+    /// The same for an entry whose ranges point into `source`.
+    @discardableResult
+    mutating func append(
+        _ entry: Entry, source: RawSpan, _ step: inout PrimaryStep,
+        _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
+    ) -> SequenceNumber {
+        let (sequence, isFull) = withOpenBatch(at: step.moment) { ($0.append(entry, source: source), $0.isFull) }
         change(&self, sequence)
         if isFull { seal(&step) }
         return sequence
