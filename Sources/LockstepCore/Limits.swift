@@ -68,8 +68,6 @@ package enum Limits {
     package static let dueMutations = 1_000
     package static let nameBytes = 64
     package static let textBytes = 1_024
-    /// Epochs that a store can live through; each boot of a primary is one.
-    package static let epochs = 1 << 20
 
     /// The relations that the bounds rely on; a node checks them when it starts.
     package static func check() {
