@@ -204,8 +204,8 @@ extension PrimaryStateMachine {
         guard !scheduler.isHeld else { return }
         for id in scheduler.committed(through: committed.position.sequence) {
             guard let run = log.runs[id] else { preconditionFailure("a run that begins is in the table") }
-            let attempt = run.attempts
-            step.directives.append(.beginRun(RunStart(id: id, attempt: attempt, emissions: run.emissions)))
+            let start = RunStart(id: id, attempt: run.attempts, emissions: run.emissions)
+            step.directives.append(.beginRun(start))
         }
     }
 

@@ -89,8 +89,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             at: ViewPlace(
                 epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time))
         for session in recovered.sessions.sorted {
-            let lastHeard = now
-            bindings.recovered(session.id, lastHeard: lastHeard)
+            bindings.recovered(session.id, lastHeard: now)
         }
     }
 
@@ -236,7 +235,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         guard var batch = pipeline.takeOpen(), forcingMark || !batch.isEmpty else { return }
         var mark: LogState.Mark?
         if isMarked || buggify(.extraMark) {
-            let digest = markDigest(step.state)
+            let digest = step.state.digest + log.digest
             marks.marked(now: step.now, cost: step.state.digestCost)
             mark = LogState.Mark(sequence: batch.append(.digestMark(digest)), digest: digest)
         }
@@ -246,10 +245,6 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         log.finish(head: head, hash: result.hash)
         pipeline.append(result, mark: mark)
         if let mark { log.mark = mark }
-    }
-
-    private mutating func markDigest(_ state: any ReplicatedState) -> Digest {
-        state.digest + log.digest
     }
 
     /// Ends a batch with a mark and has the state there captured.
