@@ -97,7 +97,7 @@ extension PrimaryStateMachine {
         package var keptBytes: Int
         /// Nanoseconds since it was heard of, or since the start.
         package var idle: Int64
-        /// Microseconds.
+        /// Microseconds without a sign of life after which it ends.
         package var timeToLive: Int64
     }
 

@@ -68,7 +68,7 @@ extension PrimaryStateMachine {
         _ step: inout PrimaryStep
     ) {
         step.directives.append(.count(.busyAnswers))
-        // Replicas come within a fraction of a second.
+        // Microseconds. Replicas come within a fraction of a second.
         let retryAfter = phase == .awaiting ? 20_000 : reason.retryAfter
         let busy = Busy(session: session, expected: expected, retryAfter: retryAfter, reason: reason)
         step.directives.append(.send(stamp.frame(.busy(busy)), to: connection))

@@ -73,7 +73,7 @@ extension ReplicaStateMachine {
         setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
     }
 
-    /// Asks the publisher how to go on from here.
+    /// Asks the publisher how to go on from here, and waits `patience` milliseconds for its plan.
     mutating func sync(
         now: Tick, patience: Int64 = ReplicaTiming.plan, into directives: inout [ReplicaDirective]
     ) {
