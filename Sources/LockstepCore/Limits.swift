@@ -13,7 +13,9 @@ package enum Limits {
     package static let resendWindowBytes = 64 << 20
     /// What a replica keeps of the stream while it joins.
     package static let joinBufferBytes = 64 << 20
-    /// What may wait for the journal before new actions get BUSY: two commits of traffic and more.
+    /// What may wait for the journal, in bytes, before new actions get BUSY: two commits of traffic and more.
+    ///
+    /// What waits for another node's word is not counted: today nothing does (``CommitPipeline/unpersistedBytes``).
     package static let unpersistedBytes = 32 << 20
     /// What one connection may have in flight, by default: two commits of traffic.
     package static let creditActions = 65_536
