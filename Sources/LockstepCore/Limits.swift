@@ -13,7 +13,9 @@ package enum Limits {
     package static let resendWindowBytes = 64 << 20
     /// What a replica keeps of the stream while it joins.
     package static let joinBufferBytes = 64 << 20
-    /// What may wait for the journal before new actions get BUSY: two commits of traffic and more.
+    /// What may wait for the journal, in bytes, before new actions get BUSY: two commits of traffic and more.
+    ///
+    /// What waits for another node's word is not counted: today nothing does (``CommitPipeline/unpersistedBytes``).
     package static let unpersistedBytes = 32 << 20
     /// What one connection may have in flight, by default: two commits of traffic.
     package static let creditActions = 65_536
@@ -68,8 +70,6 @@ package enum Limits {
     package static let dueMutations = 1_000
     package static let nameBytes = 64
     package static let textBytes = 1_024
-    /// Epochs that a store can live through; each boot of a primary is one.
-    package static let epochs = 1 << 20
 
     /// The relations that the bounds rely on; a node checks them when it starts.
     package static func check() {

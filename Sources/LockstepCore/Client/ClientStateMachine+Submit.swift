@@ -136,6 +136,7 @@ extension ClientStateMachine {
         if pending.hasSent, buggify(.submitsAgain) { pending.goBack(to: pending.answered + 1) }
     }
 
+    /// How long an answer waits for a SUBMIT to acknowledge it, in milliseconds.
     private mutating func acknowledgementDelay() -> Int64 {
         if buggify(.keepAliveAtOnce) { return 0 }
         return buggify(.keepAliveLate) ? ClientTiming.lateAcknowledgement : ClientTiming.acknowledgement

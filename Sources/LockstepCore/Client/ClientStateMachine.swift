@@ -41,6 +41,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     package struct OpenSession: Hashable, Sendable {
         package var id: SessionID
         package var openNonce: UInt64
+        /// Microseconds.
         package var timeToLive: Int64
         package var windowNumbers: UInt32
         package var windowBytes: UInt32

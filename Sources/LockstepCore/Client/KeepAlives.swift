@@ -26,7 +26,7 @@ struct KeepAlives: Hashable, Sendable {
         acknowledgeAt = .never
     }
 
-    /// Something was sent that the primary counts as a sign of life of the session.
+    /// Something was sent that the primary counts as a sign of life of the session, which lives so many microseconds.
     mutating func spoke(timeToLive: Int64, now: Tick) {
         keepAliveAt = now.advanced(byMicroseconds: min(timeToLive, Self.longestMicroseconds) / 3)
     }

@@ -47,6 +47,7 @@ package struct PrimaryLink: Hashable, Sendable {
     private(set) var lastHeard = Tick.zero
     private var connectAt = Tick.never
     private var helloAt = Tick.never
+    /// Milliseconds from one HELLO to the next.
     private var helloInterval = ClientTiming.firstHello
     /// Until when HELLO is not hurried again.
     private var helloHeld = Tick.zero

@@ -23,6 +23,7 @@ struct PrimaryRoute: Hashable, Sendable {
     private var redirects = 0
     /// How many connections in a row have failed.
     private var failures = 0
+    /// Milliseconds.
     private var backOff = ClientTiming.firstBackOff
 
     init(home: String) { self.home = home }

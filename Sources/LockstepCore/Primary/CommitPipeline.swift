@@ -34,7 +34,7 @@ package struct CommitPipeline: Hashable, Sendable {
 
     /// Until when what is sequenced waits on purpose; zero: until the next turn.
     private var heldUntil: Tick = .never
-    /// What may wait for the journal, in bytes.
+    /// The bound of ``unpersistedBytes``.
     package var unpersistedLimit = Limits.unpersistedBytes
 
     /// Begins after what was recovered, with the batches after its snapshot in `window`.
@@ -48,6 +48,9 @@ package struct CommitPipeline: Hashable, Sendable {
     }
 
     /// Bytes that have been sequenced and are not in the journal.
+    ///
+    /// What the journal has is not counted, though it may wait in ``persisted`` for another node's word. Today nothing
+    /// waits there: it commits in the event that persists it. Once other nodes count, ``persisted`` needs a bound too.
     package var unpersistedBytes: Int { sealedBytes + (open?.byteCount ?? 0) }
     package var isFull: Bool { unpersistedBytes > unpersistedLimit }
     /// Whether the journal has nothing to write.

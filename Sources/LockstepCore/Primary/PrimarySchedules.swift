@@ -12,6 +12,7 @@ struct MarkSchedule: Hashable, Sendable {
 
     func isDue(_ now: Tick) -> Bool { now - last >= max(Tick.milliseconds(1_000), 100 * digestCost) }
 
+    /// A mark was sealed; its digest took `cost` nanoseconds.
     mutating func marked(now: Tick, cost: Int64) {
         last = now
         digestCost = cost

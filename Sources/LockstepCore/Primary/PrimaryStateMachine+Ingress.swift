@@ -187,27 +187,6 @@ extension PrimaryStateMachine {
         sendReplies(of: session, numbers.lowerBound...min(last, numbers.upperBound), to: connection, &step)
     }
 
-    /// The session is not in the table: its end is in this log, or this log never had it.
-    mutating func answerForMissing(_ session: SessionID, to connection: Connection, _ step: inout PrimaryStep) {
-        guard isInLog(session) else {
-            step.directives.append(.send(stamp.frame(.sessionUnknown(session)), to: connection))
-            return
-        }
-        // Its end may be sequenced and not yet committed; sent at once, this answer would show it too early.
-        answer(.sessionExpired(session), to: connection, &step)
-    }
-
-    /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
-    private func isInLog(_ session: SessionID) -> Bool {
-        guard session.sequence > .zero, session.sequence <= log.position.sequence else { return false }
-        var before = SequenceNumber.zero
-        for end in log.epochEnds {
-            if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }
-            before = end.sequence
-        }
-        return session.epoch == log.position.epoch
-    }
-
     private mutating func keepAliveReceived(
         _ keepAlive: KeepAlive, from connection: Connection, _ step: inout PrimaryStep
     ) {
@@ -241,43 +220,6 @@ extension PrimaryStateMachine {
         guard admits else { return }
         append(.sessionClose(id), &step) { machine, _ in machine.forget(id) }
         answer(.closed(id), to: connection, &step)
-    }
-
-    mutating func forget(_ session: SessionID) {
-        log.sessionEnded(session)
-        bindings.forget(session)
-    }
-
-    private mutating func readReceived(
-        _ read: Read, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
-    ) {
-        // Until its replicas were heard, somebody may have been acknowledged more than is committed here.
-        let isUnsure = !audience.isSettled && read.level == .linearizable
-        let refusal = isUnsure ? .opening : readRefusal
-        guard refusal == nil, !buggify(.refusesRead) else {
-            step.directives.append(
-                .send(stamp.readUnavailable(id: read.id, view: view, because: refusal), to: connection))
-            return
-        }
-        var minimum = read.minimum
-        switch read.level {
-        case .local: minimum = .zero
-        case .session: break
-        case .linearizable:
-            // Everything acknowledged is committed here; a primary that is behind got no further.
-            minimum = committed.position.sequence
-        }
-        // An index alone needs no view, only the commit: the asker waits for it in its own.
-        if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence), !buggify(.queuesRead) {
-            var place = view
-            if read.isIndexOnly { place.sequence = max(minimum, view.sequence) }
-            let answer = stamp.readResult(
-                id: read.id, isIndexOnly: read.isIndexOnly, query: read.query, in: frame, state: step.state, view: place
-            )
-            step.directives.append(.send(answer, to: connection))
-        } else if !readers.add(read, frame: frame, minimum: minimum, from: connection, now: step.now) {
-            step.directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
-        }
     }
 
     private mutating func queryReceived(_ query: Query, from connection: Connection, _ step: inout PrimaryStep) {

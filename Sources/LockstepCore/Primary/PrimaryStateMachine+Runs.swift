@@ -40,7 +40,7 @@ extension PrimaryStateMachine {
         for other in replaced { cancelRun(other, &step) }
         let entry = Entry.accepted(
             session: id.session, number: id.number, ackedThrough: ackedThrough, action: request.action)
-        appendFrom(frame, entry, &step) { machine, sequence in
+        append(entry, source: frame, &step) { machine, sequence in
             let isNext = machine.log.accepted(
                 id, ackedThrough: ackedThrough, action: copyBytes(of: frame, request.action), epoch: machine.epoch,
                 at: sequence)
@@ -100,7 +100,7 @@ extension PrimaryStateMachine {
     {
         let entry = Entry.emitted(cause: cause, mutations: 0..<mutations.byteCount)
         let state = step.state
-        return appendFrom(mutations, entry, &step) { machine, sequence in
+        return append(entry, source: mutations, &step) { machine, sequence in
             let isCounted = machine.log.emitted(cause)
             precondition(isCounted, "the run was looked up")
             guard let batch = machine.pipeline.open else { preconditionFailure("the entry's batch is open") }
@@ -158,7 +158,7 @@ extension PrimaryStateMachine {
         let state = step.state
         let sequence = withBytes(of: item) { bytes in
             let entry = Entry.finished(session: id.session, number: id.number, item: 0..<bytes.byteCount)
-            return appendFrom(bytes, entry, &step) { machine, sequence in
+            return append(entry, source: bytes, &step) { machine, sequence in
                 machine.end(id, bytes, at: sequence, isReduced: isReduced, state)
             }
         }
@@ -188,20 +188,6 @@ extension PrimaryStateMachine {
         }
     }
 
-    /// Appends an entry whose ranges point into `source`; one that fills the batch ends it.
-    @discardableResult
-    private mutating func appendFrom(
-        _ source: RawSpan, _ entry: Entry, _ step: inout PrimaryStep,
-        _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
-    ) -> SequenceNumber {
-        let (sequence, isFull) = withOpenBatch(at: step.moment) {
-            ($0.append(entry, source: source), $0.isFull)
-        }
-        change(&self, sequence)
-        if isFull { seal(&step) }
-        return sequence
-    }
-
     /// Accepted actions that have not ended, in the order of acceptance, and whether they run now.
     ///
     /// Cost: a sort.
@@ -218,8 +204,8 @@ extension PrimaryStateMachine {
         guard !scheduler.isHeld else { return }
         for id in scheduler.committed(through: committed.position.sequence) {
             guard let run = log.runs[id] else { preconditionFailure("a run that begins is in the table") }
-            let attempt = run.attempts
-            step.directives.append(.beginRun(RunStart(id: id, attempt: attempt, emissions: run.emissions)))
+            let start = RunStart(id: id, attempt: run.attempts, emissions: run.emissions)
+            step.directives.append(.beginRun(start))
         }
     }
 

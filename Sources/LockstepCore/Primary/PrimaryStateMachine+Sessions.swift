@@ -1,4 +1,4 @@
-// Sessions that give way, end, and are seen by an operator (PROTOCOL, R-19).
+// Sessions that give way, end, are not there, and are seen by an operator (PROTOCOL, R-19, R-27).
 
 extension PrimaryStateMachine {
     /// So many sessions end in one entry at most.
@@ -54,6 +54,35 @@ extension PrimaryStateMachine {
         if let alarm = sessionRoom.alarm(log.sessions.count) { step.directives.append(.alarm(alarm)) }
     }
 
+    /// Takes a session that is over out of all tables; an entry of the log says so.
+    mutating func forget(_ session: SessionID) {
+        log.sessionEnded(session)
+        bindings.forget(session)
+    }
+
+    // MARK: - Sessions that are not there
+
+    /// The session is not in the table: its end is in this log, or this log never had it.
+    mutating func answerForMissing(_ session: SessionID, to connection: Connection, _ step: inout PrimaryStep) {
+        guard isInLog(session) else {
+            step.directives.append(.send(stamp.frame(.sessionUnknown(session)), to: connection))
+            return
+        }
+        // Its end may be sequenced and not yet committed; sent at once, this answer would show it too early.
+        answer(.sessionExpired(session), to: connection, &step)
+    }
+
+    /// Whether the entry that opened the session is in this log: its place is, and in that epoch.
+    func isInLog(_ session: SessionID) -> Bool {
+        guard session.sequence > .zero, session.sequence <= log.position.sequence else { return false }
+        var before = SequenceNumber.zero
+        for end in log.epochEnds {
+            if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }
+            before = end.sequence
+        }
+        return session.epoch == log.position.epoch
+    }
+
     // MARK: - What an operator asks
 
     /// A session as the primary knows it.
@@ -68,7 +97,7 @@ extension PrimaryStateMachine {
         package var keptBytes: Int
         /// Nanoseconds since it was heard of, or since the start.
         package var idle: Int64
-        /// Microseconds.
+        /// Microseconds without a sign of life after which it ends.
         package var timeToLive: Int64
     }
 

@@ -68,7 +68,7 @@ extension PrimaryStateMachine {
         _ step: inout PrimaryStep
     ) {
         step.directives.append(.count(.busyAnswers))
-        // Replicas come within a fraction of a second.
+        // Microseconds. Replicas come within a fraction of a second.
         let retryAfter = phase == .awaiting ? 20_000 : reason.retryAfter
         let busy = Busy(session: session, expected: expected, retryAfter: retryAfter, reason: reason)
         step.directives.append(.send(stamp.frame(.busy(busy)), to: connection))
@@ -139,8 +139,8 @@ extension PrimaryStateMachine {
         var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
         var number = submit.first
         var left = submit.count
+        let epoch = epoch
         while left > 0 {
-            let context = (session: submit.session, number: number, epoch: epoch)
             let sealedBefore = pipeline.sealed.count
             guard let room = room(of: submit) else { return (number, .windowFull) }
             let most = Int(min(UInt64(left), room.numbers))
@@ -154,7 +154,7 @@ extension PrimaryStateMachine {
                     let performed = step.state.perform(
                         frame, &reader, count: most,
                         context: PerformContext(
-                            session: context.session, firstNumber: context.number, epoch: context.epoch,
+                            session: submit.session, firstNumber: number, epoch: epoch,
                             firstSequence: sequence, time: batch.head.time),
                         into: &batch)
                     precondition(performed >= 0 && performed <= most, "a reactor performs what it was asked for")

@@ -89,8 +89,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             at: ViewPlace(
                 epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time))
         for session in recovered.sessions.sorted {
-            let lastHeard = now
-            bindings.recovered(session.id, lastHeard: lastHeard)
+            bindings.recovered(session.id, lastHeard: now)
         }
     }
 
@@ -209,12 +208,21 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         max(log.time, clock.read(now: moment.now, wall: moment.wall))
     }
 
-    /// Appends an entry of its own, which `change` brings into the tables; one that fills the batch ends it.
+    /// Appends an entry without ranges, which `change` brings into the tables; one that fills the batch ends it.
     @discardableResult
     mutating func append(
         _ entry: Entry, _ step: inout PrimaryStep, _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
     ) -> SequenceNumber {
-        let (sequence, isFull) = withOpenBatch(at: step.moment) { ($0.append(entry), $0.isFull) }
+        withBytes(of: []) { append(entry, source: $0, &step, change) }
+    }
+
+    /// The same for an entry whose ranges point into `source`.
+    @discardableResult
+    mutating func append(
+        _ entry: Entry, source: RawSpan, _ step: inout PrimaryStep,
+        _ change: (inout PrimaryStateMachine, SequenceNumber) -> Void
+    ) -> SequenceNumber {
+        let (sequence, isFull) = withOpenBatch(at: step.moment) { ($0.append(entry, source: source), $0.isFull) }
         change(&self, sequence)
         if isFull { seal(&step) }
         return sequence
@@ -227,7 +235,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         guard var batch = pipeline.takeOpen(), forcingMark || !batch.isEmpty else { return }
         var mark: LogState.Mark?
         if isMarked || buggify(.extraMark) {
-            let digest = markDigest(step.state)
+            let digest = step.state.digest + log.digest
             marks.marked(now: step.now, cost: step.state.digestCost)
             mark = LogState.Mark(sequence: batch.append(.digestMark(digest)), digest: digest)
         }
@@ -237,10 +245,6 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         log.finish(head: head, hash: result.hash)
         pipeline.append(result, mark: mark)
         if let mark { log.mark = mark }
-    }
-
-    private mutating func markDigest(_ state: any ReplicatedState) -> Digest {
-        state.digest + log.digest
     }
 
     /// Ends a batch with a mark and has the state there captured.

@@ -66,6 +66,8 @@ package struct SessionBindings: Hashable, Sendable {
     mutating func wentOn(_ session: SessionID) { bindings[session]?.outOfOrderSent = nil }
 
     /// Time in which this process did not run is nobody's silence: what was sent meanwhile is still to be read.
+    ///
+    /// `pause` is in nanoseconds; one of a second or less is none.
     mutating func excuse(_ pause: Int64) {
         guard pause > Tick.milliseconds(1_000) else { return }
         bindings = bindings.mapValues { binding in

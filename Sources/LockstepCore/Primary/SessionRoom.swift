@@ -12,7 +12,8 @@ package struct SessionRoom: Hashable, Sendable {
     private var nextLook: Tick = .zero
     private var isAlarmRaised = false
 
-    /// The time to live that a session gets at most while the table is half full: 60 s, what clients wish for by default.
+    /// The time to live that a session gets at most while the table is half full, in microseconds: 60 s, what clients wish
+    /// for by default.
     private static let crowdedTimeToLive: Int64 = 60_000_000
     /// Looking for sessions to end is a walk through all of them, so it happens this often at most.
     private static let lookMilliseconds: Int64 = 10

@@ -60,6 +60,8 @@ struct RepairsUnderWay: Hashable, Sendable {
     mutating func schedule(at due: Tick) { progress = .scheduled(due) }
 
     /// The question leaves; the patience with it doubles from one to the next, up to eight times as much.
+    ///
+    /// `jitter` is in milliseconds, and is added to it.
     mutating func ask(nonce: UInt64, now: Tick, jitter: Int64) {
         let patience = ReplicaTiming.repair << min(Int64(attempts), 3)
         progress = .asked(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter))

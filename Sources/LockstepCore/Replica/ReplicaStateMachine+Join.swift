@@ -17,7 +17,7 @@ extension ReplicaStateMachine {
         // A batch from after the end of an older copy that an operator put back would show a hole that nobody can fill.
         // What is of this history is repaired.
         case .anotherBoot: stream.forgetBuffer()
-        case .anotherMemory: discard(state: state, now: now, into: &directives)
+        case .anotherMemory: discard(state: state, into: &directives)
         case .backwards:
             becomeAhead(of: KnownPosition(position: welcome.commit, boot: welcome.boot), now: now, into: &directives)
             return
@@ -46,9 +46,7 @@ extension ReplicaStateMachine {
     }
 
     /// Goes back to the beginning: the primary's memory, to which all this belonged, is gone.
-    private mutating func discard(
-        state: any FollowingState, now: Tick, into directives: inout [ReplicaDirective]
-    ) {
+    private mutating func discard(state: any FollowingState, into directives: inout [ReplicaDirective]) {
         stop()
         // What was wrong, or ahead, is gone with the rest.
         setPhase(.connecting, into: &directives)
@@ -75,7 +73,7 @@ extension ReplicaStateMachine {
         setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
     }
 
-    /// Asks the publisher how to go on from here.
+    /// Asks the publisher how to go on from here, and waits `patience` milliseconds for its plan.
     mutating func sync(
         now: Tick, patience: Int64 = ReplicaTiming.plan, into directives: inout [ReplicaDirective]
     ) {

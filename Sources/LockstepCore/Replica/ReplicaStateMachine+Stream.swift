@@ -34,7 +34,7 @@ extension ReplicaStateMachine {
                     return
                 }
                 heard(first: beacon.commit.sequence.next, now: now, into: &directives)
-                beaconReceived(beacon, now: now, state: state, into: &directives)
+                beaconReceived(beacon, now: now, into: &directives)
             }
         } catch {
             directives.append(.count(.framesRefused))
@@ -161,9 +161,7 @@ extension ReplicaStateMachine {
         snapshots.markReached()
     }
 
-    private mutating func beaconReceived(
-        _ beacon: Beacon, now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]
-    ) {
+    private mutating func beaconReceived(_ beacon: Beacon, now: Tick, into directives: inout [ReplicaDirective]) {
         let commit = beacon.commit
         stream.claimed(commit.sequence)
         guard stage == .following else { return }

@@ -43,7 +43,7 @@ extension ReplicaStateMachine {
         finish(now: now, state: state, into: &directives)
     }
 
-    /// How long the stream may say nothing.
+    /// How long the stream may say nothing, in milliseconds.
     private mutating func patience(now: Tick) -> Int64 {
         guard stage == .following, now >= stream.silenceEnds(after: ReplicaTiming.shortSilence) else {
             return ReplicaTiming.silence

@@ -114,6 +114,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     package var snapshotChunkBytes: Int { snapshots.chunkBytes }
     package var stamp: FrameStamp { upstream.stamp(epoch: log.position.epoch) }
 
+    /// A random time from zero to so many milliseconds.
     mutating func jitter(_ milliseconds: UInt64) -> Int64 { Int64(generator.next(below: milliseconds + 1)) }
 
     /// Checks the relations that the machine's header names, in constant time: nodes do so after every event.

@@ -93,7 +93,7 @@ package struct JoinServer: Hashable, Sendable {
     static let burstBytes = Int64(Limits.concurrentJoins * Int(Limits.chunkWindow) * Limits.chunkBytes)
     /// DIVERGED names at most this many ends of epochs, the newest, so that it fits a message.
     private static let epochEndsInPlan = 16_384
-    /// While a snapshot is made, and while all places are taken.
+    /// After which a joiner asks again while a snapshot is made, and while all places are taken.
     private static let snapshotMicroseconds: UInt32 = 50_000
     private static let placeMicroseconds: UInt32 = 1_000_000
     /// For those whom the next places are kept for.

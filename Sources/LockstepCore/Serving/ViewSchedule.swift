@@ -24,6 +24,7 @@ package struct ViewSchedule: Hashable, Sendable {
         due = now.advanced(byMilliseconds: interval(now: now, isWanted: false))
     }
 
+    /// Milliseconds from one view to the next.
     private func interval(now: Tick, isWanted: Bool) -> Int64 {
         if isWanted { return 10 }
         guard let wantedAt, now < wantedAt.advanced(byMilliseconds: 1_000) else { return 1_000 }

@@ -58,6 +58,7 @@ package struct SessionTable: Hashable, Sendable {
         /// The kept replies, with what it takes to find them.
         package var keptBytes: Int
         package var openNonce: UInt64
+        /// Microseconds.
         package var timeToLive: Int64
         package var windowNumbers: UInt32
         package var windowBytes: UInt32

@@ -156,9 +156,11 @@ package struct Tick: RawRepresentable, Hashable, Comparable, Sendable {
     package init(rawValue: Int64) { self.rawValue = rawValue }
     package static let zero = Tick(rawValue: 0)
     package static let never = Tick(rawValue: .max)
+    /// So many milliseconds in nanoseconds, which is what the difference of two ticks has.
     package static func milliseconds(_ count: Int64) -> Int64 { count * 1_000_000 }
     package func advanced(byMilliseconds count: Int64) -> Tick { Tick(rawValue: rawValue + count * 1_000_000) }
     package func advanced(byMicroseconds count: Int64) -> Tick { Tick(rawValue: rawValue + count * 1_000) }
     package static func < (left: Tick, right: Tick) -> Bool { left.rawValue < right.rawValue }
+    /// Nanoseconds from `right` to `left`.
     package static func - (left: Tick, right: Tick) -> Int64 { left.rawValue - right.rawValue }
 }

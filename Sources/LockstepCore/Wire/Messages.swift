@@ -120,6 +120,7 @@ package struct Refused: Hashable, Sendable {
 package struct Open: Hashable, Sendable {
     package var client: ClientKey
     package var nonce: UInt64
+    /// Microseconds of silence after which the session is to end.
     package var timeToLive: Int64
     package var windowNumbers: UInt32
     package var windowBytes: UInt32
@@ -136,6 +137,7 @@ package struct Open: Hashable, Sendable {
 package struct Opened: Hashable, Sendable {
     package var nonce: UInt64
     package var session: SessionID
+    /// The microseconds that were granted.
     package var timeToLive: Int64
     package var windowNumbers: UInt32
     package var windowBytes: UInt32
