@@ -102,7 +102,7 @@ extension ClientStateMachine {
             knowledge.forgetAnswered()
             lose(now: now, into: &directives)
         }
-        // Another boot after the same connection knows nothing of what was said to the one before.
+        // Another boot, reached over the same connection, knows nothing of what was said to the one before.
         guard before?.boot != new.boot || binding.stage == .none else { return }
         binding.unbind()
         bind(now: now, into: &directives)

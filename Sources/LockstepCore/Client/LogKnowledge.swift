@@ -6,8 +6,8 @@ struct LogKnowledge: Hashable, Sendable {
     private var answered = KnownPosition.none
 
     var highest: KnownPosition {
-        let (ours, told) = (answered.position, given.position)
-        return (ours.epoch, ours.sequence) > (told.epoch, told.sequence) ? answered : given
+        let (named, own) = (answered.position, given.position)
+        return (named.epoch, named.sequence) > (own.epoch, own.sequence) ? answered : given
     }
 
     /// What this node has applied.

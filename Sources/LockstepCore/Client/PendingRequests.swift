@@ -45,7 +45,7 @@ struct PendingRequests: Hashable, Sendable {
             case .query(let query): queries.remove(query) != nil
             }
         while let first = repeats.first, !isWaiting(first.key) { repeats.removeFirst() }
-        // Done ones after a slow one; as many again as may wait is enough to make this rare.
+        // Those that are done stay while a slow one is before them. Twice as many as wait, and some: then this is rare.
         if repeats.count > 2 * (reads.count + queries.count) + 64 { repeats = repeats.filter { isWaiting($0.key) } }
         return isThere
     }

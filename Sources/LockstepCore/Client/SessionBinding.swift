@@ -42,7 +42,7 @@ struct SessionBinding: Hashable, Sendable {
         unknownEnds = .never
     }
 
-    /// The connection, or the boot after it, is another one.
+    /// The connection, or the boot at its other end, is another one.
     mutating func unbind() {
         stage = .none
         repeatAt = .never

@@ -3,7 +3,7 @@
 ///
 /// Invariants: at most ``Limits/audience`` names; what is awaited is one of them.
 package struct Audience: Hashable, Sendable {
-    /// By name, when it was heard last.
+    /// When each was heard last, by its name.
     private var heard: [String: Tick] = [:]
     /// Those who have not said HELLO in this boot.
     private var missing: Set<String> = []

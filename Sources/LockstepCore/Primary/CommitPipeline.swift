@@ -3,8 +3,8 @@
 ///     open ---seal---> sealed ---hand over---> at the journal ---persisted---> persisted ---commit---> committed
 ///     (one batch)      (in order)              (one transaction)              (durable here)
 ///
-/// Whatever is before `committed` may be shown to nobody. A batch is persisted when the local disk has it, and
-/// committed when all have it whose word counts; today that is the disk alone, which `commitEnd` in
+/// What has not come as far as `committed` may be shown to nobody. A batch is persisted when the local disk has
+/// it, and committed when all have it whose word counts; today that is the disk alone, which `commitEnd` in
 /// PrimaryStateMachine+Commit.swift says. Then the resend window takes it.
 ///
 /// Invariants, checked by ``checkInvariants(logEnd:)``: the stages follow each other without holes, the window ends

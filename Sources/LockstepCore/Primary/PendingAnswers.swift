@@ -11,8 +11,10 @@ package struct PendingAnswers: Hashable, Sendable {
     }
 
     enum Content: Hashable, Sendable {
+        /// The kept replies to these numbers.
         case results(SessionID, ClosedRange<RequestNumber>)
         case message(Message, Connection)
+        /// An emission's ticket, and the entry that it became.
         case emission(UInt64, SequenceNumber)
         case end(RunID)
     }

@@ -50,7 +50,9 @@ package struct PrimaryStatus: Hashable, Sendable {
     package var time: LogTime
     package var mark: LogState.Mark?
     package var unpersistedBytes: Int
+    /// Less than the reserve is free, or a write found no room.
     package var isDiskFull: Bool
+    /// What a peer reported that this log does not have.
     package var behind: KnownPosition?
     /// The replicas for which it waits before it admits.
     package var awaited: [String]

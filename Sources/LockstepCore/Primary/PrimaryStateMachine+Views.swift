@@ -5,7 +5,7 @@
 extension PrimaryStateMachine {
     // MARK: - Views
 
-    /// Takes a root at the end of what is handed over: it may be shown when that has committed.
+    /// Captures a view at the end of what is handed over: it may be shown when that has committed.
     ///
     /// Under load that is when the schedule says so; a few entries cost so little that they are always shown at once.
     mutating func captureView(_ step: inout PrimaryStep) {
@@ -15,6 +15,7 @@ extension PrimaryStateMachine {
         readers.capture(log, now: step.now, step.state)
     }
 
+    /// Whether so few entries follow `sequence` that a view costs little.
     private func isLittle(after sequence: SequenceNumber) -> Bool {
         log.position.sequence.rawValue - sequence.rawValue < 64
     }

@@ -50,7 +50,7 @@ enum ReplicaTiming {
     static let plan: Int64 = 1_000
     /// The first SYNC on a new socket, which is lost if the socket is not connected yet.
     static let planOnNewSocket: Int64 = 200
-    /// Chunks wait after each other and after the server's throttle.
+    /// A chunk waits for those before it, and for the server's throttle.
     static let chunk: Int64 = 2_000
     /// No chunk for so long: the socket, or the server, is gone.
     static let fetchProgress: Int64 = 10_000
@@ -73,7 +73,7 @@ enum ReplicaTiming {
     static let doubt: Int64 = 1_000
     /// After something that went wrong for no reason that is known.
     static let retry: Int64 = 1_000
-    /// After which a joiner asks a replica again that has nothing to give.
+    /// When a joiner asks again that a replica has nothing to give.
     static let putOffMicroseconds: UInt32 = 1_000_000
     /// A second difference of digests within this time stops the replica.
     static let heal: Int64 = 3_600_000

@@ -11,7 +11,7 @@ extension ReplicaStateMachine {
         do throws(WireError) {
             let (header, message) = try Message.decode(frame, rule: upstream.clusterRule)
             guard header.channel == upstream.channel else { throw WireError(.wrongCluster, at: 2) }
-            // Another boot after the same address: what it says is for a question that its WELCOME will bring.
+            // Another boot answers at the same address: what it says is of no use before its WELCOME.
             guard header.epoch == publisher.epoch else {
                 directives.append(.count(.staleFrames))
                 return

@@ -31,7 +31,7 @@ extension ReplicaStateMachine {
         }
         guard header.channel == upstream.channel else {
             directives.append(.count(.framesRefused))
-            // A channel of another life, or of another node, after the same address: the peer asks anew which it is.
+            // A channel of another life, or of another node, at the same address: the peer asks anew which it is.
             if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
             return
         }
