@@ -73,7 +73,8 @@ package protocol EffectfulState: AnyObject {
     /// The run will no longer emit or end: its effect can be forgotten.
     func runEnded(_ id: RunID)
 
-    /// Whether what emits may still do so; for causes that are not actions.
+    /// Whether what emits may still do so; of an action it is asked only while that runs, since its effect may be tied to
+    /// a part of the state.
     func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool
 }
 

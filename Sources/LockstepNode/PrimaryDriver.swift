@@ -48,11 +48,6 @@ package final class PrimaryDriver: StoreDriver {
 
     /// An effect, or a source, of this node has mutations.
     package func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64) {
-        // The machine asks this for other causes; an action's effect may be tied to a part of the state as well.
-        if case .action = cause, !state.isLive(cause, ticket: ticket) {
-            executor?.emission(ticket, .dropped)
-            return
-        }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         step(now: now, wall: wall) { $0.emitted(cause, mutations: mutations, ticket: ticket, &$1) }
         execute(now: now, wall: wall)

@@ -102,7 +102,7 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     package func tick(now: Tick, wall _: LogTime) {
-        if now >= machine.nextDeadline || state.isViewWanted {
+        if machine.isTickDue(now: now, state: state) {
             machine.ticked(now: now, state: state, into: &directives)
             execute(now: now)
         }

@@ -114,18 +114,24 @@ extension PrimaryStateMachine {
         }
     }
 
+    /// Whether what comes under this ticket may be logged: which actions run is known here, what else must hold of the
+    /// state only there.
     private func isLive(_ cause: EffectCause, ticket: UInt64, _ state: any ReplicatedState) -> Bool {
-        guard phase != .stopping, phase != .halted else { return false }
-        guard case .action(let session, let number) = cause else { return state.isLive(cause, ticket: ticket) }
-        let id = RunID(session: session, number: number)
-        return scheduler.isRunning(id) && log.runs.isUnfinished(id)
+        guard takesEmissions else { return false }
+        if case .action(let session, let number) = cause {
+            guard isRunning(RunID(session: session, number: number)) else { return false }
+        }
+        return state.isLive(cause, ticket: ticket)
     }
+
+    private var takesEmissions: Bool { phase != .stopping && phase != .halted }
+    private func isRunning(_ id: RunID) -> Bool { scheduler.isRunning(id) && log.runs.isUnfinished(id) }
 
     /// A running effect ended by itself: its item, whose mutations are not reduced yet.
     ///
     /// Answers with ``PrimaryDirective/runEnd(_:_:)``: `busy` asks the executor to come again.
     package mutating func runFinished(_ id: RunID, item: [UInt8], _ step: inout PrimaryStep) {
-        guard isLive(.action(id.session, id.number), ticket: 0, step.state) else {
+        guard takesEmissions, isRunning(id) else {
             return step.directives.append(.runEnd(id, .dropped))
         }
         guard admits, !buggify(.busyRunEnd) else { return step.directives.append(.runEnd(id, .busy)) }

@@ -1,6 +1,12 @@
 // Deadlines: every wait for a peer ends here if the peer does not end it.
 extension ReplicaStateMachine {
-    /// When ``ticked(now:state:into:)`` is due.
+    /// Whether ``ticked(now:state:into:)`` is due in this turn: a deadline has come, or somebody wants a newer view, which
+    /// no deadline tells.
+    package func isTickDue(now: Tick, state: any FollowingState) -> Bool {
+        now >= nextDeadline || state.isViewWanted
+    }
+
+    /// When ``ticked(now:state:into:)`` is due if nobody wants a view before.
     package var nextDeadline: Tick {
         guard phase != .halted else { return .never }
         var deadline = min(readers.nextDeadline, joins.nextDeadline, nextView)

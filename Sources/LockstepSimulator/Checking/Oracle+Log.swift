@@ -69,6 +69,18 @@ extension Oracle {
         return true
     }
 
+    /// A primary was told that it is behind: of its epoch nothing commits but what it had taken by then.
+    func toldBehind(_ process: NodeProcess) {
+        guard let machine = (process as? PrimaryProcess)?.machine, behind?.epoch != machine.epoch else { return }
+        behind = (machine.epoch, machine.status.head)
+    }
+
+    /// A primary was told to stop: the same holds for it.
+    func toldToStop(_ process: PrimaryProcess) {
+        guard let machine = process.machine else { return }
+        stopping = (machine.epoch, machine.status.head)
+    }
+
     private func noteAdmission(_ batch: SealedBatch, _ sequence: SequenceNumber) {
         if let behind, behind.epoch == batch.head.epoch, sequence > behind.head {
             fail(.admission, "the primary was told at \(behind.head) that it is behind, and took \(sequence)")

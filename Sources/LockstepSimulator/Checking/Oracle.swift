@@ -29,9 +29,9 @@ final class Oracle {
     private var ends: [SequenceNumber: [BatchHash]] = [:]
 
     /// The epoch whose primary was told that it is behind, and the last number that it had given then.
-    private(set) var behind: (epoch: Epoch, head: SequenceNumber)?
+    var behind: (epoch: Epoch, head: SequenceNumber)?
     /// The same of the epoch whose primary was told to stop.
-    private(set) var stopping: (epoch: Epoch, head: SequenceNumber)?
+    var stopping: (epoch: Epoch, head: SequenceNumber)?
     var largestBatch = 0
     var runs: RunChecker
     /// Accepted actions whose end their sender learned, in any history; and what it learned.
@@ -200,18 +200,6 @@ final class Oracle {
         for hash in batches.keys where !kept.contains(hash) { discarded.insert(hash) }
         for hash in kept { discarded.remove(hash) }
         goBack(to: path)
-    }
-
-    /// A primary was told that it is behind: of its epoch nothing commits but what it had taken by then.
-    func toldBehind(_ process: NodeProcess) {
-        guard let machine = (process as? PrimaryProcess)?.machine, behind?.epoch != machine.epoch else { return }
-        behind = (machine.epoch, machine.status.head)
-    }
-
-    /// A primary was told to stop: the same holds for it.
-    func toldToStop(_ process: PrimaryProcess) {
-        guard let machine = process.machine else { return }
-        stopping = (machine.epoch, machine.status.head)
     }
 
     private func apply(_ batch: SealedBatch) {

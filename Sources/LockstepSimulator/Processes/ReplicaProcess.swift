@@ -136,7 +136,7 @@ final class ReplicaProcess: NodeProcess {
     override func finishTurn() {
         execute()
         guard isUp else { return }
-        if let deadline = machine?.nextDeadline, now >= deadline {
+        if machine?.isTickDue(now: now, state: state) == true {
             machine?.ticked(now: now, state: state, into: &directives)
             execute()
         }

@@ -56,6 +56,23 @@ struct ReplicaServingTests {
         #expect(harness.state.published.sum == 5)
     }
 
+    /// Much that is new is shown once a second while nobody looks; who wants it makes a tick due, and 10 ms after the last
+    /// view it is shown.
+    @Test func aViewThatIsWantedMakesATickDue() {
+        let harness = ReplicaHarness()
+        harness.join()
+        harness.broadcast(harness.publisher.write([5]))
+        harness.broadcast(harness.publisher.write(Array(repeating: 1, count: 100)))
+        harness.tick(after: 10)
+        #expect(harness.state.published.sum == 5)
+        #expect(!harness.machine.isTickDue(now: harness.now, state: harness.state))
+        harness.state.isViewWanted = true
+        #expect(harness.machine.isTickDue(now: harness.now, state: harness.state))
+        harness.tick()
+        #expect(harness.state.published.sum == 105)
+        #expect(!harness.machine.isTickDue(now: harness.now, state: harness.state))
+    }
+
     /// A session read waits for the sequence number that the reader has seen, even if the broadcast is late
     /// (PROTOCOL R-16).
     @Test func aSessionReadWaitsForItsSequenceNumber() throws {

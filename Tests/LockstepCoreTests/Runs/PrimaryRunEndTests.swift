@@ -29,17 +29,20 @@ import Testing
         #expect(try primary.isLikeReplica())
     }
 
-    /// Goal: what may no longer emit leaves no trace, whatever its cause; what may is logged (PROTOCOL ).
+    /// Goal: what may no longer emit leaves no trace, whatever its cause, also if its action runs; what may is logged
+    /// (PROTOCOL ).
     @Test func onlyWhatLivesEmits() throws {
-        primary.state.deadTickets = [2]
+        primary.state.deadTickets = [2, 6]
         primary.emit(.source("s"), EffectAction.emission([1]), ticket: 1)
         primary.emit(.source("s"), EffectAction.emission([2]), ticket: 2)
         primary.emit(.feedback("f"), EffectAction.emission([4]), ticket: 3)
         primary.emit(id(9), [8], ticket: 4)
+        primary.emit(id(1), [16], ticket: 6)
         primary.commit()
         #expect(primary.state.sum == 5)
         #expect(primary.emissions[2] == .dropped && primary.emissions[4] == .dropped)
-        #expect(primary.counts[.emissionsDropped] == 2)
+        #expect(primary.emissions[6] == .dropped && primary.machine.log.runs[id(1)]?.emissions == 0)
+        #expect(primary.counts[.emissionsDropped] == 3)
         #expect(try primary.isLikeReplica())
         primary.machine.stop()
         primary.emit(.source("s"), EffectAction.emission([1]), ticket: 5)
