@@ -12,10 +12,11 @@ struct RecoverCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recover", abstract: "Brings the journal of a stopped primary up to what another node has.",
         discussion: """
-            For a primary that says PRIMARY_BEHIND: an old copy of its folder was put back, or a copy of it was started \
-            elsewhere; and for one whose journal is damaged. --from fetches from a node what this journal lacks; entries that only this journal has, after the \
-            last place that both know, are kept aside ("journal inspect" counts them). A journal that cannot be read, or cannot be \
-            repaired, is made anew from that node, and the old files are kept in a folder beside it. --accept-loss gives up \
+            For a primary that says PRIMARY_BEHIND because an old copy of its folder was put back, or a copy of it was \
+            started elsewhere, and for one whose journal is damaged. --from fetches from a node what this journal lacks; \
+            entries that only this journal has, after the last place that both know, are kept aside ("journal inspect" \
+            counts them). A journal that cannot be read, or cannot be repaired, is made anew from that node, and the old \
+            files are kept in a folder beside it. A command that was interrupted is run again. --accept-loss gives up \
             everything up to the position that the alarm of the last start named, and that this journal does not have; it \
             takes no other position, and covers nothing that is lost later.
 

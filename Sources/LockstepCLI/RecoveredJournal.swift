@@ -14,13 +14,12 @@ final class RecoveredJournal {
     private(set) var usedSnapshot = false
     private let recovery: Recovery
     private let node: String
-    /// Where it ended before.
-    private let end: Position
+    private let before: Recovery.Before
     private var journal: SQLiteJournal?
 
-    init(_ recovery: Recovery, end: Position, from node: String) {
+    init(_ recovery: Recovery, before: Recovery.Before, from node: String) {
         self.recovery = recovery
-        self.end = end
+        self.before = before
         self.node = node
     }
 
@@ -41,7 +40,9 @@ final class RecoveredJournal {
             Output.progress("")
             // What the alarm named is here now, or was not wanted; and the mark is that of the new end.
             try journal?.setNote(.reportedBehind, to: nil)
+            if let audience = recovery.audience { try journal?.setNote(.audience, to: audience) }
             try journal?.resetMark()
+            try journal?.setNote(.recovering, to: nil)
         case .connectIngress, .connectBulk, .send, .failed: break
         }
     }
@@ -53,7 +54,17 @@ final class RecoveredJournal {
             recovery.identity, cluster: recovery.cluster, store: recovery.store)
         self.journal = journal
         try journal.openForRepair()
-        if place.sequence < end.sequence {
+        // The folder was not locked while the node was asked.
+        guard journal.head == before.end else {
+            throw CommandFailure(
+                "the journal of \(recovery.store) has changed while \(node) was asked: a node has run in "
+                    + "\(recovery.folder.path). Nothing was changed; stop the node, then run recover again")
+        }
+        if before.isRefused {
+            let mark = before.mark ?? before.end
+            try journal.setNote(.recovering, to: KnownPosition(position: mark, boot: BootID(rawValue: 0)).noteText)
+        }
+        if place.sequence < before.end.sequence {
             _ = try journal.quarantine(after: place, reason: "recovered from \(node)")
         }
         common = place

@@ -24,11 +24,24 @@ struct Recovery {
     let identity: NodeFolder.Identity
     let cluster: ClusterID
     let store: String
+    /// The note of the primary's replicas, for a journal that is made anew; nil keeps what is noted.
+    var audience: String?
+
+    /// What is known of the journal before a recovery.
+    struct Before {
+        var end: Position
+        /// The newest position that a commit returned for, as far as it is known (PROTOCOL, R-47).
+        var mark: Position?
+        /// A start would refuse the journal.
+        var isRefused: Bool
+    }
 
     func run(from node: String) throws -> Report {
-        let (ownLog, mark) = try readLog(through: nil)
+        let ownLog = try readLog(through: nil)
         let end = ownLog.position
-        let journal = RecoveredJournal(self, end: end, from: node)
+        let before = try before(end)
+        let mark = before.mark
+        let journal = RecoveredJournal(self, before: before, from: node)
         defer { journal.close() }
         var generator = SystemRandomNumberGenerator()
         let configuration = RecoveryConfiguration(
@@ -39,7 +52,7 @@ struct Recovery {
             var log = machine.log
             // Before anything is written: a place that is not there ends it.
             if case .continueFrom(let place) = directive, place != log.position {
-                log = try readLog(through: place).log
+                log = try readLog(through: place)
             }
             try journal.execute(directive)
             switch directive {
@@ -57,22 +70,38 @@ struct Recovery {
     }
 
     /// The log's tables at the journal's end, or at a place in it.
-    private func readLog(through position: Position?) throws -> (log: LogState, mark: Position?) {
+    private func readLog(through position: Position?) throws -> LogState {
         let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+        defer { try? reader.close() }  // Nothing was written.
         let limit = position?.sequence ?? SequenceNumber(rawValue: UInt64(Int64.max))
         let nothing = NoState()
         var log = LogState(store: reader.identity.store)
         if let snapshot = try reader.snapshot(atOrBelow: limit) { log = snapshot.log }
-        try reader.batches(after: log.position.sequence, through: limit) { batch in
-            guard batch.head.last <= limit else { return }
-            _ = try log.apply(batch, to: nothing)
+        do {
+            try reader.batches(after: log.position.sequence, through: limit) { batch in
+                guard batch.head.last <= limit else { return }
+                _ = try log.apply(batch, to: nothing)
+            }
+        } catch let error as LogState.ApplyError {
+            throw LockstepError(
+                .journalDamaged,
+                "The journal of \(store) in \(folder.path) does not go on after \(log.position): \(error).")
         }
-        let mark = reader.mark?.position
-        try reader.close()
         if let position, log.position != position {
             throw CommandFailure("the journal has no batch that ends at \(position); nothing was changed")
         }
-        return (log, mark)
+        return log
+    }
+
+    /// Reads what the side mark says, or said before a recovery that was interrupted.
+    private func before(_ end: Position) throws -> Before {
+        let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+        defer { try? reader.close() }  // Nothing was written.
+        let noted = reader.note(.recovering).flatMap(KnownPosition.init(noteText:))?.position
+        let marks = [noted, reader.mark?.position].compactMap { $0 }
+        var isRefused = false
+        do { try reader.checkStart() } catch { isRefused = true }
+        return Before(end: end, mark: marks.max { $0.sequence < $1.sequence }, isRefused: isRefused)
     }
 }
 
@@ -86,7 +115,7 @@ extension Recovery {
             defer { try? reader.close() }  // Nothing was written.
             try reader.checkStart()
             return report
-        } catch let error as LockstepError where Self.isDamage(error) {
+        } catch let error as LockstepError where Self.isBeyondRepair(error) {
             Output.error("\(store): \(error.message)")
             Output.error("\(store) is made anew from \(node)")
             return try makeAnew(from: node)
@@ -105,8 +134,10 @@ extension Recovery {
     }
 
     /// What no repair of the files helps against; that a journal is in use is none of it.
-    private static func isDamage(_ error: LockstepError) -> Bool {
-        [.journalDamaged, .journalForeign, .journalMissing].contains(error.code)
+    ///
+    /// `administration`: it no longer holds the place to which it would be set back.
+    private static func isBeyondRepair(_ error: LockstepError) -> Bool {
+        [.journalDamaged, .journalForeign, .journalMissing, .administration].contains(error.code)
     }
 
     /// Fills a new journal from the node, and puts it in the place of the old one when it is whole.
@@ -123,17 +154,28 @@ extension Recovery {
         let request = JournalRequest(
             cluster: cluster, storeName: store, nodeName: identity.node, channel: Channel(rawValue: UInt16(channel)))
         try JournalSource.sqlite(at: fresh.path, create: true).open(request).close()
-        let recovery = Recovery(folder: fresh, identity: identity, cluster: cluster, store: store)
+        let mark = SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
+        let recovery = Recovery(
+            folder: fresh, identity: identity, cluster: cluster, store: store, audience: notedAudience())
         var report = try recovery.run(from: node)
         let reader = try SQLiteJournalReader(folder: fresh.path, storeName: store)
         let findings = try reader.verifyAll()
+        let end = try reader.end()
         try reader.close()
         guard findings.isEmpty else {
             throw CommandFailure(
                 "the new journal of \(store) is damaged: \(findings[0]). Nothing was changed; check the disk")
         }
         report.oldFiles = try place.swap(with: fresh.path)
+        if let mark, mark.sequence > end.sequence { report.lost = "\(mark)" }
         try FileManager.default.removeItem(atPath: fresh.path)
         return report
+    }
+
+    /// The replicas that a new primary's journal waits for at its start (PROTOCOL, R-48), as far as the old one tells.
+    private func notedAudience() -> String? {
+        guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { return nil }
+        defer { try? reader.close() }  // Nothing was written.
+        return reader.note(.audience)
     }
 }

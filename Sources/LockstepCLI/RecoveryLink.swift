@@ -108,7 +108,10 @@ extension RecoveryFailure {
         switch self {
         case .noNode: CommandFailure("no node answers at \(endpoint)", status: .unreachable)
         case .welcomeUnreadable(let error), .snapshotUnreadable(let error), .batchUnreadable(let error): error
-        case .batchUnfit(let error): error
+        case .batchUnfit(let error):
+            CommandFailure(
+                "the node's batches do not go on from this journal's end (\(error)); compare the histories with "
+                    + "\"lockstep journal dump\" on both", status: .damaged)
         case .refused(let text): CommandFailure("\(endpoint) refuses: \(text)")
         case .servesNoSnapshots:
             CommandFailure("the node at \(endpoint) serves no snapshots: start it with --listen", status: .usage)

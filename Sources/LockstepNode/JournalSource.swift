@@ -55,4 +55,7 @@ package enum JournalNote: String, Hashable, Sendable, CaseIterable {
     case audience
     /// The role in which the journal was last served, a ``JournalRole``.
     case role
+    /// What the side mark said when an operator began to recover a journal that a start refuses, in the form of a
+    /// ``KnownPosition/noteText``. A start refuses it until the recovery has ended.
+    case recovering
 }

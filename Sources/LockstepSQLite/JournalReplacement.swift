@@ -17,25 +17,32 @@ package final class JournalReplacement: Sendable {
         lock = try FolderLock.exclusive(folder: folder, store: store, node: node)
     }
 
-    /// Moves the store's files into a new folder beside them, and the files of `fresh`, whose journal is closed, to where
-    /// they were; returns the name of that folder.
+    /// Moves the store's files into a new folder beside them, and those of `fresh`, whose journal is closed, in their place.
     ///
-    /// 1. old files to the new folder, 2. mark, write-ahead log and database of `fresh`. What a crash in between leaves
-    /// is a store without a database, which a start refuses and a repetition replaces.
-    package func swap(with fresh: String) throws -> String {
+    /// Returns the name of the new folder. `step` is called before each move, for tests.
+    ///
+    /// The database goes first and comes last, and the old mark stays until the new one takes its place. So what a crash
+    /// in between leaves is a mark without a database, which a start refuses as a lost journal (PROTOCOL, R-47), and a
+    /// repetition replaces.
+    package func swap(with fresh: String, step: () throws -> Void = {}) throws -> String {
         let kept = try makeKeptFolder()
-        for name in names where exists(folder, name) { try move(name, from: folder, to: kept) }
+        let database = store + JournalFiles.databaseSuffix
+        let (mark, others) = (store + ".mark", [database + "-wal", database + "-shm"])
+        for name in [database] + others where exists(folder, name) {
+            try step()
+            try move(name, from: folder, to: kept)
+        }
+        if exists(folder, mark), link(folder + "/" + mark, kept + "/" + mark) != 0 {
+            throw Self.failure("\(folder)/\(mark) cannot be kept in \(kept)")
+        }
         try syncFolder(kept)
         try syncFolder(folder)
-        for name in names where exists(fresh, name) { try move(name, from: fresh, to: folder) }
+        for name in [mark] + others + [database] where exists(fresh, name) {
+            try step()
+            try move(name, from: fresh, to: folder)
+        }
         try syncFolder(folder)
         return kept
-    }
-
-    /// The database last: without it there is no journal.
-    private var names: [String] {
-        let database = store + JournalFiles.databaseSuffix
-        return [store + ".mark", database + "-shm", database + "-wal", database]
     }
 
     private func makeKeptFolder() throws -> String {
@@ -56,9 +63,12 @@ package final class JournalReplacement: Sendable {
 
     private func move(_ name: String, from source: String, to target: String) throws {
         guard rename(source + "/" + name, target + "/" + name) == 0 else {
-            throw LockstepError(
-                .journalUnwritable,
-                "\(source)/\(name) cannot be moved to \(target) (\(systemMessage())). Check the disk, then repeat.")
+            throw Self.failure("\(source)/\(name) cannot be moved to \(target)")
         }
+    }
+
+    /// The error of the system call before.
+    private static func failure(_ text: String) -> LockstepError {
+        LockstepError(.journalUnwritable, "\(text) (\(systemMessage())). Check the disk, then repeat.")
     }
 }

@@ -22,6 +22,10 @@ struct RecoveryCheck {
     ///
     /// Memory: one batch, or the snapshot.
     func run(_ db: Database) throws -> Result {
+        // The mark follows what a recovery writes, so it no longer shows what was missing before.
+        guard meta[.note(.recovering)] == nil else {
+            throw JournalFinding(.meta, .zero, "its recovery was interrupted, and is to be repeated")
+        }
         let snapshot = try SnapshotRow.fetchAll(db).first?.get()
         if let snapshot { _ = try snapshot.content(db, store: store) }
         let start = snapshot?.position ?? .start(of: store)

@@ -100,6 +100,14 @@ package final class SQLiteJournalReader: Sendable {
         }
     }
 
+    /// The mark of a store's journal in a folder, also where the journal cannot be opened; nil if none can be read.
+    package static func mark(folder: String, storeName: String) -> SideMark? {
+        guard let files = try? JournalFiles(folder: folder, storeName: storeName),
+            case .mark(let mark, _) = SideMarkFile.read(path: files.mark)
+        else { return nil }
+        return mark
+    }
+
     /// What `journal verify` and every start compare with the journal.
     package var mark: SideMark? {
         guard case .mark(let mark, _) = markContent else { return nil }

@@ -10,6 +10,8 @@ package struct RecoveryConfiguration: Hashable, Sendable {
     package var seed: UInt64
     /// A snapshot that says it is larger is refused.
     package var largestSnapshotBytes: UInt64
+    /// The recovery ends after as many snapshots: a node that always has a newer one leaves no time to install any.
+    package var largestSnapshotCount = 100
 
     /// How long a recovery waits for what, in milliseconds.
     package struct Patience: Hashable, Sendable {

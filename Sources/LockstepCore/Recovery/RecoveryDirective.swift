@@ -86,7 +86,7 @@ package enum RecoveryFailure: Hashable, Sendable {
     case snapshotUnreadable(WireError)
     /// It is another store's, or of another position than the plan says.
     case otherSnapshot
-    /// What the node sent as the log's continuation has no batch that can be read.
+    /// What the node sent as the log's continuation has a batch that cannot be read.
     case batchUnreadable(WireError)
     /// What the node sent does not go on from the journal's end.
     case batchUnfit(LogState.ApplyError)

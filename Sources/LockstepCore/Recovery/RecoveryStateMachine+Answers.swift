@@ -106,6 +106,10 @@ extension RecoveryStateMachine {
         if fetch?.info == info {
             fetch?.restart(now: now)
         } else {
+            guard snapshots < configuration.largestSnapshotCount else {
+                return fail(.noLongerHeld(after: log.position), into: &directives)
+            }
+            snapshots += 1
             fetch = SnapshotFetch(info, now: now)
         }
         go(to: .fetching, now: now, into: &directives)

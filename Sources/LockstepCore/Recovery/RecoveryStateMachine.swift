@@ -41,6 +41,8 @@ package struct RecoveryStateMachine: Hashable, Sendable {
     var planEnd = SequenceNumber.zero
     /// Kept when the recovery begins again, for the same snapshot may be offered again.
     var fetch: SnapshotFetch?
+    /// How many snapshots were begun to be fetched.
+    var snapshots = 0
     /// Of the present request.
     var nonce: UInt64 = 0
     var askAt = Tick.never
@@ -100,6 +102,8 @@ package struct RecoveryStateMachine: Hashable, Sendable {
     package mutating func continued(at log: LogState, now: Tick, into directives: inout [RecoveryDirective]) {
         precondition(stage == .continuing, "nothing is to be continued; it is \(stage)")
         precondition(log.position == candidates[0].position, "the journal ends at the place that was named")
+        // However long the journal took.
+        gainedAt = now
         began(at: log)
         goOn(now: now, into: &directives)
     }

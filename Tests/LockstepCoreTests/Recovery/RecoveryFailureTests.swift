@@ -187,4 +187,21 @@ struct RecoveryFailureTests {
         #expect(harness.now >= began.advanced(byMilliseconds: 120_000))
         #expect(harness.directives.count { $0 == .connectIngress } <= 401)
     }
+
+    /// A journal that takes long to write a snapshot is no node that cannot go on: what is missing then is planned anew.
+    @Test func aSlowJournalIsNoLackOfProgress() throws {
+        var publisher = RecoveryTests.longPublisher()
+        publisher.makeSnapshot(now: .zero.advanced(byMilliseconds: 5_000))
+        publisher.write([5])
+        var harness = RecoveryHarness(from: publisher)
+        harness.replaceTime = 130_000
+        harness.start()
+        harness.run { $0.snapshots.count == 1 }
+        let nonce = try harness.repairNonce
+        harness.receive(.repair(Repair(nonce: nonce, status: .unavailable, batches: [])))
+        #expect(!harness.machine.hasEnded)
+        harness.pass(milliseconds: 300)
+        harness.run()
+        #expect(harness.end == .finished(publisher.log.position))
+    }
 }

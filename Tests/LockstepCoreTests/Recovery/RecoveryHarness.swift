@@ -11,6 +11,8 @@ struct RecoveryHarness {
     var pending: [(frame: [UInt8], link: RecoveryLinkName)] = []
     /// What the journal was given.
     var appended: [SealedBatch] = []
+    /// How long the journal takes for a snapshot, in milliseconds: longer than the node is waited for.
+    var replaceTime: Int64 = 60_000
     /// The journal's log at earlier places.
     var past: [LogState] = []
 
@@ -111,8 +113,7 @@ struct RecoveryHarness {
             }
             step { $0.continued(at: log, now: $1, into: &$2) }
         case .replace:
-            // Writing it may take longer than the node is waited for.
-            now = now.advanced(byMilliseconds: 60_000)
+            now = now.advanced(byMilliseconds: replaceTime)
             step { $0.continued(at: $0.log, now: $1, into: &$2) }
             pass(milliseconds: 0)
         case .append(let batches): appended += batches

@@ -1,0 +1,81 @@
+import Foundation
+import LockstepCore
+import LockstepNode
+import LockstepSQLite
+import Testing
+
+/// What an operator's recovery leaves when it is interrupted (PROTOCOL R-47).
+@Suite(.timeLimit(.minutes(1)))
+struct JournalReplacementTests {
+    private struct Crash: Error {}
+
+    /// Goal: a crash before any move leaves the old journal or one that a start refuses, never one that starts with
+    /// less; and a repetition replaces it.
+    @Test func aCrashInBetweenIsRefused() async throws {
+        var moves = 0
+        while try await crash(before: moves) { moves += 1 }
+        // The database and its log go, mark and database come, at least.
+        #expect(moves >= 4)
+    }
+
+    /// Replaces the journal of a killed node, whose batches are in its write-ahead log, with a crash before a move;
+    /// returns whether there was such a move.
+    private func crash(before move: Int) async throws -> Bool {
+        let running = JournalFolder()
+        let journal = try running.emptyJournal()
+        var history = History(store: running.store)
+        try await journal.appended(try history.add(count: 3))
+        let folder = try running.copy(named: "-killed")
+        journal.close()
+        let old = history.batches
+        _ = try history.add(count: 2)
+        let (first, second) = (try await fresh(history), try await fresh(history))
+        var rest = move
+        do {
+            let place = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")
+            _ = try place.swap(with: first.path) {
+                guard rest > 0 else { throw Crash() }
+                rest -= 1
+            }
+            #expect(try folder.recovered().batches == history.batches)
+            return false
+        } catch is Crash {}
+        if move == 0 {
+            #expect(try folder.copy().recovered().batches == old)
+        } else {
+            #expect(try folder.copy().refusal()?.code == .journalDamaged, "before move \(move)")
+        }
+        _ = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")
+            .swap(with: second.path)
+        #expect(try folder.recovered().batches == history.batches, "after a crash before move \(move)")
+        return true
+    }
+
+    private func fresh(_ history: History) async throws -> JournalFolder {
+        let folder = JournalFolder(named: "-fresh")
+        let journal = try folder.emptyJournal()
+        try await journal.appended(history.batches)
+        journal.close()
+        return folder
+    }
+
+    /// Goal: the mark follows what a recovery writes, so until it has ended its note keeps a start away.
+    @Test func anInterruptedRecoveryIsRefused() async throws {
+        let folder = JournalFolder()
+        let journal = try folder.emptyJournal()
+        var history = History(store: folder.store)
+        try await journal.appended(try history.add(count: 3))
+        journal.close()
+        try note(KnownPosition(position: history.end, boot: BootID(rawValue: 0)).noteText, in: folder)
+        #expect(try folder.refusal()?.code == .journalDamaged)
+        try note(nil, in: folder)
+        #expect(try folder.recovered().batches == history.batches)
+    }
+
+    private func note(_ text: String?, in folder: JournalFolder) throws {
+        let journal = try folder.journal()
+        defer { journal.close() }
+        try journal.openForRepair()
+        try journal.setNote(.recovering, to: text)
+    }
+}
