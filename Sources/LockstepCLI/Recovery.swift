@@ -145,6 +145,10 @@ extension Recovery {
         guard let channel = Hosted.usual.firstIndex(of: store) else {
             throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
         }
+        // Before the folder is locked, which keeps readers away too.
+        let (audience, mark) = (
+            notedAudience(), SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
+        )
         let place = try JournalReplacement(folder: folder.path, store: store, node: identity.node)
         let fresh = NodeFolder(folder.path + "/fresh-" + store)
         if FileManager.default.fileExists(atPath: fresh.path) {
@@ -154,9 +158,8 @@ extension Recovery {
         let request = JournalRequest(
             cluster: cluster, storeName: store, nodeName: identity.node, channel: Channel(rawValue: UInt16(channel)))
         try JournalSource.sqlite(at: fresh.path, create: true).open(request).close()
-        let mark = SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
         let recovery = Recovery(
-            folder: fresh, identity: identity, cluster: cluster, store: store, audience: notedAudience())
+            folder: fresh, identity: identity, cluster: cluster, store: store, audience: audience)
         var report = try recovery.run(from: node)
         let reader = try SQLiteJournalReader(folder: fresh.path, storeName: store)
         let findings = try reader.verifyAll()
