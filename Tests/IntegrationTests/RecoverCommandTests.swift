@@ -1,8 +1,10 @@
 import Counters
 import Foundation
+import LockstepCore
 import LockstepFolders
 import LockstepHarness
 import LockstepNode
+import LockstepSQLite
 import Testing
 
 extension IntegrationTests {
@@ -101,6 +103,65 @@ extension IntegrationTests {
                 cluster.end(0, signal: SIGKILL)
             }
             #expect(refusals >= 10)
+        }
+    }
+
+    /// A journal that is made anew says what only the old one had, and knows the replicas that a start waits for
+    /// (PROTOCOL ).
+    @Test func aJournalMadeAnewSaysWhatIsLost() async throws {
+        struct Report: Decodable {
+            var lost: String?
+            var oldFiles: String?
+        }
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let path = cluster.node(0).path
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "a/") }
+            _ = try await cluster.waitUntilEqual()
+            cluster.end(1, signal: SIGTERM)
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "b/") }
+            cluster.end(0, signal: SIGKILL)
+            let mark = try #require(SQLiteJournalReader.mark(folder: path, storeName: "counters")?.position)
+            let audience = try #require(try Self.audience(of: path))
+            try cluster.start(1)
+            let recovered = try Bench.lockstep(
+                "recover", "--data", path, "--from", cluster.endpoint(1), "--anew", "--store", "counters", "--json")
+            #expect(recovered.status == 0, "\(recovered)")
+            let report = try JSONDecoder().decode(Report.self, from: Data(recovered.output.utf8))
+            #expect(report.lost == "\(mark)" && report.oldFiles != nil)
+            #expect(try Self.audience(of: path) == audience)
+        }
+    }
+
+    private static func audience(of folder: String) throws -> String? {
+        let reader = try SQLiteJournalReader(folder: folder, storeName: "counters")
+        defer { try? reader.close() }  // Nothing was written.
+        return reader.note(.audience)
+    }
+
+    /// A recovery that was begun and killed is run again, not taken for whole (PROTOCOL R-47).
+    @Test func anInterruptedRecoveryIsRepeated() async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let path = cluster.node(0).path
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "a/") }
+            _ = try await cluster.waitUntilEqual()
+            cluster.end(0, signal: SIGTERM)
+            let reader = try SQLiteJournalReader(folder: path, storeName: "counters")
+            let request = JournalRequest(
+                cluster: reader.identity.cluster, storeName: "counters",
+                nodeName: try NodeFolder(path).identity().node)
+            try reader.close()
+            let journal = try SQLiteJournal(folder: path, request: request, create: false)
+            try journal.openForRepair()
+            try journal.setNote(
+                .recovering, to: KnownPosition(position: journal.head, boot: BootID(rawValue: 0)).noteText)
+            journal.close()
+            let refused = try Bench.lockstep("serve", "--data", path, "--listen", cluster.endpoint(0))
+            #expect(refused.status == 65 && refused.errors.contains("lockstep recover --from"), "\(refused)")
+            let recovered = try Bench.lockstep("recover", "--data", path, "--from", cluster.endpoint(1))
+            #expect(recovered.status == 0, "\(recovered)")
+            try cluster.start(0)
+            try await cluster.waitUntilReady()
+            _ = try await cluster.waitUntilEqual()
         }
     }
 }
