@@ -32,8 +32,7 @@ struct JournalReplacementTests {
         let (first, second) = (try await fresh(history), try await fresh(history))
         var rest = move
         do {
-            let place = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")
-            _ = try place.swap(with: first.path) {
+            try replace(folder, with: first) {
                 guard rest > 0 else { throw Crash() }
                 rest -= 1
             }
@@ -45,10 +44,15 @@ struct JournalReplacementTests {
         } else {
             #expect(try folder.copy().refusal()?.code == .journalDamaged, "before move \(move)")
         }
-        _ = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")
-            .swap(with: second.path)
+        try replace(folder, with: second)
         #expect(try folder.recovered().batches == history.batches, "after a crash before move \(move)")
         return true
+    }
+
+    /// Takes the folder's lock, as the command does, and gives it back.
+    private func replace(_ folder: JournalFolder, with fresh: JournalFolder, step: () throws -> Void = {}) throws {
+        let place = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")
+        _ = try place.swap(with: fresh.path, step: step)
     }
 
     private func fresh(_ history: History) async throws -> JournalFolder {
