@@ -97,8 +97,6 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case everyOtherMarkCompared
     /// A primary that is behind answers linearizable reads (against R-41).
     case behindPrimaryReads
-    /// A primary that is behind and is told to stop answers reads again (against R-41).
-    case stopForgetsBehind
     /// A session of a history that was given up is told to have ended (against R-27).
     case givenUpSessionsEnd
     /// A KEEPALIVE is no sign of life (against R-27).
