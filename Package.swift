@@ -52,6 +52,9 @@ let syntaxOfTests: [Target.Dependency] =
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax", condition: macros),
     ]
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let foxes: [Target.Dependency] = [
+    .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
+]
 
 let package = Package(
     name: "lockstep",
@@ -60,6 +63,7 @@ let package = Package(
         .library(name: "Lockstep", targets: ["Lockstep"]),
         .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
         .library(name: "LockstepTesting", targets: ["LockstepTesting"]),
+        .library(name: "LockstepServer", targets: ["LockstepServer"]),
         .library(name: "Counters", targets: ["Counters"]),
         .library(name: "SearchCache", targets: ["SearchCache"]),
         .library(name: "SearchCacheSQLite", targets: ["SearchCacheSQLite"]),
@@ -82,6 +86,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -129,6 +134,18 @@ let package = Package(
         .target(
             name: "LockstepFolders", dependencies: ["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
             swiftSettings: base),
+        .target(
+            name: "LockstepHTTP", dependencies: ["LockstepNode", logging, metrics, lifecycle] + foxes,
+            swiftSettings: base),
+        .target(
+            name: "LockstepConsole", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP"],
+            swiftSettings: base),
+        .target(
+            name: "LockstepServer",
+            dependencies: [
+                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "LockstepHTTP",
+                "LockstepConsole", "ZeroMQ", arguments, logging, lifecycle, signals,
+            ], swiftSettings: base),
         .target(
             name: "LockstepCommands",
             dependencies: [
@@ -208,6 +225,17 @@ let package = Package(
                 "Counters", "Lockstep", "LockstepFolders", "LockstepHarness", "LockstepNode", "LockstepCore",
                 "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
             ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
+        .testTarget(
+            name: "LockstepHTTPTests", dependencies: ["LockstepHTTP", "LockstepNode", logging, metrics],
+            swiftSettings: base),
+        .testTarget(
+            name: "LockstepConsoleTests",
+            dependencies: ["LockstepConsole", "LockstepHTTP", "Counters", "Lockstep", "LockstepNode"],
+            swiftSettings: base),
+        .testTarget(
+            name: "LockstepServerTests",
+            dependencies: ["LockstepServer", "LockstepFolders", "LockstepNode", "Counters", "Lockstep"],
+            swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
 )
