@@ -149,14 +149,14 @@ let package = Package(
         .target(
             name: "LockstepCommands",
             dependencies: [
-                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
-                "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "LockstepServer", "Lockstep", "LockstepNode", "Counters", "SearchCache", "SearchCacheSQLite",
+                "SearchCacheWeb", arguments, logging, lifecycle,
             ], swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore",
-                "Counters", "SearchCache", "SearchCacheSQLite", "ZeroMQ", arguments,
+                "LockstepServer", "LockstepCommands", "Lockstep", "LockstepNode", "Counters", "SearchCache",
+                "SearchCacheSQLite", arguments,
             ], swiftSettings: base),
         // What no operator needs, and the operator's program has nothing of: TidyTests compare.
         .target(
@@ -171,9 +171,9 @@ let package = Package(
         .executableTarget(
             name: "LockstepLabCLI",
             dependencies: [
-                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepHarness", "LockstepLaboratory",
-                "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "SearchCache",
-                "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "LockstepServer", "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepHarness",
+                "LockstepLaboratory", "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
+                "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
             ], swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
@@ -234,8 +234,10 @@ let package = Package(
             swiftSettings: base),
         .testTarget(
             name: "LockstepServerTests",
-            dependencies: ["LockstepServer", "LockstepFolders", "LockstepNode", "Counters", "Lockstep"],
-            swiftSettings: base),
+            dependencies: [
+                "LockstepServer", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
+                "Lockstep", logging, lifecycle,
+            ], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
 )
