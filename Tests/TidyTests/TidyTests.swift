@@ -70,8 +70,10 @@ import Testing
             ],
             "LockstepFolders": system.union(["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"]),
             "LockstepServer": system.union([
-                "ArgumentParser", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders", "LockstepHTTP",
-                "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "ZeroMQ",
+                "ArgumentParser", "Configuration", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders",
+                "LockstepHTTP",
+                "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
+                "ZeroMQ",
             ]),
             "LockstepCommands": system.union(program),
             "LockstepCLI": system.union(program).union(["LockstepCommands"]),

@@ -18,8 +18,11 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
     @OptionGroup var options: Server.ServeOptions
-    @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
-    var logLevel: String = "info"
+    @Option(
+        help: "What is logged to standard error: trace, debug, info, notice, warning, error.",
+        transform: RunningLogLevel.read)
+    var logLevel: Logger.Level = .info
+    @OptionGroup(title: "Configuration") var source: ConfigurationOptions
 
     /// Read from the command line.
     public init() {}
@@ -28,24 +31,23 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     ///
     /// - Throws: What keeps the node from starting, or ends it.
     public func run() async throws {
+        let read = try source.read()
+        if try source.isPrinted(read) { return }
         let folder = NodeFolder(place.data)
         let identity = try folder.identity()
-        guard let level = Logger.Level(rawValue: logLevel) else {
-            throw ValidationError("--log-level is one of trace, debug, info, notice, warning, error")
-        }
         var configuration = try place.configuration(identity)
         configuration.allowsPlaintext = insecure
         configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
         configuration.audienceTimeout = .seconds(audienceTimeout)
-        var logger = Logger(label: Server.programName) { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = level
+        let level = RunningLogLevel(logLevel)
+        let logger = level.logger(label: Server.programName) { StreamLogHandler.standardError(label: $0) }
         let node = try Node(configuration, logger: logger)
         let serving = HostedStore<Server.ServeOptions>.Serving(
             node: node, configuration: configuration, options: options, logger: logger)
         let stores = Server.stores
         try stores.check()
-        var services: [any Service] = []
+        var services = read?.services(level, logger) ?? []
         for name in identity.stores {
             guard let store = stores[name] else {
                 throw CommandFailure("\(folder.path) has the store \(name), which this program does not know")
