@@ -39,7 +39,7 @@ extension IntegrationTests {
             let all = try printed("--config", path)
             #expect(all.allSatisfy { $0.from == "file" })
             for (one, set) in zip(usual, all) where one.key != "data" {
-                #expect(one.value == nil || one.value.flatMap(Double.init) == set.value.flatMap(Double.init))
+                #expect(one.value == nil || one.value.flatMap { Double($0) } == set.value.flatMap { Double($0) })
                 #expect(one.value == nil || Double(one.value ?? "") != nil || one.value == set.value, "\(one.key)")
             }
         }

@@ -71,11 +71,14 @@ package struct ConfigurationKeys: Sendable {
     ///
     /// The command itself reads them, so a file may say what the command line may, and nothing else.
     func problem(_ key: ConfigurationKey, _ values: [String]) -> String? {
+        // As the parser names an option: `'--room <room>'`, or `'--room'`.
+        let names = ["'--\(key.name) ", "'--\(key.name)'"]
         for argument in key.arguments(values) {
-            guard let refusal = refusal(of: argument), refusal.contains("'--\(key.name)") else { continue }
-            guard let end = refusal.firstRange(of: " is invalid for '--\(key.name)") else { return refusal }
-            let beginning = refusal[..<end.lowerBound]
-            let reason = refusal[end.upperBound...].drop { $0 != "'" }.dropFirst()
+            guard let refusal = refusal(of: argument), names.contains(where: { refusal.contains($0) }) else { continue }
+            let marks = names.compactMap { refusal.firstRange(of: " is invalid for " + $0) }
+            guard let mark = marks.first else { return refusal }
+            let beginning = refusal[..<mark.lowerBound]
+            let reason = refusal[mark.lowerBound...].dropFirst(" is invalid for '".count).drop { $0 != "'" }.dropFirst()
             return beginning.prefix(1).lowercased() + beginning.dropFirst() + " is invalid" + reason
         }
         return nil
@@ -85,10 +88,9 @@ package struct ConfigurationKeys: Sendable {
     package func allowed(_ key: ConfigurationKey) -> String {
         guard key.kind != .truth else { return "true or false" }
         // No option whose values are limited takes this one, and its refusal names the limits.
-        let refused = problem(key, ["\u{1}"])
-        let text = refused?.split(separator: " is invalid", maxSplits: 1).dropFirst().first.map(String.init)
-        let limits = text.map { String($0.drop { ": .".contains($0) }) } ?? "text"
-        return limits.isEmpty ? "a value of its own" : limits
+        guard let refused = problem(key, ["\u{1}"]) else { return "text" }
+        let limits = refused.firstRange(of: " is invalid").map { refused[$0.upperBound...].drop { ": .".contains($0) } }
+        return limits.map { $0.isEmpty ? "a value of its own" : String($0) } ?? refused
     }
 
     /// What the argument parser says of a command line of one word.

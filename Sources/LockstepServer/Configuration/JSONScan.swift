@@ -17,15 +17,24 @@ struct JSONScan {
         do {
             value = try JSONSerialization.jsonObject(with: Data(file.text.utf8), options: .fragmentsAllowed)
         } catch {
-            let problem = (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "\(error)"
-            let line = problem.firstMatch(of: /line (\d+)/).flatMap { Int($0.1) }
-            throw ConfigurationText.refused(file.path, line: line, "it is no JSON: \(problem)")
+            throw refused(file, error)
         }
         guard value is [String: Any] else {
             throw ConfigurationText.refused(file.path, line: 1, "it has no keys: write {\"log-level\": \"debug\"}")
         }
         var scan = JSONScan(bytes: Array(file.text.utf8))
         return scan.keys()
+    }
+
+    /// A mistake in the text.
+    ///
+    /// The parser counts in bytes; where it does not say, the text ends too early.
+    private static func refused(_ file: ConfigurationText, _ error: any Error) -> CommandFailure {
+        let problem = (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "\(error)"
+        let bytes = file.text.utf8
+        let place = problem.firstMatch(of: /around character ([0-9]+)/).flatMap { Int($0.1) } ?? bytes.count
+        let line = 1 + bytes.prefix(place).count { $0 == UInt8(ascii: "\n") }
+        return ConfigurationText.refused(file.path, line: line, "it is no JSON: \(problem)")
     }
 
     private init(bytes: [UInt8]) { self.bytes = bytes }

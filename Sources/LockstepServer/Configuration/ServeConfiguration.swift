@@ -162,12 +162,14 @@ struct EnvironmentSource {
 
     /// Those with the names' beginning that are no keys, in words.
     func strayNames(_ keys: ConfigurationKeys) -> [String] {
-        let known = keys.all.map { name(of: $0) }
-        let beginning = known.first.map { String($0.dropLast(keys.all[0].name.count)) } ?? ""
-        return names.filter { $0.hasPrefix(beginning) && !known.contains($0) }.map { name in
-            let near = NearName.of(name, among: known).map { ": did you mean \($0)?" } ?? ""
-            return "\(name) is no key\(near)"
-        }
+        guard let first = keys.all.first else { return [] }
+        let beginning = String(name(of: first).dropLast(first.name.count))
+        let known = keys.all.map { String(name(of: $0).dropFirst(beginning.count)) }
+        return names.filter { $0.hasPrefix(beginning) }.map { String($0.dropFirst(beginning.count)) }
+            .filter { !known.contains($0) }.map { rest in
+                let near = NearName.of(rest, among: known).map { ": did you mean \(beginning)\($0)?" } ?? ""
+                return "\(beginning)\(rest) is no key\(near)"
+            }
     }
 
     /// The variable of a key.

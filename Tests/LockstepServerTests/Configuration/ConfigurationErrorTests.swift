@@ -30,7 +30,7 @@ import Testing
             ", line 3: listn: there is no such key; did you mean listen? The keys: \(keys)"),
         Case("yaml", "zzz: y", ", line 1: zzz: there is no such key. The keys: \(keys)"),
         Case(
-            "yaml", "no-light: true", ", line 1: no-light: there is no such key; did you mean light? The keys: \(keys)"),
+            "yaml", "no-light: true", ", line 1: no-light: there is no such key. The keys: \(keys)"),
         Case("yaml", "config: other.yaml", ", line 1: config: there is no such key. The keys: \(keys)"),
         // Values of the wrong kind.
         Case("yaml", "snapshot-after: [1, 2]", ", line 1: snapshot-after: it has a list; it is \(size)"),
@@ -74,7 +74,7 @@ import Testing
 
     @Test(arguments: cases) func theLineSaysWhereAndWhatIsRight(_ one: Case) async throws {
         try await withFile("depot.\(one.ending)", one.text.utf8) { path in
-            let failure = try #require(try refusal(["--config", path]))
+            let failure = try #require(refusal(["--config", path]))
             #expect(failure.message == path + one.message)
             #expect(failure.status == .usage)
         }
@@ -84,12 +84,12 @@ import Testing
     @Test(arguments: [
         ("yaml", "data: x\nlisten: \"y\nroom: 1\n", 2...4), ("yaml", "data: x\n\tlisten: y", 2...2),
         ("yaml", "data: &a [*a, \u{7}]", 1...1), ("json", "{\"data\": \"x\",\n\"room\" 1}", 2...2),
-        ("json", "{\"data\": \"x\"", 1...1), ("json", "{\"data\": \"x\",\n}", 2...2),
+        ("json", "{\"data\": \"x\"", 1...1), ("json", "{\"data\": \"x\",\n}", 1...2),
         ("yaml", String(repeating: "[", count: 60_000), 1...1),
         ("json", String(repeating: "[", count: 60_000), 1...1),
     ]) func aBrokenFileIsRefusedWithItsLine(ending: String, text: String, lines: ClosedRange<Int>) async throws {
         try await withFile("depot.\(ending)", text.utf8) { path in
-            let message = try #require(try refusal(["--config", path])).message
+            let message = try #require(refusal(["--config", path])).message
             #expect(lines.contains { message.hasPrefix("\(path), line \($0): it is no ") }, "\(message.prefix(300))")
             #expect(!message.contains(where: \.isNewline))
         }
@@ -101,52 +101,57 @@ import Testing
     ])
     func aFileWithoutKeysIsRight(ending: String, text: String) async throws {
         try await withFile("depot.\(ending)", text.utf8) { path in
-            #expect(try refusal(["--config", path])?.message == nil)
+            #expect(refusal(["--config", path])?.message == nil)
         }
     }
 
     /// Aliases that would grow without end are refused before they can.
     @Test(.timeLimit(.minutes(1))) func aliasesCannotGrow() async throws {
-        let bomb = (1...60).reduce("a0: &a0 {x: y}\n") { $0 + "a\($1): &a\($1) {l: *a\($1 - 1), r: *a\($1 - 1)}\n" }
-        for text in [bomb, bomb.replacing("a60:", with: "gate:"), "gate: &b [x, [*b]]"] {
-            try await withFile("depot.yaml", text.utf8) { path in #expect(try refusal(["--config", path]) != nil) }
+        let maps = (1...60).reduce("a0: &a0 {x: y}") { $0 + ", a\($1): &a\($1) {l: *a\($1 - 1), r: *a\($1 - 1)}" }
+        let lists = (1...60).reduce("&b0 [x]") { $0 + ", &b\($1) [*b\($1 - 1), *b\($1 - 1)]" }
+        for text in ["gate: {\(maps)}", "gate: [\(lists)]"] {
+            try await withFile("depot.yaml", text.utf8) { path in
+                #expect(
+                    refusal(["--config", path])?.message == "\(path), line 1: gate: it has more below it; it is text")
+            }
         }
     }
 
     @Test func aFileThatCannotBeReadIsRefused() async throws {
         #expect(
-            try refusal(["--config", "/nowhere/x.yaml"])?.message
+            refusal(["--config", "/nowhere/x.yaml"])?.message
                 == "/nowhere/x.yaml: it cannot be read: No such file or directory")
         #expect(
-            try refusal(["--config", "/etc/passwd"])?.message
+            refusal(["--config", "/etc/passwd"])?.message
                 == "/etc/passwd: a configuration's name ends with .yaml, .yml or .json")
-        try await withFile("a.yaml/b", []) { path in
-            let folder = (path as NSString).deletingLastPathComponent
-            #expect(try refusal(["--config", folder])?.message == "\(folder): it is no file")
-        }
         try await withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            let inner = folder + "/folder.yaml"
+            try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: true)
+            #expect(refusal(["--config", inner])?.message == "\(inner): it is no file")
             let pipe = folder + "/pipe.json"
             #expect(mkfifo(pipe, 0o600) == 0)
-            #expect(try refusal(["--config", pipe])?.message == "\(pipe): it is no file")
+            #expect(refusal(["--config", pipe])?.message == "\(pipe): it is no file")
             // Reading it fails, and it is a file.
             let memory = folder + "/memory.json"
             try FileManager.default.createSymbolicLink(atPath: memory, withDestinationPath: "/proc/self/mem")
-            #expect(try refusal(["--config", memory])?.message == "\(memory): it cannot be read: Input/output error")
+            #expect(refusal(["--config", memory])?.message == "\(memory): it cannot be read: Input/output error")
         }
     }
 
     @Test func aHugeFileAndBytesThatAreNoTextAreRefused() async throws {
         let text = "room: 1 #" + String(repeating: "x", count: ConfigurationText.mostBytes - 9)
-        try await withFile("depot.yaml", text.utf8) { #expect(try refusal(["--config", $0])?.message == nil) }
+        try await withFile("depot.yaml", text.utf8) { path in
+            #expect(refusal(["--config", path])?.message == nil)
+        }
         try await withFile("depot.yaml", (text + "x").utf8) { path in
             #expect(
-                try refusal(["--config", path])?.message
+                refusal(["--config", path])?.message
                     == "\(path): it has more than 65536 bytes, the most of a configuration")
         }
         let bytes = Array("data: x\n# Gr".utf8) + [0xFC, 0xDF] + Array("e\n".utf8)
         try await withFile("depot.yaml", bytes) { path in
-            #expect(try refusal(["--config", path])?.message == "\(path), line 2: it is not UTF-8")
+            #expect(refusal(["--config", path])?.message == "\(path), line 2: it is not UTF-8")
         }
     }
 
@@ -156,7 +161,7 @@ import Testing
         ("DEPOT_SERVE_LIGHT", "dark", "it is true or false, not dark"),
         ("DEPOT_SERVE_LOG_LEVEL", "x", "the value 'x' is invalid: one of trace, debug, info, notice, warning, error"),
     ]) func aWrongVariableIsRefused(name: String, value: String, reason: String) throws {
-        let failure = try refusal([], environment: [name: value])
+        let failure = refusal([], environment: [name: value])
         #expect(failure?.message == "\(name): \(reason)" && failure?.status == .usage)
     }
 
@@ -168,7 +173,7 @@ import Testing
                 : "{\"data\": \"x\\\\\\\"\\u00e9\", \"room\": 5,\n \"gate\": [\"a\", \"b\"], \"insecure\": true}").utf8)
         var (right, wrong) = (0, 0)
         try await withFile("depot.\(ending)", whole) { path in
-            #expect(try refusal(["--config", path])?.message == nil)
+            #expect(refusal(["--config", path])?.message == nil)
             let damaged =
                 whole.indices.map { Array(whole[..<$0]) }
                 + whole.indices.flatMap { place in
@@ -180,7 +185,7 @@ import Testing
                 }
             for bytes in damaged {
                 try Data(bytes).write(to: URL(fileURLWithPath: path))
-                if let message = try refusal(["--config", path])?.message {
+                if let message = refusal(["--config", path])?.message {
                     wrong += 1
                     #expect(message.hasPrefix(path) && !message.contains(where: \.isNewline), "\(message)")
                 } else {

@@ -61,7 +61,8 @@ import Testing
             let lines = bench.record.newLines()
             #expect(lines.map(\.message) == ["configuration refused, the last one holds"])
             #expect(lines.map(\.level) == [.warning])
-            #expect(lines.first?.reason == (try refusal(["--config", path])?.message))
+            let refused = refusal(["--config", path])?.message
+            #expect(lines.first?.reason == refused)
             #expect(lines.first?.reason?.hasPrefix("\(path), line 2: log-levle: ") == true)
             #expect(bench.level.value == .debug)
             // One that is gone is said too, and one that is right again is taken.
