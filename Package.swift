@@ -52,6 +52,9 @@ let syntaxOfTests: [Target.Dependency] =
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax", condition: macros),
     ]
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let foxes: [Target.Dependency] = [
+    .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
+]
 
 let package = Package(
     name: "lockstep",
@@ -60,6 +63,7 @@ let package = Package(
         .library(name: "Lockstep", targets: ["Lockstep"]),
         .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
         .library(name: "LockstepTesting", targets: ["LockstepTesting"]),
+        .library(name: "LockstepServer", targets: ["LockstepServer"]),
         .library(name: "Counters", targets: ["Counters"]),
         .library(name: "SearchCache", targets: ["SearchCache"]),
         .library(name: "SearchCacheSQLite", targets: ["SearchCacheSQLite"]),
@@ -82,6 +86,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -130,16 +135,28 @@ let package = Package(
             name: "LockstepFolders", dependencies: ["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
             swiftSettings: base),
         .target(
+            name: "LockstepHTTP", dependencies: ["LockstepNode", logging, metrics, lifecycle] + foxes,
+            swiftSettings: base),
+        .target(
+            name: "LockstepConsole", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP"],
+            swiftSettings: base),
+        .target(
+            name: "LockstepServer",
+            dependencies: [
+                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "LockstepHTTP",
+                "LockstepConsole", "ZeroMQ", arguments, logging, lifecycle, signals,
+            ], swiftSettings: base),
+        .target(
             name: "LockstepCommands",
             dependencies: [
-                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
-                "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "LockstepServer", "Lockstep", "LockstepNode", "Counters", "SearchCache", "SearchCacheSQLite",
+                "SearchCacheWeb", arguments, logging, lifecycle,
             ], swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore",
-                "Counters", "SearchCache", "SearchCacheSQLite", "ZeroMQ", arguments,
+                "LockstepServer", "LockstepCommands", "Lockstep", "LockstepNode", "Counters", "SearchCache",
+                "SearchCacheSQLite", arguments,
             ], swiftSettings: base),
         // What no operator needs, and the operator's program has nothing of: TidyTests compare.
         .target(
@@ -154,9 +171,9 @@ let package = Package(
         .executableTarget(
             name: "LockstepLabCLI",
             dependencies: [
-                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepHarness", "LockstepLaboratory",
-                "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters", "SearchCache",
-                "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "LockstepServer", "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepHarness",
+                "LockstepLaboratory", "LockstepSimulator", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
+                "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
             ], swiftSettings: base),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ"], swiftSettings: base),
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
@@ -208,6 +225,19 @@ let package = Package(
                 "Counters", "Lockstep", "LockstepFolders", "LockstepHarness", "LockstepNode", "LockstepCore",
                 "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
             ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
+        .testTarget(
+            name: "LockstepHTTPTests", dependencies: ["LockstepHTTP", "LockstepNode", logging, metrics],
+            swiftSettings: base),
+        .testTarget(
+            name: "LockstepConsoleTests",
+            dependencies: ["LockstepConsole", "LockstepHTTP", "Counters", "Lockstep", "LockstepNode"],
+            swiftSettings: base),
+        .testTarget(
+            name: "LockstepServerTests",
+            dependencies: [
+                "LockstepServer", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
+                "Lockstep", logging, lifecycle,
+            ], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]
 )

@@ -6,6 +6,7 @@ let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error
 
 let lockstep = Target.Dependency.product(name: "Lockstep", package: "lockstep")
 let sqlite = Target.Dependency.product(name: "LockstepSQLite", package: "lockstep")
+let server = Target.Dependency.product(name: "LockstepServer", package: "lockstep")
 let testing = Target.Dependency.product(name: "LockstepTesting", package: "lockstep")
 // What a program needs besides: its command line, and an orderly end at Ctrl-C.
 let program: [Target.Dependency] = [
@@ -21,6 +22,7 @@ let package = Package(
     products: [
         .executable(name: "play-catch", targets: ["PlayCatchProgram"]),
         .executable(name: "todo", targets: ["TodoProgram"]),
+        .executable(name: "shop", targets: ["Shop"]),
     ],
     dependencies: [
         .package(name: "lockstep", path: ".."),
@@ -35,6 +37,7 @@ let package = Package(
         .target(name: "Todo", dependencies: [lockstep], swiftSettings: settings),
         .executableTarget(name: "TodoProgram", dependencies: ["Todo"] + program, swiftSettings: settings),
         .target(name: "Calculator", dependencies: [lockstep], swiftSettings: settings),
+        .executableTarget(name: "Shop", dependencies: [server], swiftSettings: settings),
         .target(
             name: "NodeTesting", dependencies: [lockstep], path: "Tests/NodeTesting", swiftSettings: settings),
         .testTarget(
@@ -48,5 +51,6 @@ let package = Package(
             name: "TodoTests", dependencies: ["Todo", "TodoProgram", "NodeTesting", lockstep, testing],
             swiftSettings: settings),
         .testTarget(name: "CalculatorTests", dependencies: ["Calculator", testing], swiftSettings: settings),
+        .testTarget(name: "ShopTests", dependencies: ["Shop", "NodeTesting"], swiftSettings: settings),
     ]
 )

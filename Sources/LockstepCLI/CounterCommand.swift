@@ -1,9 +1,7 @@
-import ArgumentParser
 import Counters
-import Foundation
-import Lockstep
 import LockstepCommands
 import LockstepNode
+import LockstepServer
 
 /// `lockstep counter`: the counters of a running cluster, without holding a replica.
 struct CounterCommand: AsyncParsableCommand {
@@ -15,32 +13,20 @@ struct CounterCommand: AsyncParsableCommand {
 
     /// Which node is asked, and how the answer is printed.
     struct Options: ParsableArguments {
-        @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers reads and names its primary.")
-        var node: String = ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
-        @Option(help: "Seconds to wait for the outcome: 0.001 to 86400.", transform: Within.patience)
-        var timeout: Double = 10
-        @Flag(help: "Allow plain text to other hosts.")
-        var insecure = false
+        @OptionGroup var asked: AskedNode
         @Flag(help: "Print JSON.")
         var json = false
 
-        var patience: Duration { Within.duration(timeout) }
-
-        var configuration: NodeConfiguration {
-            var configuration = NodeConfiguration.client(of: node)
-            configuration.allowsPlaintext = insecure
-            configuration.sessionTimeToLive = Program.sessionTimeToLive
-            return configuration
-        }
+        var patience: Duration { asked.patience }
 
         /// Runs a client node for as long as `body` runs.
         func withCounters<Value>(_ body: (RemoteStore<Counters>) async throws -> Value) async throws -> Value {
-            try await Program.withRemoteCounters(configuration, body)
+            try await asked.withStore(Counters.self, named: Hosted.counters, body)
         }
 
         /// An outcome that stays unknown names the command that asks for it.
         func naming<Value>(_ body: () async throws -> Value) async throws -> Value {
-            try await Program.naming(node: node, store: Hosted.counters, insecure: insecure, body)
+            try await asked.naming(LockstepCommand.self, store: Hosted.counters, body)
         }
 
         func send(_ action: Counters.Action, _ name: String) async throws {
@@ -220,8 +206,8 @@ struct CounterCommand: AsyncParsableCommand {
         var name: String
         @OptionGroup var options: Options
         func run() async throws {
-            var configuration = NodeConfiguration.replica(of: options.node)
-            configuration.allowsPlaintext = options.insecure
+            var configuration = NodeConfiguration.replica(of: options.asked.node)
+            configuration.allowsPlaintext = options.asked.insecure
             let name = name
             let json = options.json
             try await Program.withReplicaOfCounters(configuration) { counters in

@@ -1,29 +1,33 @@
-import ArgumentParser
+import Counters
 import LockstepCommands
+import LockstepServer
 
 /// The operator's program: `lockstep`.
 @main
-struct LockstepCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "lockstep",
-        abstract: "Keeps state identical across processes and hosts.",
-        discussion: """
-            A primary writes a log and is its only writer; replicas apply it and hold the same state.
+struct LockstepCommand: LockstepServer {
+    typealias ServeOptions = SearchOptions
 
-              lockstep init --data data/primary
-              lockstep serve --data data/primary --listen tcp://127.0.0.1:7400
-              lockstep counter add visits
-              lockstep status --data data/primary
+    static let name = "lockstep"
+    static let about = "Keeps state identical across processes and hosts."
+    static let version = Version.description
+    static let discussion = """
+        A primary writes a log and is its only writer; replicas apply it and hold the same state.
 
-            Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 75 outcome unknown; \
-            65 a journal, or a node.json, is damaged.
-            """,
-        version: Version.description,
-        subcommands: [
-            InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
-            DemoteCommand.self, CounterCommand.self, SearchCommand.self, OutcomeCommand.self,
-            StatusCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self, ClockCommand.self,
-        ])
+          lockstep init --data data/primary
+          lockstep serve --data data/primary --listen tcp://127.0.0.1:7400
+          lockstep counter add visits
+          lockstep status --data data/primary
 
-    static func main() async { await runAsProgram() }
+        \(ExitStatus.explanation)
+        """
+
+    static var stores: Stores {
+        Hosted.countersStore.showingReplies(of: Counters.self) { receipt in
+            let line = CounterLine(name: "", receipt: receipt)
+            return ShownReply(key: "counter", value: line, text: line.text)
+        }
+        Hosted.searchStore
+    }
+
+    static var commands: [any ParsableCommand.Type] { [CounterCommand.self, SearchCommand.self] }
 }

@@ -1,24 +1,24 @@
-package import LockstepNode
+import Counters
+package import LockstepServer
+import SearchCache
 
-/// The stores that every program hosts, by name.
+/// The stores that `lockstep` hosts, and `lockstep-lab` beside one of its own.
 package enum Hosted {
     package static let counters = "counters"
     package static let search = "search"
-    /// Those of a node that was not told otherwise.
-    ///
-    /// In the order in which a node shows them; a place is a channel, so those of one program come after these.
-    package static let usual = [counters, search]
+
+    /// The first of them, on channel 0.
+    package static var countersStore: HostedStore<SearchOptions> { HostedStore(counters, Counters()) }
+
+    /// The second of them, on channel 1.
+    package static var searchStore: HostedStore<SearchOptions> {
+        HostedStore(search, reader: try SearchCache(NoBackend())) { try $0.options.search.host($0) }
+    }
 }
 
-/// A store that one program hosts beside ``Hosted/usual``.
-package struct HostedStore: Sendable {
-    /// Its name, in `init --store` and in `node.json`.
-    package let name: String
-    /// Puts it on a node, under its name.
-    package let attach: @Sendable (Node) throws -> Void
+/// What `serve` is told about searches, under a title of its own in the help.
+package struct SearchOptions: ParsableArguments {
+    @OptionGroup(title: "Searches") var search: SearchServing
 
-    package init(name: String, attach: @escaping @Sendable (Node) throws -> Void) {
-        self.name = name
-        self.attach = attach
-    }
+    package init() {}
 }

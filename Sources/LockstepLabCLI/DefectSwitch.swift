@@ -1,5 +1,5 @@
 import Foundation
-import LockstepCommands
+import LockstepServer
 
 /// What `LOCKSTEP_DEFECT` switches on: nothing, since this program has no planted defects.
 ///

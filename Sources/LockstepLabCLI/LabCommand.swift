@@ -1,12 +1,16 @@
-import ArgumentParser
 import LockstepCommands
+import LockstepLaboratory
+import LockstepServer
 
 /// The program of those who test and measure: `lockstep-lab`.
 @main
-struct LabCommand: AsyncParsableCommand {
+struct LabCommand: LockstepServer {
+    typealias ServeOptions = SearchOptions
+
+    static let about = "Simulates, tests and measures Lockstep; \"lockstep\" is the program that serves."
     static let configuration = CommandConfiguration(
         commandName: "lockstep-lab",
-        abstract: "Simulates, tests and measures Lockstep; \"lockstep\" is the program that serves.",
+        abstract: about,
         discussion: """
               lockstep-lab simulate --seeds 300
               lockstep-lab demo --kills 20
@@ -32,5 +36,10 @@ struct LabCommand: AsyncParsableCommand {
         #endif
     }
 
-    static func main() async { await runAsProgram() }
+    /// What the workloads of a laboratory work on comes last, so that the others have the channels of `lockstep`.
+    static var stores: Stores {
+        Hosted.countersStore
+        Hosted.searchStore
+        HostedStore(Workbench.store, Workbench()).onRequest()
+    }
 }

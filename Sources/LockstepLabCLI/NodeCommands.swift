@@ -1,14 +1,4 @@
-import ArgumentParser
-import Lockstep
-import LockstepCommands
-import LockstepLaboratory
-
-extension HostedStore {
-    /// What the workloads of a laboratory work on.
-    static let workbench = HostedStore(name: Workbench.store) { node in
-        _ = try node.store(Workbench(), named: Workbench.store)
-    }
-}
+import LockstepServer
 
 /// `lockstep-lab init`: as `lockstep init`, for nodes that can host the store `workbench` too.
 struct InitCommand: ParsableCommand {
@@ -16,9 +6,9 @@ struct InitCommand: ParsableCommand {
         commandName: "init", abstract: "As \"lockstep init\", which does not know the store workbench.",
         discussion: "  lockstep-lab init --data data/primary --store counters --store search --store workbench")
 
-    @OptionGroup var node: NewNode
+    @OptionGroup var node: NewNode<LabCommand>
 
-    func run() throws { try node.run(hosting: [.workbench]) }
+    func run() throws { try node.run() }
 }
 
 /// `lockstep-lab serve`: as `lockstep serve`, for nodes that can host the store `workbench` too.
@@ -27,10 +17,10 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "As \"lockstep serve\", which does not know the store workbench.",
         discussion: "  lockstep-lab serve --data data/primary --listen tcp://127.0.0.1:7400")
 
-    @OptionGroup var node: ServedNode
+    @OptionGroup var node: ServedNode<LabCommand>
 
     func run() async throws {
         try DefectSwitch.apply()
-        try await node.run(hosting: [.workbench])
+        try await node.run()
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import LockstepCommands
 import LockstepHarness
+import LockstepServer
 
 /// Where the operator's program is, whose nodes are killed or measured.
 struct OperatorProgram: ParsableArguments {

@@ -8,12 +8,14 @@ import Testing
 
     private func pages(below folder: String) -> [SourceFile] { Repository.files(below: folder) { $0.hasSuffix(".md") } }
 
-    /// The code of the pages stands in `Tests/*/Pages` and in files that are named after a page.
+    /// The code of the pages stands in `Tests/*/Pages`, in files that are named after a page, and in an example.
     @Test func theCodeOfThePagesIsCompiled() throws {
-        let files = Repository.swiftFiles(below: "Tests").filter { file in
+        let tests = Repository.swiftFiles(below: "Tests").filter { file in
             !file.path.contains("TidyTests")
                 && (file.path.contains("/Pages/") || file.path.hasSuffix("PageTests.swift"))
         }
+        // A whole program, with its `@main`, can be no test.
+        let files = tests + Repository.swiftFiles(below: "Examples/Sources/Shop")
         let pages = try pages(below: Self.catalog) + [Repository.file("docs/TESTING.md"), Repository.file("README.md")]
         #expect(pages.count >= 10)
         #expect(pages.reduce(0) { $0 + Rules.swiftBlocks(of: $1).count } > 40)

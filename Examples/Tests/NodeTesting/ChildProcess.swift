@@ -5,13 +5,25 @@ public final class ChildProcess {
     private let process = Process()
 
     /// Starts a program that was built together with the tests.
-    public init(_ program: String, _ arguments: String...) throws {
+    public convenience init(_ program: String, _ arguments: String...) throws {
+        try self.init(program, arguments: arguments)
+    }
+
+    /// Starts a program that was built together with the tests; what it writes goes to files, if they are named.
+    public init(_ program: String, arguments: [String], output: String? = nil, errors: String? = nil) throws {
         // The test program lies where all products lie.
         let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         process.executableURL = products.appendingPathComponent(program)
         process.arguments = arguments
         process.standardInput = FileHandle.nullDevice
+        if let output { process.standardOutput = try Self.file(output) }
+        if let errors { process.standardError = try Self.file(errors) }
         try process.run()
+    }
+
+    private static func file(_ path: String) throws -> FileHandle {
+        try Data().write(to: URL(fileURLWithPath: path))
+        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     }
 
     deinit { kill() }

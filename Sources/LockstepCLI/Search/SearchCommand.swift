@@ -1,8 +1,7 @@
-import ArgumentParser
 import Foundation
-import Lockstep
 import LockstepCommands
 import LockstepNode
+import LockstepServer
 import SearchCache
 
 /// `lockstep search`: the search cache of a running cluster, and the index that it searches.
@@ -23,7 +22,7 @@ struct SearchCommand: AsyncParsableCommand {
     /// Which node is asked, and how the answer is printed.
     struct Options: ParsableArguments {
         @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers from its memory.")
-        var node: String = ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
+        var node: String = AskedNode.usual
         @Option(help: "Seconds to wait for the answer: 0.001 to 86400.", transform: Within.patience)
         var timeout: Double = 30
         @Flag(help: "Allow plain text to other hosts.")
@@ -38,18 +37,15 @@ struct SearchCommand: AsyncParsableCommand {
             var configuration = NodeConfiguration.client(of: node)
             configuration.allowsPlaintext = insecure
             configuration.sessionTimeToLive = Program.sessionTimeToLive
-            let endpoint = self.node
-            let node = try Node(configuration, logger: Program.quiet)
-            let search = try node.remote(SearchCache.self, named: Hosted.search)
-            return try await node.whileRunning {
-                try await WaitNotice.during("an answer of \(endpoint)") { try await body(search) }
-            }
+            return try await Program.withRemote(SearchCache.self, named: Hosted.search, configuration, body)
         }
 
         /// Sends an action that has no page to show.
         func send(_ action: SearchCache.Action) async throws {
             let patience = patience
-            let reply = try await Program.naming(node: node, store: Hosted.search, insecure: insecure) {
+            let reply = try await OutcomeCommand<LockstepCommand>.naming(
+                node: node, store: Hosted.search, insecure: insecure
+            ) {
                 try await withSearch { try await $0.send(action, timeout: patience).reply }
             }
             if json { return try Output.json(reply) }
@@ -93,9 +89,8 @@ struct SearchCommand: AsyncParsableCommand {
             var configuration = NodeConfiguration.replica(of: options.node)
             configuration.allowsPlaintext = options.insecure
             let json = options.json
-            let node = try Node(configuration, logger: Program.quiet)
-            let store = try node.store(try SearchCache(NoBackend()), named: Hosted.search)
-            try await node.whileRunning {
+            try await Program.withReplica(of: try SearchCache(NoBackend()), named: Hosted.search, configuration) {
+                store in
                 let start = try await store.snapshot(.linearizable).place.sequence
                 for try await entry in store.entries(after: start) {
                     for mutation in entry.mutations {

@@ -1,6 +1,5 @@
-import ArgumentParser
 import Foundation
-import LockstepCommands
+import LockstepServer
 import SearchCacheSQLite
 
 extension SearchCommand {

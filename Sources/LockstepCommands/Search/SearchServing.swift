@@ -1,7 +1,6 @@
-import ArgumentParser
 import Foundation
-import Lockstep
 import LockstepNode
+import LockstepServer
 import Logging
 import SearchCache
 import SearchCacheSQLite
@@ -38,14 +37,17 @@ struct SearchServing: ParsableArguments {
     /// Puts the store of searches on a node; what has to run beside it.
     ///
     /// Every node gets the backend: the one that is the primary uses it.
-    func attach(to node: Node, _ configuration: NodeConfiguration, logger: Logger) throws -> [any Service] {
+    func host(
+        _ hosting: Hosting<SearchCache, SearchOptions>
+    ) throws -> (store: Store<SearchCache>, services: [any Service]) {
         var settings = SearchCache.Settings()
         settings.fresh = .milliseconds(Int64(searchFresh * 1_000))
         settings.timeToLive = .milliseconds(Int64(searchKept * 1_000))
         settings.bytes = searchMebibytes << 20
+        let logger = hosting.logger
         let (backend, services) = try makeBackend(logger)
-        let store = try node.store(try SearchCache(backend, settings: settings), named: Hosted.search)
-        return try services + makeFace(CachedSearch(store), configuration, logger: logger)
+        let store = try hosting.store(try SearchCache(backend, settings: settings))
+        return (store, try services + makeFace(CachedSearch(store), hosting.configuration, logger: logger))
     }
 
     private func makeBackend(_ logger: Logger) throws -> (any SearchBackend, [any Service]) {

@@ -1,5 +1,5 @@
 import Foundation
-import LockstepCommands
+import LockstepServer
 
 /// One case of the benchmark.
 struct BenchCase: Sendable {

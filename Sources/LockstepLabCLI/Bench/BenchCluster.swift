@@ -3,6 +3,7 @@ import LockstepCommands
 import LockstepFolders
 import LockstepHarness
 import LockstepNode
+import LockstepServer
 
 /// The nodes of a case.
 enum BenchCluster {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
 import Lockstep
-import LockstepCommands
 import LockstepHarness
+import LockstepServer
 import Synchronization
 
 /// `lockstep-lab bench`: measures the shipped program, and peers beside it in the same run.

@@ -7,10 +7,10 @@ import LockstepCore
 import LockstepFolders
 import LockstepHarness
 import LockstepNode
+import LockstepServer
 import Logging
 import ServiceLifecycle
 import Synchronization
-import UnixSignals
 import ZeroMQ
 
 /// `lockstep-lab bench-node`: a node as a case of the benchmark needs it, and "lockstep serve" has none.
@@ -21,7 +21,7 @@ struct BenchNodeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench-node", abstract: "A node for \"lockstep-lab bench\".", shouldDisplay: false)
 
-    @OptionGroup var place: NodePlace
+    @OptionGroup var place: NodePlace<LabCommand>
     @Flag(help: "Host counters whose types are plain Codable.")
     var plain = false
     @Option(help: "Take the whole state so many times a second.", transform: Within.whole(1...1_000_000))
@@ -39,12 +39,7 @@ struct BenchNodeCommand: AsyncParsableCommand {
                 if let observe { services.append(Observer(store: counters, perSecond: observe)) }
             }
         }
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [.init(service: node, successTerminationBehavior: .gracefullyShutdownGroup)]
-                    + services.map { .init(service: $0) },
-                gracefulShutdownSignals: [.sigterm, .sigint], logger: Program.quiet))
-        try await group.run()
+        try await node.serve(beside: services, logger: Program.quiet)
     }
 }
 

@@ -1,7 +1,7 @@
 import Counters
 import Foundation
 import Lockstep
-import LockstepCommands
+import LockstepServer
 import Synchronization
 
 /// How many arrays of actions are left to send; shared by those who send them.

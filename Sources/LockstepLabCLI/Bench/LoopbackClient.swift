@@ -1,6 +1,6 @@
 import Foundation
 import Lockstep
-import LockstepCommands
+import LockstepServer
 
 /// A connection to a port of this host, with one request at a time: what a benchmark asks Redis and HTTP with, in the
 /// same way.

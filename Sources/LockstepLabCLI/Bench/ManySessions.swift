@@ -4,6 +4,7 @@ import Lockstep
 import LockstepCommands
 import LockstepCore
 import LockstepNode
+import LockstepServer
 import ZeroMQ
 
 /// Sessions without nodes: SUBMIT and RESULT by hand over one connection, so that ten thousand sessions need one thread.

@@ -1,6 +1,6 @@
 import Foundation
-import LockstepCommands
 import LockstepHarness
+import LockstepServer
 
 /// nats-server with JetStream: a stream of files on one node.
 struct NATSPeer: Sendable {

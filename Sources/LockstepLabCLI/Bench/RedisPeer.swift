@@ -1,6 +1,6 @@
 import Foundation
-import LockstepCommands
 import LockstepHarness
+import LockstepServer
 
 /// redis-server and redis-benchmark, driven for a comparison.
 struct RedisPeer: Sendable {

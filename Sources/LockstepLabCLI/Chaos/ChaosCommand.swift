@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import LockstepCommands
 import LockstepLaboratory
+import LockstepServer
 import UnixSignals
 
 /// `lockstep-lab chaos`: what a laboratory of several hosts runs; `deploy/lab chaos` does the rest.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import LockstepCommands
 import LockstepLaboratory
+import LockstepServer
 
 /// `lockstep-lab chaos storage`: what is tried with a journal's files; `deploy/storage-test` does the rest.
 struct StorageCommand: AsyncParsableCommand {

@@ -6,6 +6,7 @@ import LockstepCore
 import LockstepFolders
 import LockstepHarness
 import LockstepSQLite
+import LockstepServer
 
 /// Compares what the clients were told with the journals of the stopped nodes.
 struct DemoCheck {

@@ -5,6 +5,7 @@ import Lockstep
 import LockstepCommands
 import LockstepHarness
 import LockstepNode
+import LockstepServer
 import Synchronization
 
 /// `lockstep-lab demo`: kills the primary under load, again and again, and checks that nothing is lost or counted twice.

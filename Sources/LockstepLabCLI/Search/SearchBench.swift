@@ -5,6 +5,7 @@
     import LockstepCommands
     import LockstepHarness
     import LockstepNode
+    import LockstepServer
     import SearchCache
     import SearchCacheSQLite
     import SearchCacheWeb

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import LockstepCommands
+import LockstepServer
 import LockstepSimulator
 
 /// Which seeds are run, and what is pinned in all of them.

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
-import LockstepCommands
 import LockstepHarness
 import LockstepNode
+import LockstepServer
 import LockstepSimulator
 import Synchronization
 

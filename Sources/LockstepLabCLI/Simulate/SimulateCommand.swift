@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
-import LockstepCommands
 import LockstepCore
 import LockstepHarness
+import LockstepServer
 import LockstepSimulator
 
 /// `lockstep-lab simulate`: runs whole clusters in one thread under faults, each from one number.

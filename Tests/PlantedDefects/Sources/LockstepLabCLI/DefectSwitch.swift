@@ -1,6 +1,6 @@
 import Foundation
-import LockstepCommands
 import LockstepCore
+import LockstepServer
 
 /// What `LOCKSTEP_DEFECT` switches on in this program, which has the planted defects.
 enum DefectSwitch {

@@ -1,0 +1,85 @@
+import Foundation
+import LockstepCore
+import LockstepNode
+
+/// `outcome`: what became of an action whose command ended without its answer (PROTOCOL, QUERY).
+public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
+    /// The command, with an example.
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "outcome", abstract: "Asks what became of an action whose outcome a command did not learn.",
+            discussion: """
+                A command that ends with status 75, "outcome unknown", names the session and the number to ask with. The \
+                primary knows the answer as long as the session lives: 10 minutes for the program's own commands.
+
+                  \(Server.programName) outcome 1700000000000:42 1 --node tcp://127.0.0.1:7400
+
+                Exit status: 0 it took effect, or was accepted; 1 it is certainly without effect; 75 it is not known: it is \
+                not decided yet, or its session has ended; 69 the primary cannot be reached.
+                """)
+    }
+
+    @Argument(help: "The session: EPOCH:SEQUENCE.")
+    var session: String
+    @Argument(help: "The action's number in it.", transform: Within.whole(1...UInt64(Int64.max)))
+    var number: UInt64
+    @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica names its primary.")
+    var node: String = AskedNode.usual
+    @Option(help: "The store.")
+    var store: String = Server.stores.usual
+    @Option(help: "Seconds to wait for the answer: 0.001 to 86400.", transform: Within.patience)
+    var timeout: Double = 10
+    @Flag(help: "Allow plain text to other hosts.")
+    var insecure = false
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// Read from the command line.
+    public init() {}
+
+    /// Checks the session and the store's name.
+    public func validate() throws {
+        guard SessionID(session) != nil else {
+            throw ValidationError("\(session) names no session: EPOCH:SEQUENCE, as the command printed it")
+        }
+        guard store.utf8.count <= Limits.nameBytes else {
+            throw ValidationError("a store's name has \(Limits.nameBytes) bytes at most")
+        }
+    }
+
+    /// Asks the primary, and ends with the status of its answer.
+    public func run() throws {
+        guard let id = SessionID(session) else { preconditionFailure("the session was checked") }
+        let query = Query(session: id, number: number)
+        let link = QueryLink(store: store, insecure: insecure, patience: Within.duration(timeout))
+        let answer = try link.ask(query, node: node)
+        let line = OutcomeLine(query, answer, by: Server.stores[store])
+        if json { try Output.json(line) } else { Output.line(line.text) }
+        if line.status != 0 { throw ExitCode(line.status) }
+    }
+
+    /// The command that asks about these numbers, one for each; at most three are named.
+    static func commands(for pending: PendingOutcome, node: String, store: String, insecure: Bool) -> String {
+        let place = (store == Server.stores.usual ? "" : " --store \(store)") + (insecure ? " --insecure" : "")
+        let named = pending.numbers.prefix(3).map {
+            "\(Server.programName) outcome \(pending.session) \($0) --node \(node)\(place)"
+        }
+        let more = pending.numbers.count > 3 ? " (and so on to \(pending.numbers.upperBound))" : ""
+        return named.joined(separator: "; ") + more
+    }
+
+    /// Runs a command that sends; an outcome that stays unknown names the command that asks for it.
+    package static func naming<Value>(
+        node: String, store: String, insecure: Bool, _ body: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as LockstepError {
+            guard error.code == .outcomeUnknown, let pending = error.pending else { throw error }
+            // What the library says to programs after the semicolon is another way to ask.
+            let what = error.message.prefix { $0 != ";" }
+            let commands = commands(for: pending, node: node, store: store, insecure: insecure)
+            throw CommandFailure("\(what); ask: \(commands)", status: .outcomeUnknown)
+        }
+    }
+}

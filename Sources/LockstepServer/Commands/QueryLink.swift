@@ -1,0 +1,113 @@
+import Foundation
+import LockstepCore
+import LockstepNode
+import ZeroMQ
+
+/// A blocking connection of the command line to the primary, to ask what became of one number.
+///
+/// HELLO and QUERY are repeated every 300 ms, since a frame may be lost.
+struct QueryLink {
+    let store: String
+    let insecure: Bool
+    let patience: Duration
+
+    /// What became of the number.
+    enum Answer {
+        /// It has an answer.
+        case item(ActionStatus, [UInt8], Place)
+        case state(QueryStatus)
+    }
+
+    /// A node sent this command on to another.
+    private struct Redirection: Error {
+        var endpoint: String
+    }
+
+    /// Asks a node, or the primary that it names.
+    func ask(_ query: Query, node: String) throws -> Answer {
+        let deadline = ContinuousClock.now + patience
+        var endpoint = node
+        for _ in 0..<5 {
+            do {
+                return try ask(query, at: endpoint, until: deadline)
+            } catch let redirection as Redirection {
+                let through = try TCPEndpoint(endpoint, use: "the node's address")
+                endpoint = TCPEndpoint.reachable(redirection.endpoint, through: through)
+            }
+        }
+        throw CommandFailure("the nodes send this command to and fro; ask the primary: --node", status: .unreachable)
+    }
+
+    private func ask(_ query: Query, at endpoint: String, until deadline: ContinuousClock.Instant) throws -> Answer {
+        guard try insecure || TCPEndpoint(endpoint, use: "the node's address").isLoopback else {
+            throw CommandFailure(
+                "\(endpoint) is not on this host, and there is no encryption: say --insecure in a network that you trust",
+                status: .usage)
+        }
+        let context = try Context()
+        let socket = try Endpoints.link(context, to: endpoint)
+        let poller = Poller<Bool>()
+        poller.add(socket, as: true)
+        var message = ZeroMQ.Message()
+        var generator = SystemRandomNumberGenerator()
+        let hello = Hello(
+            nonce: generator.next(), role: .client, node: "outcome", incarnation: .none,
+            boot: BootID(using: &generator), store: store, known: .none)
+        let greeting = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero).frame(.hello(hello))
+        var question: [UInt8]?
+        while ContinuousClock.now < deadline {
+            // What finds no room, or no connection yet, is sent again.
+            _ = try socket.send(question ?? greeting)
+            let pause = min(.milliseconds(300), ContinuousClock.now.duration(to: deadline))
+            try poller.wait(timeout: max(.zero, pause))
+            while case .some(.message) = try socket.receive(into: &message) {
+                let frame = message.bytes
+                // Another version's frame is no answer; the wait goes on.
+                guard let received = try? Self.decode(frame) else { continue }
+                switch received {
+                case .welcome(let welcome) where welcome.nonce == hello.nonce && question == nil:
+                    guard welcome.role == .primary else { throw try redirection(welcome.primaryEndpoint, endpoint) }
+                    let stamp = FrameStamp(
+                        channel: welcome.channel, clusterHash: welcome.cluster.hash, epoch: welcome.commit.epoch)
+                    question = stamp.frame(.query(query))
+                    _ = try socket.send(question ?? [])
+                case .refused(let refused):
+                    if refused.reason == .notPrimary { throw try redirection(refused.endpoint, endpoint) }
+                    throw CommandFailure("\(endpoint) refuses: \(refused.text)")
+                case .resync: question = nil
+                case .queryResult(let result) where result.session == query.session && result.number == query.number:
+                    return .state(result.status)
+                case .result(let run) where run.session == query.session && run.first == query.number:
+                    return try Self.item(of: run, in: frame)
+                default: continue
+                }
+            }
+        }
+        throw CommandFailure(
+            "no primary answered at \(endpoint) within \(patience); what became of the action stays open, ask again",
+            status: .unreachable)
+    }
+
+    private func redirection(_ primary: String, _ endpoint: String) throws -> Redirection {
+        guard !primary.isEmpty, primary != endpoint else {
+            throw CommandFailure(
+                "\(endpoint) is a replica and does not know its primary now; name the primary: --node",
+                status: .unreachable)
+        }
+        return Redirection(endpoint: primary)
+    }
+
+    private static func decode(_ frame: [UInt8]) throws(WireError) -> LockstepCore.Message {
+        try withBytes(of: frame) { (span) throws(WireError) in try LockstepCore.Message.decode(span, rule: .any).message
+        }
+    }
+
+    private static func item(of run: ResultSeries, in frame: [UInt8]) throws -> Answer {
+        try withBytes(of: frame) { span in
+            var reader = ByteReader(offset: run.items.lowerBound, end: run.items.upperBound)
+            let item = try ReplyItem(from: span, &reader)
+            return .item(
+                item.status, copyBytes(of: span, item.reply), Place(epoch: run.epoch, sequence: run.firstSequence))
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import LockstepCore
+import LockstepFolders
+import LockstepNode
+import LockstepSQLite
+
+/// `promote`: a replica's folder becomes the primary's (PROTOCOL, R-49).
+public struct PromoteCommand<Server: LockstepServer>: ParsableCommand {
+    /// The command, with an example.
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "promote", abstract: "Makes the folder of a stopped replica the primary's.",
+            discussion: """
+                A folder keeps the role in which it was last served, and "serve" refuses the other. This changes it, for all \
+                stores of the folder, when the primary's host is lost. There must be no way back for that primary: two \
+                primaries write two histories.
+
+                  \(Server.programName) promote --data data/replica-1 --yes
+                """)
+    }
+
+    @OptionGroup var change: RoleChange
+
+    /// Read from the command line.
+    public init() {}
+
+    /// Changes the folder's role, if the answer is yes.
+    public func run() throws {
+        try change.run(to: .primary) { _ in
+            """
+            As the primary, this node goes on from there:
+              - the primary before must never come back: stop it, disable its unit, move its folder away;
+              - what that primary had acknowledged and this node does not have is lost;
+              - a replica that has more makes this node say PRIMARY_BEHIND: promote the one that has the most.
+            """
+        }
+    }
+}
+
+/// `demote`: the folder of a primary that another node has replaced becomes a replica's (PROTOCOL, R-49).
+public struct DemoteCommand<Server: LockstepServer>: ParsableCommand {
+    /// The command, with an example.
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "demote", abstract: "Makes the folder of a stopped primary a replica's.",
+            discussion: """
+                For a folder that was promoted by mistake, or whose place another primary has taken. An epoch at the end in \
+                which nobody was told anything is kept aside ("journal inspect" counts it), so that the replica can follow. \
+                Other entries stay: if the primary lacks them, it says PRIMARY_BEHIND and this replica AHEAD. Then begin the \
+                replica anew instead, with "init".
+
+                  \(Server.programName) demote --data data/replica-1 --yes
+                """)
+    }
+
+    @OptionGroup var change: RoleChange
+
+    /// Read from the command line.
+    public init() {}
+
+    /// Changes the folder's role, if the answer is yes.
+    public func run() throws {
+        try change.run(to: .replica) { stores in
+            let first = "As a replica, this node follows another primary:"
+            let cut = stores.compactMap { store in
+                store.emptyEnd.map { "  - \(store.name): the empty end after \($0) is kept aside;" }
+            }
+            let last = "  - a primary that lacks what this folder has says PRIMARY_BEHIND, and this node AHEAD."
+            return ([first] + cut + [last]).joined(separator: "\n")
+        } change: { journal, store in
+            guard let end = store.emptyEnd else { return }
+            _ = try journal.quarantine(after: end, reason: "demoted: an epoch in which nobody was told anything")
+        }
+    }
+}
+
+/// What both have in common: looks at all stores first, asks, and then notes the new role in each.
+struct RoleChange: ParsableArguments {
+    @Option(help: "The stopped node's folder.")
+    var data: String
+    @Flag(help: "Do it without asking.")
+    var yes = false
+
+    /// A store before the change.
+    struct Found {
+        var name: String
+        var role: JournalRole?
+        var end: Position
+        /// Where an end begins that holds nothing but openings of epochs and marks; none if there is no such end.
+        var emptyEnd: Position?
+    }
+
+    func run(
+        to role: JournalRole, meaning: ([Found]) -> String,
+        change: (SQLiteJournal, Found) throws -> Void = { _, _ in }
+    ) throws {
+        let folder = NodeFolder(data)
+        let identity = try folder.identity()
+        let cluster = try parseCluster(identity.cluster)
+        let stores = try identity.stores.map { try look(folder, $0) }
+        for store in stores {
+            let before = store.role.map { "served by a \($0) until now" } ?? "never served by a \(role)"
+            Output.line("\(store.name.padding(toLength: 12, withPad: " ", startingAt: 0)) \(store.end), \(before)")
+        }
+        guard stores.contains(where: { $0.role != role }) else {
+            return Output.line("this is a \(role)'s folder already; nothing was changed")
+        }
+        Output.line(meaning(stores))
+        try confirm("Make \(folder.path) a \(role)'s folder?")
+        for store in stores where store.role != role {
+            let journal = try folder.openJournal(identity, cluster: cluster, store: store.name)
+            defer { journal.close() }
+            try journal.openForRepair()
+            try change(journal, store)
+            try journal.setNote(.role, to: role.rawValue)
+        }
+        Output.line("\(folder.path) is a \(role)'s folder now")
+    }
+
+    private func look(_ folder: NodeFolder, _ store: String) throws -> Found {
+        let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
+        let role = reader.note(.role).flatMap(JournalRole.init(rawValue:))
+        let emptyEnd = try reader.emptyEnd()
+        let found = Found(name: store, role: role, end: try reader.end(), emptyEnd: emptyEnd)
+        try reader.close()
+        return found
+    }
+
+    /// Asks on a terminal; elsewhere the answer must have been given.
+    private func confirm(_ question: String) throws {
+        guard !yes else { return }
+        guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {
+            throw CommandFailure("nothing was changed: say --yes to go on", status: .usage)
+        }
+        FileHandle.standardOutput.write(Data("\(question) [y/N] ".utf8))
+        let answer = readLine()?.lowercased()
+        guard answer == "y" || answer == "yes" else { throw CommandFailure("nothing was changed") }
+    }
+}

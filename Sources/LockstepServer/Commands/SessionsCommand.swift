@@ -1,0 +1,111 @@
+import Foundation
+import LockstepFolders
+import LockstepNode
+
+/// `sessions`: the sessions of a running primary (PROTOCOL, R-19, R-27).
+public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
+    /// The command, with an example.
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "sessions", abstract: "Shows the sessions of a running primary, and closes them.",
+            discussion: """
+                A store has at most 16384 sessions. The alarm SESSIONS_NEAR_LIMIT says that three quarters of them are open. \
+                Look who has them, and close what nobody needs; a client whose session is closed opens another, and reports \
+                the actions that had no answer as unknown.
+
+                  \(Server.programName) sessions list --data data/primary
+                  \(Server.programName) sessions close --data data/primary --unused --idle 60
+                  \(Server.programName) sessions close --data data/primary --peer greedy
+                  \(Server.programName) sessions close --data data/primary 1700000000000:42
+                """, subcommands: [List.self, Close.self])
+    }
+
+    /// Read from the command line.
+    public init() {}
+
+    struct Place: ParsableArguments {
+        @Option(help: "The running primary's folder.")
+        var data: String
+        @Option(help: "The store.")
+        var store: String = Server.stores.usual
+
+        /// Asks the node; an answer with an error is thrown.
+        func ask(_ request: some Encodable) async throws -> Data {
+            let request = try JSONEncoder().encode(request)
+            let answer = try await AdministrationClient.ask(
+                folder: NodeFolder(data).administration, command: String(decoding: request, as: UTF8.self))
+            if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"]
+            {
+                throw CommandFailure(text, status: .failed)
+            }
+            return answer
+        }
+    }
+
+    private struct Request: Encodable {
+        var command: String
+        var store: String
+        var after: String?
+        var choice: SessionChoice?
+    }
+
+    struct List: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "list", abstract: "Lists them in the order of their opening.")
+        }
+        @OptionGroup var place: Place
+        @Flag(help: "Print one JSON object for each session.")
+        var json = false
+
+        func run() async throws {
+            var after: String?
+            if !json { Output.line("SESSION  PEER  LAST  ACKED  IDLE/S  KEPT  TTL/S  CLIENT") }
+            while true {
+                let answer = try await place.ask(Request(command: "sessions", store: place.store, after: after))
+                let page = try JSONDecoder().decode(SessionList.self, from: answer)
+                for session in page.sessions {
+                    if json { try Output.json(session) } else { Output.line(Self.line(session)) }
+                }
+                guard page.sessions.count == SessionList.pageLimit, let last = page.sessions.last else { return }
+                after = last.id
+            }
+        }
+
+        private static func line(_ session: SessionList.Session) -> String {
+            let cells = [
+                session.id, session.peer ?? "-", String(session.last), String(session.acked),
+                String(Int64(session.idleSeconds)), String(session.keptBytes), String(Int64(session.timeToLiveSeconds)),
+                session.client,
+            ]
+            return cells.joined(separator: "  ")
+        }
+    }
+
+    struct Close: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "close", abstract: "Ends one by its ID, or all to which everything given applies.")
+        }
+        @Argument(help: "The session, as \"\(Server.programName) sessions list\" prints it.")
+        var session: String?
+        @Option(help: "Those of the node or client of this name.")
+        var peer: String?
+        @Option(help: "Those that were silent for so many seconds.", transform: Within.seconds(0...1_000_000_000))
+        var idle: Double?
+        @Flag(help: "Those that never had an action.")
+        var unused = false
+        @OptionGroup var place: Place
+
+        private struct Answer: Decodable {
+            var closed: Int
+        }
+
+        func run() async throws {
+            let choice = SessionChoice(session: session, peer: peer, idleSeconds: idle, unused: unused ? true : nil)
+            let answer = try await place.ask(Request(command: "closeSessions", store: place.store, choice: choice))
+            let closed = try JSONDecoder().decode(Answer.self, from: answer).closed
+            Output.line(closed == 1 ? "closed 1 session" : "closed \(closed) sessions")
+        }
+    }
+}

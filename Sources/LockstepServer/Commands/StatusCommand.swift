@@ -1,0 +1,203 @@
+import Foundation
+import LockstepFolders
+import LockstepNode
+
+/// `status`: asks running nodes of this host, over the socket in each one's folder.
+public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
+    /// The command, with an example.
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "status", abstract: "Shows nodes that run on this host.",
+            discussion: """
+                Role, phase, epoch, sequence and commit number, lag, and the newest digest; below each store its alarms, and \
+                at a primary the replicas that it hears of and those that it has lost. --json shows all.
+
+                Exit status: 0 if every node answers, 69 if one does not run or does not answer, 1 if one may not be asked; \
+                with --wait also 1 if one answers and is not ready, or has an alarm, when the time is over.
+
+                  \(Server.programName) status --data data/primary --data data/replica-1
+                  \(Server.programName) status --data data/primary --json
+                """)
+    }
+
+    @Option(help: "A node's folder; may be repeated.")
+    var data: [String]
+    @Flag(help: "Print one JSON object for each node that answers.")
+    var json = false
+    @Flag(help: "Show the table again and again until Ctrl-C.")
+    var watch = false
+    @Flag(help: "Take the digest of every state, whatever it costs the nodes; else it is shown where a node has it.")
+    var digest = false
+    @Option(
+        help: "Wait up to this many seconds until every node is admitting or live, and has no alarm.",
+        transform: Within.seconds(0...86_400))
+    var wait: Double?
+
+    /// Read from the command line.
+    public init() {}
+
+    /// Asks the nodes, and prints what they say.
+    public func run() async throws {
+        guard !data.isEmpty else { throw ValidationError("name a node's folder with --data") }
+        if let wait { try await waitUntilReady(seconds: wait) }
+        var rates = RateTable()
+        while true {
+            let looks = try await look()
+            if json {
+                for look in looks { if let bytes = look.bytes { Output.line(String(decoding: bytes, as: UTF8.self)) } }
+            } else {
+                let table = StatusTable(rows: looks.flatMap { rates.rows($0, withReasons: watch) })
+                Output.line(watch && Output.isTerminal ? "\u{1B}[H\u{1B}[2J" + table.text : table.text)
+            }
+            guard watch else { return try report(looks) }
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Asks each node once.
+    private func look() async throws -> [NodeLook] {
+        try await WaitNotice.during("an answer of \(data.count == 1 ? "the node in \(data[0])" : "the nodes")") {
+            var looks: [NodeLook] = []
+            for path in data { looks.append(NodeLook(path, await NodeFolder(path).status(digests: digest))) }
+            return looks
+        }
+    }
+
+    /// One line for each node that did not answer; the exit status is that of the gravest.
+    private func report(_ looks: [NodeLook]) throws {
+        let failures = looks.compactMap(\.failure)
+        guard !failures.isEmpty else { return }
+        for failure in failures { Output.error(failure.message) }
+        let isOneUnreachable = failures.contains { $0.status == .unreachable }
+        throw ExitCode(isOneUnreachable ? ExitStatus.unreachable.rawValue : failures[0].status.rawValue)
+    }
+
+    private func waitUntilReady(seconds: Double) async throws {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        let notice = WaitNotice()
+        for path in data {
+            while true {
+                let look = NodeLook(path, await NodeFolder(path).status())
+                // Neither a wrong path nor a permission comes with time.
+                if let failure = look.failure, failure.status != .unreachable { throw failure }
+                guard let reason = look.unreadiness else { break }
+                guard ContinuousClock.now < deadline else {
+                    throw CommandFailure(
+                        "the node in \(path) is not ready after \(seconds.formatted()) s: \(reason)",
+                        status: look.failure?.status ?? .failed)
+                }
+                notice.waiting(for: "the node in \(path): \(reason)")
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+    }
+}
+
+/// What one question to a node came to.
+struct NodeLook {
+    let path: String
+    var bytes: Data?
+    var status: NodeStatus?
+    var failure: CommandFailure?
+    /// In the table, in place of a phase.
+    var word = ""
+
+    init(_ path: String, _ answer: Result<Data, any Error>) {
+        self.path = path
+        do {
+            let bytes = try answer.get()
+            status = try JSONDecoder().decode(NodeStatus.self, from: bytes)
+            self.bytes = bytes
+        } catch let error as LockstepError {
+            failure = CommandFailure(describing: error)
+            word =
+                switch error.underlying as? AdministrationFailure {
+                case .notRunning: "not running"
+                case .forbidden: "no permission"
+                case .silent: "does not answer"
+                case nil: "unknown"
+                }
+        } catch {
+            failure = CommandFailure("the node in \(path) is of another version: its status cannot be read")
+            word = "unknown"
+        }
+    }
+
+    /// Why nobody should rely on the node yet; nil if all is well.
+    var unreadiness: String? {
+        if let failure { return failure.message }
+        return status?.unreadiness
+    }
+}
+
+/// The rows that `status` prints.
+struct StatusTable {
+    struct Row {
+        var cells: [String]
+        /// Lines below the row.
+        var notes: [String] = []
+    }
+
+    static let heads = [
+        "NODE", "ROLE", "STORE", "PHASE", "EPOCH", "SEQUENCE", "COMMIT", "LAG", "RATE/S", "MARK", "DIGEST",
+    ]
+    var rows: [Row]
+
+    var text: String {
+        let all = [Row(cells: Self.heads)] + rows
+        let widths = Self.heads.indices.map { column in
+            all.map { $0.cells.count > column ? $0.cells[column].count : 0 }.max() ?? 0
+        }
+        return all.flatMap { row in
+            [
+                row.cells.enumerated().map { index, cell in
+                    cell.padding(toLength: max(widths[index], cell.count), withPad: " ", startingAt: 0)
+                }.joined(separator: "  ").trimmingCharacters(in: .whitespaces)
+            ] + row.notes.map { "    " + $0 }
+        }.joined(separator: "\n")
+    }
+}
+
+/// Remembers sequence numbers, so that the next look shows entries a second.
+struct RateTable {
+    private var last: [String: (sequence: UInt64, at: ContinuousClock.Instant)] = [:]
+
+    /// The rows of a node; `withReasons` also says below it why it did not answer.
+    mutating func rows(_ look: NodeLook, withReasons: Bool = false) -> [StatusTable.Row] {
+        guard let status = look.status else {
+            let notes = withReasons ? [look.failure?.message ?? ""] : []
+            return [StatusTable.Row(cells: [look.path, "-", "-", look.word], notes: notes)]
+        }
+        let now = ContinuousClock.now
+        return status.stores.map { store in
+            let key = look.path + "/" + store.name
+            var rate = "-"
+            if let before = last[key], store.commit >= before.sequence {
+                let seconds = before.at.duration(to: now) / .seconds(1)
+                rate = String(Int(Double(store.commit - before.sequence) / max(seconds, 0.001)))
+            }
+            last[key] = (store.commit, now)
+            return StatusTable.Row(
+                cells: [
+                    status.node, status.role, store.name, store.phase.rawValue, String(store.epoch),
+                    String(store.sequence),
+                    String(store.commit), store.lag.map { String($0) } ?? "?", rate,
+                    store.mark.map { String($0.sequence) } ?? "-",
+                    store.mark.map { String($0.digest.prefix(16)) } ?? "-",
+                ], notes: Self.notes(store))
+        }
+    }
+
+    /// Alarms, and who follows a primary.
+    private static func notes(_ store: StoreStatus) -> [String] {
+        let replicas = store.peers.filter { $0.role == "replica" }
+        func seconds(_ peer: StoreStatus.Peer) -> String { "last heard \(Int(peer.silentSeconds)) s ago" }
+        // Of many, those that are furthest behind; all are in the JSON.
+        let shown = replicas.sorted { ($1.lag, $0.node) < ($0.lag, $1.node) }.prefix(10).sorted { $0.node < $1.node }
+        var notes = store.alarms.map { "! \($0)" }
+        notes += store.lostReplicas.map { "! replica \($0.node) is lost: \(seconds($0)), at \($0.applied)" }
+        notes += shown.map { "replica \($0.node): lag \($0.lag), \(seconds($0))" }
+        if replicas.count > shown.count { notes.append("and \(replicas.count - shown.count) more replicas") }
+        return notes
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import LockstepFolders
+import LockstepNode
+import LockstepSQLite
+
+/// The journals in the folder of a node that does not run, or in a copy of one.
+struct JournalFolder {
+    let folder: NodeFolder
+    /// The one that the user named; nil: all.
+    let store: String?
+
+    /// Those that the node's file names, and those that have a file, in the order of their names.
+    func stores() throws -> [String] {
+        if let store { return [store] }
+        if let problem = folder.problem { throw problem }
+        // A damaged file is a finding of `verify`; the journals can be read without it.
+        let named = (try? folder.identity().stores) ?? []
+        let found = Set(named + (try SQLiteJournalReader.stores(in: folder.path)))
+        // No node.json and no journal: the error says what the folder is not.
+        if found.isEmpty { return try folder.identity().stores.sorted() }
+        return found.sorted()
+    }
+
+    func reader(_ store: String) throws -> SQLiteJournalReader {
+        if let problem = folder.problem { throw problem }
+        do {
+            return try SQLiteJournalReader(folder: folder.path, storeName: store)
+        } catch let error as LockstepError where error.code == .journalMissing {
+            // In a folder that is no node's, the store is not what is missing.
+            if (try? SQLiteJournalReader.stores(in: folder.path))?.isEmpty ?? true { _ = try folder.identity() }
+            throw error
+        }
+    }
+
+    /// Reads one journal after the other; one that cannot be read does not keep the others back.
+    ///
+    /// - Throws: `ExitCode`, when each failure was printed: 65 if one was damage.
+    func forEach(_ body: (SQLiteJournalReader) throws -> Void) throws {
+        let stores = try stores()
+        var failures: [CommandFailure] = []
+        for store in stores {
+            do {
+                let reader = try reader(store)
+                defer { try? reader.close() }  // Nothing was written.
+                try body(reader)
+            } catch {
+                guard let failure = CommandFailure(describing: error), stores.count > 1 else { throw error }
+                Output.error("\(store): \(failure.message)")
+                failures.append(failure)
+            }
+        }
+        guard let first = failures.first else { return }
+        let isDamaged = failures.contains { $0.status == .damaged }
+        throw ExitCode((isDamaged ? ExitStatus.damaged : first.status).rawValue)
+    }
+
+    /// What is to be verified, one after the other.
+    func checks() throws -> [() throws -> VerifyReport] {
+        let journals = try stores().map { store in { try check(store) } }
+        return store == nil ? [{ try checkIdentity() }] + journals : journals
+    }
+
+    private func checkIdentity() throws -> VerifyReport {
+        do {
+            _ = try folder.identity()
+            return VerifyReport(store: "node.json", end: nil, findings: [])
+        } catch let error as LockstepError where error.code == .journalDamaged {
+            return VerifyReport(store: "node.json", end: nil, findings: [error.message])
+        }
+    }
+
+    private func check(_ store: String) throws -> VerifyReport {
+        let notice = WaitNotice()
+        defer { Output.progress("") }
+        do {
+            let reader = try reader(store)
+            defer { try? reader.close() }  // Nothing was written.
+            let findings = try reader.verifyAll { bytes in
+                Output.progress("\(store): checked \(bytes >> 20) MiB")
+                notice.waiting(for: "the check of \(reader.path)")
+            }
+            // The end of a journal that cannot be read to its end is not known.
+            let end = findings.isEmpty ? try "\(reader.end())" : nil
+            return VerifyReport(store: store, end: end, findings: findings.map(\.description))
+        } catch let error as LockstepError where Self.isDamage(error, isNamed: self.store != nil) {
+            return VerifyReport(store: store, end: nil, findings: [error.message])
+        }
+    }
+
+    /// Whether an error is a finding: a journal that is not there is one where nobody named the store.
+    private static func isDamage(_ error: LockstepError, isNamed: Bool) -> Bool {
+        switch error.code {
+        case .journalDamaged, .journalForeign: true
+        case .journalMissing: !isNamed
+        default: false
+        }
+    }
+}
+
+/// What `journal verify` found in one store, or in the node's file.
+struct VerifyReport: Encodable {
+    var store: String
+    /// How far it reaches; nil if it is damaged, and of the node's file.
+    var end: String?
+    var findings: [String]
+
+    var lines: [String] {
+        findings.isEmpty
+            ? ["\(store): whole" + (end.map { ", through \($0)" } ?? "")] : findings.map { "\(store): \($0)" }
+    }
+}
+
+/// What `journal inspect` shows of one store.
+struct JournalSummary: Encodable {
+    struct Snapshot: Encodable {
+        var sequence: UInt64
+        var hash: String
+        var bytes: Int
+    }
+    var store: String
+    var cluster: String
+    var storeID: String
+    var channel: Int
+    var incarnation: String
+    var end: String
+    var mark: String?
+    var snapshots: [Snapshot]
+    var batches: Int
+    var batchBytes: Int
+    /// Entries that were taken out of the log, and their batches; `journal dump --kept-aside` prints them.
+    var keptAside: UInt64
+    var keptAsideBatches: Int
+    var notes: [String: String]
+
+    init(_ reader: SQLiteJournalReader) throws {
+        var count = 0
+        var bytes = 0
+        try reader.batches(after: .zero) { batch in
+            count += 1
+            bytes += batch.bytes.count
+        }
+        store = reader.identity.storeName
+        cluster = "\(reader.identity.cluster)"
+        storeID = "\(reader.identity.store)"
+        channel = Int(reader.identity.channel.rawValue)
+        incarnation = "\(reader.identity.incarnation)"
+        end = "\(try reader.end())"
+        mark = reader.mark.map { "\($0.position)" }
+        snapshots = try reader.snapshots().map {
+            Snapshot(sequence: $0.position.sequence.rawValue, hash: "\($0.position.hash)", bytes: $0.bytes)
+        }
+        batches = count
+        batchBytes = bytes
+        let kept = try reader.quarantined()
+        keptAside = kept.reduce(0) { $0 + $1.entryCount }
+        keptAsideBatches = kept.count
+        notes = [:]
+        for note in JournalNote.allCases { notes[note.rawValue] = reader.note(note) }
+    }
+
+    var lines: [String] {
+        var lines = [
+            "store        \(store), channel \(channel)", "cluster      \(cluster)", "incarnation  \(incarnation)",
+            "end          \(end)", "side mark    \(mark ?? "none")",
+        ]
+        lines += snapshots.map { "snapshot     at \($0.sequence), \($0.bytes) bytes" }
+        lines.append("batches      \(batches), \(batchBytes) bytes")
+        if keptAsideBatches > 0 {
+            lines.append("kept aside   \(keptAside) entries that only this journal had, in \(keptAsideBatches) batches")
+        }
+        lines += notes.sorted { $0.key < $1.key }.map { "note         \($0.key): \($0.value)" }
+        return lines
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+public import LockstepNode
+
+/// Which node a command asks that holds no state itself, and for how long it waits.
+public struct AskedNode: ParsableArguments {
+    /// The node's address.
+    @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers reads and names its primary.")
+    public var node: String = Self.usual
+    /// Seconds to wait.
+    @Option(help: "Seconds to wait for the outcome: 0.001 to 86400.", transform: Within.patience)
+    public var timeout: Double = 10
+    /// Whether to talk without encryption to another host.
+    @Flag(help: "Allow plain text to other hosts.")
+    public var insecure = false
+
+    /// Read from the command line.
+    public init() {}
+
+    /// The node that is asked where none is named.
+    package static var usual: String {
+        ProcessInfo.processInfo.environment["LOCKSTEP_NODE"] ?? "tcp://127.0.0.1:7400"
+    }
+
+    /// How long to wait.
+    public var patience: Duration { Within.duration(timeout) }
+
+    /// The configuration of a client of the node.
+    public var configuration: NodeConfiguration {
+        var configuration = NodeConfiguration.client(of: node)
+        configuration.allowsPlaintext = insecure
+        configuration.sessionTimeToLive = Program.sessionTimeToLive
+        return configuration
+    }
+
+    /// Runs a client of the node for as long as `body` uses a store.
+    ///
+    /// - Parameters:
+    ///   - reactor: The type of the store's reactor.
+    ///   - name: The store's name.
+    ///   - body: Sends and asks.
+    /// - Returns: What `body` returns.
+    /// - Throws: ``LockstepError``, and what `body` throws.
+    public func withStore<R: Reactor, Value>(
+        _ reactor: R.Type, named name: String, _ body: (RemoteStore<R>) async throws -> Value
+    ) async throws -> Value {
+        try await Program.withRemote(reactor, named: name, configuration, body)
+    }
+
+    /// Runs what sends; an outcome that stays unknown names the command that asks for it.
+    package func naming<Server: LockstepServer, Value>(
+        _ server: Server.Type, store: String, _ body: () async throws -> Value
+    ) async throws -> Value {
+        try await OutcomeCommand<Server>.naming(node: node, store: store, insecure: insecure, body)
+    }
+}

@@ -1,0 +1,52 @@
+package import LockstepFolders
+public import LockstepNode
+import LockstepSQLite
+
+/// Where a node of a program keeps its journals, and with whom it talks.
+public struct NodePlace<Server: LockstepServer>: ParsableArguments {
+    /// The node's folder.
+    @Option(help: "The node's folder, as \"\(Server.programName) init\" made it.")
+    public var data: String
+    /// Where the node listens.
+    @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")
+    public var listen: String?
+    /// The primary of a replica; nil at a primary.
+    @Option(
+        help: "The primary's tcp://HOST:PORT; without it the node is the primary. A folder keeps its role: see promote."
+    )
+    public var replicaOf: String?
+    /// How many bytes of batches a snapshot comes after; nil: as many as ``NodeConfiguration`` says.
+    @Option(
+        help: "A snapshot is taken when the batches after the last one have so many bytes. Default: 67108864, 64 MiB.",
+        transform: Within.whole((1 << 20)...Int.max))
+    public var snapshotAfter: Int?
+
+    /// Read from the command line.
+    public init() {}
+
+    /// The node's configuration.
+    ///
+    /// - Throws: ``CommandFailure``, `ValidationError` or ``LockstepError`` if the folder is no node's, or an option is
+    ///   missing.
+    public func configuration() throws -> NodeConfiguration {
+        try configuration(try NodeFolder(data).identity())
+    }
+
+    /// The node's configuration; `create` makes journals that "init" did not.
+    package func configuration(_ identity: NodeFolder.Identity, create: Bool = false) throws -> NodeConfiguration {
+        let folder = NodeFolder(data)
+        let journal = JournalSource.sqlite(at: folder.path, create: create)
+        var configuration: NodeConfiguration
+        if let replicaOf {
+            configuration = .replica(of: replicaOf, listen: listen, journal: journal)
+        } else {
+            guard let listen else { throw ValidationError("a primary needs --listen tcp://HOST:PORT") }
+            configuration = .primary(listen: listen, journal: journal)
+        }
+        configuration.node = try parseNode(identity.node)
+        configuration.cluster = try parseCluster(identity.cluster)
+        configuration.administrationFolder = folder.administration
+        if let snapshotAfter { configuration.snapshotAfterBytes = snapshotAfter }
+        return configuration
+    }
+}

@@ -1,0 +1,74 @@
+import LockstepFolders
+import LockstepNode
+public import Logging
+public import ServiceLifecycle
+import UnixSignals
+
+/// What `serve` is told, and how a node then lives until it is told to stop.
+public struct ServedNode<Server: LockstepServer>: ParsableArguments {
+    @OptionGroup var place: NodePlace<Server>
+    @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
+    var insecure = false
+    @Flag(
+        help:
+            "Do not run the accepted actions that the former primary left; see \"\(Server.programName) actions\".")
+    var holdEffects = false
+    @Option(
+        help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
+        transform: Within.seconds(0...600))
+    var audienceTimeout = 5.0
+    @OptionGroup var options: Server.ServeOptions
+    @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
+    var logLevel: String = "info"
+
+    /// Read from the command line.
+    public init() {}
+
+    /// Runs the node, with the program's stores that its folder has, until the process is told to stop.
+    ///
+    /// - Throws: What keeps the node from starting, or ends it.
+    public func run() async throws {
+        let folder = NodeFolder(place.data)
+        let identity = try folder.identity()
+        guard let level = Logger.Level(rawValue: logLevel) else {
+            throw ValidationError("--log-level is one of trace, debug, info, notice, warning, error")
+        }
+        var configuration = try place.configuration(identity)
+        configuration.allowsPlaintext = insecure
+        configuration.waitsForAddress = true
+        configuration.holdsEffects = holdEffects
+        configuration.audienceTimeout = .seconds(audienceTimeout)
+        var logger = Logger(label: Server.programName) { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = level
+        let node = try Node(configuration, logger: logger)
+        let serving = HostedStore<Server.ServeOptions>.Serving(
+            node: node, configuration: configuration, options: options, logger: logger)
+        let stores = Server.stores
+        try stores.check()
+        var services: [any Service] = []
+        for name in identity.stores {
+            guard let store = stores[name] else {
+                throw CommandFailure("\(folder.path) has the store \(name), which this program does not know")
+            }
+            services += try store.attach(serving)
+        }
+        try await node.serve(beside: services, logger: logger)
+    }
+}
+
+extension Node {
+    /// Runs the node and services until SIGTERM or SIGINT, and ends them in good order.
+    ///
+    /// - Parameters:
+    ///   - services: What runs as long as the node; one that ends before ends the node too.
+    ///   - logger: Says what starts and stops.
+    /// - Throws: What ended the node or a service.
+    public func serve(beside services: [any Service] = [], logger: Logger) async throws {
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)]
+                    + services.map { .init(service: $0) },
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        try await group.run()
+    }
+}

@@ -1,0 +1,95 @@
+import Counters
+import LockstepServer
+import LockstepSQLite
+import Testing
+
+/// Entries of a journal are shown by the types of the program's own stores, and by nothing else.
+@Suite(.timeLimit(.minutes(1))) struct EntryDumpTests {
+    private static let sales: [Stock.Action] = [.restock("pear", pieces: 2), .sell("pear"), .sell("plum")]
+
+    /// Mutations and replies of actions that ended at once; the reason of one that was rejected.
+    @Test func actionsAreDecodedByTheirStoresTypes() async throws {
+        try await withJournal(of: Stock(), sending: Self.sales) { reader in
+            let actions = try entries("action", of: reader, as: StoreDecoding(types: Stock.self))
+            try #require(actions.count == 3)
+            let restocked = JSONValue.object([
+                "mutations": .list([.object(["changed": .object(["_0": .text("pear"), "by": .integer(2)])])]),
+                "reply": .integer(2),
+            ])
+            #expect(actions[0]["decoded"] == restocked)
+            #expect(actions[0]["mutations"] == .list([.text(#"{"changed":{"_0":"pear","by":2}}"#)]))
+            #expect(actions[0]["reply"] == .text("32"), "the bytes of the text 2")
+            #expect(actions[0]["bytes"] == nil)
+            #expect(actions[2]["status"] == .text("rejected"))
+            #expect(actions[2]["reply"] == .text("there is no plum left"))
+            #expect(actions[2]["decoded"] == nil)
+        }
+    }
+
+    /// Of an action whose effect goes on the log keeps the action itself, what it emitted, and its end.
+    @Test func effectsAreDecodedToo() async throws {
+        try await withJournal(of: Deliveries(), sending: [.order(7)]) { reader in
+            let decoding = StoreDecoding(types: Deliveries.self)
+            let accepted = try entries("accepted", of: reader, as: decoding)
+            #expect(
+                accepted.map { $0["decoded"] } == [
+                    .object(["action": .object(["order": .object(["_0": .integer(7)])])])
+                ])
+            let delivered = JSONValue.list([.object(["delivered": .object(["_0": .integer(7)])])])
+            let emitted = try entries("emitted", of: reader, as: decoding)
+            #expect(emitted.map { $0["decoded"] } == [.object(["mutations": delivered])])
+            let finished = try entries("finished", of: reader, as: decoding)
+            #expect(finished.map { $0["status"] } == [.text("committed")])
+        }
+    }
+
+    /// A type with bytes of its own is shown in Swift's words, as before, and as JSON.
+    @Test func typesWithTheirOwnBytesAreDecoded() async throws {
+        try await withJournal(of: Counters(), sending: [.add("a", by: 5)]) { reader in
+            let actions = try entries("action", of: reader, as: StoreDecoding(types: Counters.self))
+            try #require(actions.count == 1)
+            guard case .list(let texts) = actions[0]["mutations"], case .text(let text) = texts.first else {
+                Issue.record("there are no mutations: \(actions)")
+                return
+            }
+            #expect(text.hasPrefix(#"added("a", 5)"#))
+            guard case .object(let decoded) = actions[0]["decoded"] else {
+                Issue.record("nothing is decoded: \(actions)")
+                return
+            }
+            #expect(decoded["reply"] == .object(["value": .object(["_0": .integer(5)])]))
+        }
+    }
+
+    /// A store that the program does not know is shown as what it is: names, places, sizes and bytes.
+    @Test func anUnknownStoreIsShownRaw() async throws {
+        try await withJournal(of: Stock(), sending: Self.sales) { reader in
+            let actions = try entries("action", of: reader, as: nil)
+            try #require(actions.count == 3)
+            let json = #"{"changed":{"_0":"pear","by":2}}"#
+            #expect(actions[0]["mutations"] == .list([.text(hexadecimal(json))]))
+            #expect(
+                actions[0]["bytes"]
+                    == .object(["mutations": .list([.integer(Int64(json.utf8.count))]), "reply": .integer(1)]))
+            #expect(actions[0]["decoded"] == nil)
+            #expect(actions[0]["store"] == .text("store") && actions[0]["batchHash"] != nil)
+        }
+    }
+
+    /// Bytes that the store's types cannot read are shown as bytes: the journal of another store of the same name.
+    @Test func bytesOfOtherTypesAreNotGuessedAt() async throws {
+        try await withJournal(of: Stock(), sending: Self.sales) { reader in
+            let actions = try entries("action", of: reader, as: StoreDecoding(types: Deliveries.self))
+            try #require(actions.count == 3)
+            #expect(actions[0]["decoded"] == nil && actions[0]["bytes"] != nil)
+        }
+        try await withJournal(of: Deliveries(), sending: [.order(7)]) { reader in
+            let accepted = try entries("accepted", of: reader, as: StoreDecoding(types: Stock.self))
+            #expect(accepted.first?["action"] == .text(hexadecimal(#"{"order":{"_0":7}}"#)))
+        }
+    }
+
+    private func hexadecimal(_ text: String) -> String {
+        text.utf8.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}

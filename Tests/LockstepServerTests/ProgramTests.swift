@@ -1,0 +1,117 @@
+import LockstepServer
+import Testing
+
+/// A program of a user's has all commands, in its own name.
+@Suite struct ProgramTests {
+    /// The commands of every program, and the program's own among them.
+    @Test func aProgramHasAllCommands() {
+        let names = Shop.configuration.subcommands.map { $0.configuration.commandName ?? "" }
+        #expect(
+            names == [
+                "init", "serve", "recover", "promote", "demote", "send", "ask", "watch", "outcome", "status", "journal",
+                "actions", "sessions", "clock",
+            ])
+        let journal = JournalCommand<Shop>.configuration.subcommands.map { $0.configuration.commandName ?? "" }
+        #expect(journal == ["inspect", "verify", "dump", "state-at", "difference"])
+    }
+
+    /// No help says "lockstep" where the program is meant, in any command and option.
+    @Test func helpNamesTheProgram() {
+        #expect(Shop.helpMessage().contains("shop init --data data/primary"))
+        func check(_ command: any ParsableCommand.Type) {
+            let help = Shop.helpMessage(for: command)
+            #expect(help.contains("USAGE: shop "), "\(help)")
+            #expect(!help.replacing("lockstep.dev", with: "").contains("lockstep"), "\(help)")
+            for part in command.configuration.subcommands { check(part) }
+        }
+        for command in Shop.configuration.subcommands { check(command) }
+        #expect(Shop.helpMessage(for: InitCommand<Shop>.self).contains("Default: stock and deliveries."))
+        #expect(Shop.helpMessage(for: RecoverCommand<Shop>.self).contains("with --accept-loss, the stock"))
+    }
+
+    @Test func theVersionNamesBoth() {
+        #expect(Shop.configuration.version.hasPrefix("shop, lockstep "))
+    }
+
+    /// Completions for shells are made from the commands.
+    @Test(arguments: [CompletionShell.bash, .zsh, .fish]) func completionsKnowTheCommands(shell: CompletionShell) {
+        let script = Shop.completionScript(for: shell)
+        for word in ["state-at", "send", "linearizable"] { #expect(script.contains(word), "\(word)") }
+    }
+
+    private struct HTTPStockServer: LockstepServer {
+        static let about = "A program with a command and options of its own."
+        static var stores: Stores { HostedStore("stock", Stock()) }
+        static var commands: [any ParsableCommand.Type] { [Audit.self, Status.self] }
+
+        struct Audit: ParsableCommand {}
+        struct Status: ParsableCommand {
+            static let configuration = CommandConfiguration(commandName: "status", abstract: "Of the stock.")
+        }
+    }
+
+    /// A command of the user's own is added, or takes the place of a built-in one; the name follows the type's.
+    @Test func ownCommandsAreAdded() throws {
+        #expect(HTTPStockServer.name == "http-stock-server")
+        let commands = HTTPStockServer.configuration.subcommands
+        #expect(commands.contains { $0 == HTTPStockServer.Audit.self })
+        let named = commands.filter { $0.configuration.commandName == "status" }
+        #expect(named.count == 1 && named[0] == HTTPStockServer.Status.self)
+        #expect(try HTTPStockServer.parseAsRoot(["audit"]) is HTTPStockServer.Audit)
+        #expect(try HTTPStockServer.parseAsRoot(["status"]) is HTTPStockServer.Status)
+    }
+
+    private struct Twice: LockstepServer {
+        static let about = "Two stores of one name."
+        static var stores: Stores {
+            HostedStore("stock", Stock())
+            HostedStore("stock", Stock())
+        }
+    }
+    private struct Misnamed: LockstepServer {
+        static let about = "A store with a name that cannot be."
+        static var stores: Stores { HostedStore("my stock", Stock()) }
+    }
+    private struct Empty: LockstepServer {
+        static let about = "No store."
+        static var stores: Stores {}
+    }
+
+    /// What the program's author got wrong is said before a folder is made.
+    @Test func storesThatCannotBeAreRefused() async throws {
+        func refusal(_ program: any LockstepServer.Type) throws -> String? {
+            func check<Server: LockstepServer>(_ server: Server.Type) throws { try server.stores.check() }
+            do { try check(program) } catch let failure as CommandFailure { return failure.message }
+            return nil
+        }
+        #expect(try refusal(Twice.self)?.contains("two stores named stock") == true)
+        #expect(try refusal(Misnamed.self)?.contains("cannot be a store's name") == true)
+        #expect(try refusal(Empty.self)?.contains("has no stores") == true)
+        #expect(try refusal(Shop.self) == nil)
+        try await withFolder { folder in
+            var command = try Twice.parseAsRoot(["init", "--data", folder])
+            #expect(throws: CommandFailure.self) { try command.run() }
+        }
+    }
+
+    /// A store that is not there is refused with the names of those that are.
+    @Test(arguments: ["send", "ask", "watch"]) func anUnknownStoreIsRefused(command: String) async throws {
+        let words = command == "watch" ? [command, "stok"] : [command, "stok", "{}"]
+        guard var parsed = try Shop.parseAsRoot(words) as? any AsyncParsableCommand else {
+            Issue.record("\(command) is not asynchronous")
+            return
+        }
+        let failure = await #expect(throws: CommandFailure.self) { try await parsed.run() }
+        #expect(failure?.status == .usage)
+        #expect(failure?.message == "this program has no store stok: it has stock, deliveries")
+    }
+
+    @Test func aStoreWithoutQueriesSaysSo() async throws {
+        guard var ask = try Shop.parseAsRoot(["ask", "deliveries", "{}"]) as? any AsyncParsableCommand else {
+            Issue.record("ask is not asynchronous")
+            return
+        }
+        let failure = await #expect(throws: CommandFailure.self) { try await ask.run() }
+        #expect(failure?.message == "the store deliveries answers no queries")
+    }
+}

@@ -1,0 +1,55 @@
+import LockstepServer
+import LockstepSQLite
+import Testing
+
+/// States are rebuilt from a journal, shown as JSON, and compared.
+@Suite(.timeLimit(.minutes(1))) struct StateReportTests {
+    /// Each state is that of its place; two are compared where they differ, and nowhere else.
+    @Test func statesOfAJournalAreRebuiltAndCompared() async throws {
+        let actions: [Stock.Action] = [
+            .restock("pear", pieces: 2), .restock("blue plum", pieces: 1), .sell("pear"), .restock("fig", pieces: 9),
+        ]
+        try await withJournal(of: Stock(), sending: actions) { reader in
+            let places = try entries("action", of: reader, as: nil).map { entry -> UInt64 in
+                guard case .integer(let sequence) = entry["sequence"] else { return 0 }
+                return UInt64(sequence)
+            }
+            try #require(places.count == 4)
+            let first = try StateReport(reader, Stock(), through: places[1]).json()
+            #expect(first == .object(["amounts": .object(["pear": .integer(2), "blue plum": .integer(1)])]))
+            let last = try StateReport(reader, Stock(), through: nil)
+            #expect(
+                changes(from: first, to: try last.json()) == [
+                    "$.amounts.fig: nothing -> 9", "$.amounts.pear: 2 -> 1",
+                ])
+            guard case .object(let report) = try JSONValue(of: last) else {
+                Issue.record("the report is no object")
+                return
+            }
+            #expect(report["state"] != nil && report["digest"] != nil && report["position"] != nil)
+            #expect(try JSONValue(of: last.withoutContent) == .object(report.filter { $0.key != "state" }))
+        }
+    }
+
+    /// The innermost places are named, in JSONPath; null is a value, and nothing is none.
+    @Test(arguments: [
+        (#"{"a":{"b":1,"c":2}}"#, #"{"a":{"b":1,"c":3}}"#, ["$.a.c: 2 -> 3"]),
+        (#"{"a b":[1,2]}"#, #"{"a b":[1,2,null]}"#, [#"$["a b"][2]: nothing -> null"#]),
+        (#"{"it's \"x\"":1}"#, #"{}"#, [#"$["it's \"x\""]: 1 -> nothing"#]),
+        ("[1,2]", "{\"0\":1}", [#"$: [1,2] -> {"0":1}"#]),
+        ("1", "1.5", ["$: 1 -> 1.5"]),
+        ("18446744073709551615", "18446744073709551614", ["$: 18446744073709551615 -> 18446744073709551614"]),
+        ("true", "1", ["$: true -> 1"]),
+        (#"{"a":[{"b":null}]}"#, #"{"a":[{"b":null}]}"#, []),
+    ]) func differencesAreNamedByTheirPlace(before: String, after: String, expected: [String]) throws {
+        let first: JSONValue = try JSONArgument.read(before, as: "a")
+        let second: JSONValue = try JSONArgument.read(after, as: "b")
+        #expect(changes(from: first, to: second) == expected)
+    }
+
+    private func changes(from before: JSONValue, to after: JSONValue) -> [String] {
+        JSONDifference.between(before, after).map { change in
+            "\(change.path): \(change.before?.text ?? "nothing") -> \(change.after?.text ?? "nothing")"
+        }
+    }
+}
