@@ -3,14 +3,14 @@ import LockstepCore
 extension Effect {
     /// Gives the effect a policy that it shares with others of the same name.
     ///
+    /// Several hold together: the effect begins when each of them lets it, and takes its place under all at once. A
+    /// second policy of one name takes the place of the first. At most 16 hold; an action beyond is rejected.
+    ///
+    ///     .policy(.latest("search")).policy(.merge("backend", max: 4))
+    ///
     /// An effect that ends at once has ended before it could share anything: for it the policy means nothing.
     public func policy(_ policy: EffectPolicy) -> Effect {
-        changed { deferred in
-            deferred.with(plan: { plan in
-                plan.policy = policy.plan.policy
-                plan.group = policy.plan.group
-            })
-        }
+        changed { deferred in deferred.with(plan: { $0.keep(policy.limit) }) }
     }
 
     /// Lets the effect be cancelled under a name, by ``cancelling(_:)`` of a later action.
