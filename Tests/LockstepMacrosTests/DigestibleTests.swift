@@ -34,7 +34,8 @@
     }
 
     @Digestible private struct Pair<First, Second> {
-        @Pulse var first: First?
+        @Pulse var alert: String?
+        var first: First?
         var second: [Second]
     }
 
@@ -89,10 +90,12 @@
 
         /// A type with parameters asks of them what its fields need; a wrapper is digested whole.
         @Test func parametersAndWrappersAreDigested() {
-            var pair = Pair<Int, String>(first: 1, second: ["a"])
+            var pair = Pair<Int, String>(alert: "a", first: 1, second: ["a"])
             let before = pair.contentDigest
-            pair.first = 1
+            pair.alert = "a"
             #expect(pair.contentDigest != before, "a pulse that was assigned again has fired")
+            pair = Pair(alert: "a", first: 2, second: ["a"])
+            #expect(pair.contentDigest != before)
         }
 
         @Test func theCodeIsAnExtension() {
