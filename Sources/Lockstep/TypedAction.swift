@@ -1,5 +1,5 @@
-package import LockstepCore
-public import LockstepNode
+import LockstepCore
+import LockstepNode
 
 /// An action together with the type of its reply, so that its sender need not ask which of all replies came.
 ///

@@ -52,6 +52,10 @@ extension Effect {
 
     /// Tries again when it fails, with the policy's delays; jitter is seeded by the action, so that it repeats.
     ///
+    /// `.retry(RetryPolicy(attempts: 3))` tries three times in all. Its delays begin with 100 ms and double up to 10 s, and
+    /// chance takes up to half of each away; the delays are waited for on the store's clock. The last failure is the
+    /// effect's. What the next primary runs again begins with the first attempt.
+    ///
     /// What a failed attempt emitted stays committed; what it kept for the end is dropped. Cancellation is not a failure.
     public func retry(_ policy: RetryPolicy) -> Effect {
         wrapped { emit, perform in
