@@ -15,8 +15,8 @@
     /// ```
     ///
     /// It is there with the package trait `Macros`. The types of all fields and values must be ``Digestible``, as generic
-    /// arguments must be. It costs two multiplications a field beside the digests of the fields themselves, some tenth of
-    /// the walk that an empty extension has.
+    /// arguments must be. It costs two multiplications a field beside the digests of the fields themselves; nothing is
+    /// encoded, as it is for a type that only names the protocol.
     ///
     /// Fields and cases are those of ``WireCodable(frozen:)``: stored properties in their order, cases by their numbers.
     /// A field that is marked ``WireAdded()`` counts only where it has not its initial value, so that an older program,
