@@ -184,7 +184,8 @@ let package = Package(
             name: "LockstepSQLiteTests",
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
         .testTarget(
-            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting"],
+            name: "LockstepTests",
+            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting", logging, lifecycle],
             swiftSettings: base),
         .testTarget(
             name: "LockstepMacrosTests",

@@ -277,7 +277,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
         do {
             let query = try R.queryCoding.decode(query, range)
-            return try R.answerCoding.encoded(try R.answer(query, in: published.current().state))
+            let snapshot = published.current()
+            return try R.answerCoding.encoded(try R.answer(query, in: snapshot.state, AnswerContext(snapshot)))
         } catch let rejection as Rejection {
             throw QueryRefusal(reason: rejection.reason)
         } catch {

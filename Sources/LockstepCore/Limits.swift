@@ -66,6 +66,10 @@ package enum Limits {
     package static let runWishes = 1_024
     /// So many acknowledged ends are logged at once; fewer wait for the second to end.
     package static let waitingRunAcks = 256
+    /// Policies that an effect can have; an action with more is rejected.
+    package static let policiesOfRun = 16
+    /// The name of a group, or one to cancel under, of an effect; an action with a longer one is rejected.
+    package static let effectNameBytes = 256
     /// Mutations that log time brings in one entry.
     package static let dueMutations = 1_000
     package static let nameBytes = 64

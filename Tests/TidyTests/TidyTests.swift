@@ -54,6 +54,7 @@ import Testing
             "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB", "GRDBSQLite"]),
             "Lockstep": system.union([
                 "CLockstep", "LockstepCore", "LockstepNode", "HashTreeCollections", "DequeModule", "Logging",
+                "FoundationEssentials",
             ]),
             "LockstepMacros": ["LockstepMacroExpansion", "SwiftCompilerPlugin", "SwiftSyntax", "SwiftSyntaxMacros"],
             "LockstepMacroExpansion": ["SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"],

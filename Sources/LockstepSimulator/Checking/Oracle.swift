@@ -221,7 +221,7 @@ final class Oracle {
         }
         batches[batch.hash] = Known(
             batch: batch, digest: state.digest + reference.digest, print: LogPrint(reference),
-            remembered: store.workload.remember(state.base))
+            remembered: store.workload.remember(state.base, at: batch.head))
         discarded.remove(batch.hash)
         if ends[batch.head.last]?.contains(batch.hash) != true { ends[batch.head.last, default: []].append(batch.hash) }
     }
