@@ -185,7 +185,7 @@ let package = Package(
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
         .testTarget(
             name: "LockstepTests",
-            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting", logging, lifecycle],
+            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting", logging, lifecycle, signals],
             swiftSettings: base),
         .testTarget(
             name: "LockstepMacrosTests",

@@ -2,6 +2,7 @@ import Lockstep
 import Logging
 import ServiceLifecycle
 import Testing
+import UnixSignals
 
 /// The code of GettingStarted.md.
 @Suite(.timeLimit(.minutes(1))) struct GettingStartedPage {
