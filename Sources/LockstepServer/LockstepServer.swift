@@ -18,7 +18,9 @@ public protocol LockstepServer: AsyncParsableCommand, SendableMetatype {
     /// The stores of this program.
     typealias Stores = HostedStores<ServeOptions>
 
-    /// The command's name in help, errors and advice; by default the type's name in lower case, words joined by `-`.
+    /// The program's name in help, errors and advice; by default the type's name in lower case, words joined by `-`.
+    ///
+    /// A configuration of your own has it as its `commandName`.
     static var name: String { get }
     /// What the program does, in one sentence, for its help.
     static var about: String { get }
@@ -87,9 +89,6 @@ extension LockstepServer {
             commandName: name, abstract: about, discussion: discussion, version: version,
             subcommands: others(nodeCommands) + commands + others(storeCommands))
     }
-
-    /// What the root command is called, also by a configuration of its own.
-    package static var programName: String { configuration.commandName ?? name }
 
     /// Runs the command that the command line names, and ends the process with its exit status.
     public static func main() async { await runAsProgram() }

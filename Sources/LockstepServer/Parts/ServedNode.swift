@@ -11,7 +11,7 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     var insecure = false
     @Flag(
         help:
-            "Do not run the accepted actions that the former primary left; see \"\(Server.programName) actions\".")
+            "Do not run the accepted actions that the former primary left; see \"\(Server.name) actions\".")
     var holdEffects = false
     @Option(
         help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
@@ -38,7 +38,7 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
         configuration.audienceTimeout = .seconds(audienceTimeout)
-        var logger = Logger(label: Server.programName) { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
         let node = try Node(configuration, logger: logger)
         let serving = HostedStore<Server.ServeOptions>.Serving(

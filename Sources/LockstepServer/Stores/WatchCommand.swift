@@ -9,8 +9,8 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
                 Each line is one JSON object, as "ask" prints it. The command holds the store's state for that time, as a \
                 replica does; of changes that follow each other fast it shows the newest.
 
-                  \(Server.programName) watch \(Server.stores.usual)
-                  \(Server.programName) watch \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}' --node tcp://127.0.0.1:7410
+                  \(Server.name) watch \(Server.stores.usual)
+                  \(Server.name) watch \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}' --node tcp://127.0.0.1:7410
                 """)
     }
 
