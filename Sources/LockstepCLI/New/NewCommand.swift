@@ -43,7 +43,8 @@ struct NewCommand: ParsableCommand {
         }
         let folder = URL(fileURLWithPath: place, isDirectory: true).standardizedFileURL
         guard FileManager.default.fileExists(atPath: folder.appendingPathComponent("Package.swift").path) else {
-            throw ValidationError("--lockstep: \(place) has no Package.swift; name a folder with Lockstep's sources")
+            throw CommandFailure(
+                "\(place) has no Package.swift; --lockstep is a folder with Lockstep's sources, or a URL", status: .usage)
         }
         var path = folder.path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }

@@ -24,16 +24,18 @@ struct ProgramName {
 
     /// Checks a name.
     ///
-    /// - Throws: `ValidationError`, in one line, if nothing can be called so.
+    /// - Throws: `CommandFailure` if no program can be called so.
     init(_ text: String) throws {
         guard text.count <= Self.longest, text.wholeMatch(of: /[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*/) != nil else {
-            throw ValidationError(
+            throw CommandFailure(
                 "a name has 1 to \(Self.longest) lower-case letters, digits and single \"-\", and each word begins with a "
-                    + "letter: online-shop")
+                    + "letter: online-shop", status: .usage)
         }
         module = text.split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
         guard !Self.taken.contains(module), !module.hasPrefix("Lockstep") else {
-            throw ValidationError("a program called \(text) would have the type \(module), which there is already")
+            throw CommandFailure(
+                "a program called \(text) would have the type \(module), which there is already; choose another name",
+                status: .usage)
         }
         self.text = text
     }
