@@ -44,7 +44,8 @@ struct NewCommand: ParsableCommand {
         let folder = URL(fileURLWithPath: place, isDirectory: true).standardizedFileURL
         guard FileManager.default.fileExists(atPath: folder.appendingPathComponent("Package.swift").path) else {
             throw CommandFailure(
-                "\(place) has no Package.swift; --lockstep is a folder with Lockstep's sources, or a URL", status: .usage)
+                "\(place) has no Package.swift; --lockstep is a folder with Lockstep's sources, or a URL",
+                status: .usage)
         }
         var path = folder.path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
