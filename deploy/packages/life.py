@@ -165,6 +165,8 @@ def live(host, folder, version):
     """All stages on a host; what was kept, and what is broken, as text, or None."""
     # The disk of the host is not a part of the packages; what they make of an empty folder is.
     host.must("umount /var/lib/lockstep && rmdir /var/lib/lockstep")
+    # A machine that is a container keeps the services of packages from starting and stopping. A host does not.
+    host.must("rm -f /usr/sbin/policy-rc.d")
     life = Life(host, folder)
     life.version = version
     for stage in STAGES:
