@@ -91,7 +91,8 @@ extension LockstepServer {
     }
 
     /// Runs the command that the command line names, and ends the process with its exit status.
-    public static func main() async { await runAsProgram() }
+    // Isolated as ArgumentParser's own `main` is: otherwise `@main` takes that one, and errors are not one line.
+    @concurrent public static func main() async { await runAsProgram() }
 }
 
 /// The options of a program that adds none to `serve`.
