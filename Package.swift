@@ -157,7 +157,9 @@ let package = Package(
             dependencies: [
                 "LockstepServer", "LockstepCommands", "Lockstep", "LockstepNode", "Counters", "SearchCache",
                 "SearchCacheSQLite", arguments,
-            ], swiftSettings: base),
+            ],
+            // What `lockstep new` writes.
+            resources: [.embedInCode("New/Template")], swiftSettings: base),
         // What no operator needs, and the operator's program has nothing of: TidyTests compare.
         .target(
             name: "LockstepHarness",

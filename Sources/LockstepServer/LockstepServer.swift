@@ -91,7 +91,10 @@ extension LockstepServer {
     }
 
     /// Runs the command that the command line names, and ends the process with its exit status.
-    public static func main() async { await runAsProgram() }
+    @concurrent public static func main() async {
+        // Isolated as ArgumentParser's own `main` is: otherwise `@main` takes that one, and errors are not one line.
+        await runAsProgram()
+    }
 }
 
 /// The options of a program that adds none to `serve`.

@@ -63,8 +63,8 @@ def value(host, node=NODE, name="visits"):
 
 
 def install(book, host):
-    """Section 2, on a host."""
-    section = book.section(PAGE, "2. Build and install")
+    """Section 2, on a host, without the package."""
+    section = book.section(PAGE, "By hand")
     for beginning in ("sudo install -m 755", "lockstep --version", "sudo useradd", "sudo install -d -o",
                       "sudo install -d -m 755"):
         done = book.run(host, section, beginning)
