@@ -31,12 +31,4 @@ package enum Program {
         case .primary: "the node"
         }
     }
-
-    package static func withReplicaOfCounters<Value>(
-        _ configuration: NodeConfiguration, _ body: (Store<Counters>) async throws -> Value
-    ) async throws -> Value {
-        let node = try Node(configuration, logger: quiet)
-        let counters = try node.store(Counters(), named: Hosted.counters)
-        return try await node.whileRunning { try await body(counters) }
-    }
 }
