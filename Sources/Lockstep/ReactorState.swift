@@ -275,6 +275,11 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     }
 
     package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
+        let begin = ContinuousClock.now
+        defer {
+            let took = (ContinuousClock.now - begin).components
+            answerCost = took.seconds * 1_000_000_000 + took.attoseconds / 1_000_000_000
+        }
         do {
             let query = try R.queryCoding.decode(query, range)
             let snapshot = published.current()
@@ -285,6 +290,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
             throw QueryRefusal(reason: String(describing: error))
         }
     }
+
+    package private(set) var answerCost: Int64 = 0
 
     // MARK: - Snapshots
 

@@ -178,6 +178,8 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
     /// The name of the store.
     public var name: String { end.port.name }
 
+    var port: StorePort { end.port }
+
     /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)-(R.Action,_)``.
     @_disfavoredOverload
     public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {

@@ -42,6 +42,12 @@ package enum Limits {
     package static let waitingJoins = 1_024
     /// Reads that wait at a node; more are answered `unavailable`.
     package static let waitingReads = 10_000
+    /// Queries that are watched at a node's store, and by one connection.
+    package static let watches = 10_000
+    package static let watchesOfConnection = 1_024
+    /// What their queries may have together.
+    package static let watchBytes = 16 << 20
+    package static let watchBytesOfConnection = 4 << 20
     /// Answers other than RESULT that wait for a commit; a further one is dropped, and its asker repeats itself.
     package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.

@@ -68,6 +68,8 @@ package final class ObservedState: ReplicatedState {
         try base.answer(query, range)
     }
 
+    package var answerCost: Int64 { base.answerCost }
+
     package func image() -> any StateImage { base.image() }
 
     package nonisolated func prepare(_ bytes: [UInt8]) throws -> any PreparedState {

@@ -35,6 +35,7 @@ package final class StoreHost {
     package var feed = FeedDesk()
     var asks = AskDesk()
     var ends = EndDesk()
+    var watchDesk = WatchDesk()
     var counters: [ProtocolCounter: UInt64] = [:]
     /// What an operator must know until it has passed.
     package internal(set) var alarms: AlarmBoard
@@ -233,6 +234,7 @@ package final class StoreHost {
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
             case .readDelayed(let result):
                 asks.delayed(result.id, because: String(decoding: bytes.bytes[result.answer], as: UTF8.self))
+            case .watchAnswered(let result): watchAnswered(result, in: bytes)
             case .queried(let result):
                 asks.queried(result)
                 stopAsking()

@@ -37,6 +37,7 @@ extension PrimaryStateMachine {
         log.runs.checkInvariants()
         scheduler.checkInvariants(log.runs)
         joins.checkInvariants()
+        readers.watches.checkInvariants()
     }
 }
 

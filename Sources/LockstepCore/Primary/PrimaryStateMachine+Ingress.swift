@@ -49,6 +49,8 @@ extension PrimaryStateMachine {
         case .read(let read): readReceived(read, frame, from: connection, &step)
         case .query(let query): queryReceived(query, from: connection, &step)
         case .runRequest(let request): runRequestReceived(request, from: connection, &step)
+        case .watch(let request): watchReceived(request, frame, from: connection, &step)
+        case .unwatch(let id): readers.unwatch(id)
         }
     }
 

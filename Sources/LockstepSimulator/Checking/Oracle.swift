@@ -43,6 +43,7 @@ final class Oracle {
     /// Replicas whose state is wrong, and what they may still do.
     var divergence = Divergence()
     var givenUp = GivenUp()
+    var watchers = WatchChecker()
     var learnedEnds: [(id: RunID, batch: BatchHash, process: String)] = []
 
     /// A committed batch, and what holds at its end.
