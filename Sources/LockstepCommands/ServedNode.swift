@@ -2,6 +2,7 @@ import ArgumentParser
 import Counters
 import Lockstep
 import LockstepFolders
+import LockstepHTTP
 import LockstepNode
 import Logging
 import ServiceLifecycle
@@ -19,6 +20,8 @@ package struct ServedNode: ParsableArguments {
         transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
     @OptionGroup(title: "Searches") var search: SearchServing
+    @Option(help: "HOST:PORT of metrics and health over HTTP, such as 127.0.0.1:9100.")
+    var http: String?
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
     var logLevel: String = "info"
 
@@ -41,8 +44,12 @@ package struct ServedNode: ParsableArguments {
         configuration.audienceTimeout = .seconds(audienceTimeout)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
+        if http != nil { NodeHTTP.bootstrapMetrics() }
         let node = try Node(configuration, logger: logger)
         var services: [any Service] = []
+        if let http {
+            services += try NodeHTTP.services(for: node, address: http, allowsOtherHosts: insecure, logger: logger)
+        }
         for store in identity.stores {
             switch store {
             case Hosted.counters: _ = try node.store(Counters(), named: store)
