@@ -227,7 +227,7 @@ let package = Package(
         .testTarget(
             name: "LockstepHTTPTests",
             dependencies: ["LockstepHTTP", "Lockstep", "LockstepNode", "Counters", logging, metrics, lifecycle],
-            swiftSettings: base),
+            exclude: ["http_client.py"], swiftSettings: base),
         .testTarget(
             name: "LockstepConsoleTests",
             dependencies: ["LockstepConsole", "LockstepHTTP", "Counters", "Lockstep", "LockstepNode"],

@@ -7,14 +7,13 @@ struct AnswerHead: Hashable, Sendable {
     var isPersistent: Bool
 
     /// The same for every answer: nothing is kept, nothing of other sites runs, and no other site may show or read it.
-    private static let always = """
-        Cache-Control: no-store\r
-        Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r
-        Cross-Origin-Resource-Policy: same-origin\r
-        Referrer-Policy: no-referrer\r
-        X-Content-Type-Options: nosniff\r
-
-        """
+    private static let always = [
+        "Cache-Control: no-store",
+        "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "Cross-Origin-Resource-Policy: same-origin",
+        "Referrer-Policy: no-referrer",
+        "X-Content-Type-Options: nosniff",
+    ].map { "\($0)\r\n" }.joined()
 
     var bytes: [UInt8] {
         var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\nContent-Type: \(contentType)\r\n"

@@ -96,7 +96,12 @@ struct HTTPConnection: Sendable {
             }
             guard buffer.count < RequestHead.byteBound else { throw RequestHead.Refusal.tooLong }
             looked = buffer.count
-            do { buffer += try await socket.read(atMost: 4_096) } catch SocketError.disconnected { return nil }
+            do {
+                let more = try await socket.read(atMost: 4_096)
+                buffer += more
+            } catch SocketError.disconnected {
+                return nil
+            }
         }
     }
 

@@ -19,10 +19,9 @@ package enum NodeHTTP {
         let process: ProcessMetrics
     }
 
-    /// Makes the process keep its metrics; before the first ``Node`` is made, since a metric that was made before is
-    /// never shown. Called again it does nothing.
+    /// Makes the process keep its metrics, once; before the first ``Node`` is made.
     ///
-    /// The process must not have bootstrapped swift-metrics by itself, which may be done once.
+    /// A metric that was made before is never shown. Called again it does nothing. The process must not have bootstrapped swift-metrics by itself, which may be done once.
     package static func bootstrapMetrics() {
         kept.withLock { kept in
             guard kept == nil else { return }
@@ -35,10 +34,13 @@ package enum NodeHTTP {
     /// What runs beside a node for its HTTP address; all of it ends with the node.
     ///
     /// - Parameters:
+    ///   - node: What `/health` and the routes are about.
     ///   - address: `HOST:PORT`, with an IP address or `localhost`.
     ///   - allowsOtherHosts: Whether the address may be another than a loopback address.
     ///   - routes: What is answered beside `/metrics`, `/health/live` and `/health/ready`; without one for `/` there is
     ///     a list of the paths.
+    ///   - logger: Gets the address at level `info`, and what goes wrong.
+    /// - Returns: The server, and what asks the node whether it lives.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration`, with what to change.
     package static func services(
         for node: Node, address: String, allowsOtherHosts: Bool = false, routes: [HTTPRoute] = [], logger: Logger

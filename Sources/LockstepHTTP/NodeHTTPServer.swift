@@ -2,7 +2,7 @@ internal import FlyingSocks
 internal import Foundation
 internal import LockstepNode
 package import Logging
-package import ServiceLifecycle
+internal import ServiceLifecycle
 internal import Synchronization
 
 /// Answers HTTP requests at one address of a node: metrics, health, what else has a route.
@@ -29,6 +29,7 @@ package final class NodeHTTPServer: Service {
     ///   - address: `HOST:PORT` with an IP address or `localhost`; IPv6 in brackets. Port 0 is a free port.
     ///   - allowsOtherHosts: Whether the address may be another than a loopback address.
     ///   - routes: What is answered; of two with one path the last.
+    ///   - logger: Gets the address at level `info`, and what goes wrong.
     ///   - times: The bounds of time.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration`, with what to change.
     package init(

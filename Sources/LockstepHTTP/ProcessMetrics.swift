@@ -38,19 +38,21 @@ final class ProcessMetrics: Sendable {
     func observe() {
         let ticks = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
         let page = sysconf(Int32(_SC_PAGESIZE))
-        let memory = Self.words(of: "/proc/self/statm").compactMap(Int.init)
+        let memory = Self.words(of: "/proc/self/statm").compactMap { Int($0) }
         if memory.count > 1 {
             virtual.record(memory[0] * page)
             resident.record(memory[1] * page)
         }
         // What comes after the program's name, which may hold anything; the first word is field 3.
         let words = Self.text(of: "/proc/self/stat").split(separator: ")").last?.split(separator: " ") ?? []
-        if words.count > 19, let user = Double(words[11]), let system = Double(words[12]), let start = Double(words[19]) {
+        if words.count > 19, let user = Double(words[11]), let system = Double(words[12]), let start = Double(words[19])
+        {
             let seconds = (user + system) / ticks
-            processor.increment(by: seen.withLock { seen in
-                defer { seen = max(seen, seconds) }
-                return max(0, seconds - seen)
-            })
+            processor.increment(
+                by: seen.withLock { seen in
+                    defer { seen = max(seen, seconds) }
+                    return max(0, seconds - seen)
+                })
             if let boot = Self.boot { started.record(boot + start / ticks) }
         }
         if let count = Self.count(in: "/proc/self/fd") { descriptors.record(count) }

@@ -75,7 +75,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     // MARK: - Making
 
     package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        guard case .counter(let counter) = value(label, dimensions, .counter, make: { .counter(PrometheusCounter()) })
+        guard case .counter(let counter)? = value(label, dimensions, .counter, make: { .counter(PrometheusCounter()) })
         else { return PrometheusCounter() }
         return counter
     }
@@ -83,7 +83,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     package func makeFloatingPointCounter(
         label: String, dimensions: [(String, String)]
     ) -> any FloatingPointCounterHandler {
-        guard case .counter(let counter) = value(label, dimensions, .counter, make: { .counter(PrometheusCounter()) })
+        guard case .counter(let counter)? = value(label, dimensions, .counter, make: { .counter(PrometheusCounter()) })
         else { return PrometheusCounter() }
         return counter
     }
@@ -104,7 +104,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     }
 
     private func gauge(_ label: String, _ dimensions: [(String, String)]) -> PrometheusGauge? {
-        guard case .gauge(let gauge) = value(label, dimensions, .gauge, make: { .gauge(PrometheusGauge()) }) else {
+        guard case .gauge(let gauge)? = value(label, dimensions, .gauge, make: { .gauge(PrometheusGauge()) }) else {
             return nil
         }
         return gauge
@@ -113,7 +113,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     private func histogram(_ label: String, _ dimensions: [(String, String)]) -> PrometheusHistogram? {
         let bounds = NodeMetric.named(label)?.buckets ?? MetricBuckets.usual
         let value = value(label, dimensions, .histogram) { .histogram(PrometheusHistogram(bounds: bounds)) }
-        guard case .histogram(let histogram) = value else { return nil }
+        guard case .histogram(let histogram)? = value else { return nil }
         return histogram
     }
 

@@ -1,4 +1,4 @@
-package import Metrics
+internal import Metrics
 internal import Synchronization
 
 /// A sum that only grows; whole and fractional increments add up.

@@ -70,7 +70,9 @@ package struct RequestHead: Hashable, Sendable {
         case "HEAD": isHead = true
         default: throw .method
         }
-        guard words[1].first == 0x2F else { throw .malformed("the request does not begin with a path, such as /metrics") }
+        guard words[1].first == 0x2F else {
+            throw .malformed("the request does not begin with a path, such as /metrics")
+        }
         let parts = String(decoding: words[1], as: UTF8.self).split(
             separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         path = String(parts[0])

@@ -13,7 +13,8 @@ extension Node {
     public func status(withDigests: Bool = false) throws -> NodeStatus {
         guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
         return NodeStatus(
-            node: services.node, role: services.configuration.given.role.name, cluster: services.cluster?.description, boot: "\(services.boot)",
+            node: services.node, role: services.configuration.given.role.name, cluster: services.cluster?.description,
+            boot: "\(services.boot)",
             process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
             stores: hosts.map { $0.status(withDigest: withDigests, limit: Self.listLimit(stores: hosts.count)) }

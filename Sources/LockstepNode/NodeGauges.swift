@@ -1,4 +1,4 @@
-package import LockstepCore
+internal import LockstepCore
 internal import Metrics
 
 /// What a node shows of itself and not of a store; on the node's thread.

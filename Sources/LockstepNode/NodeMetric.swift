@@ -1,7 +1,9 @@
-package import LockstepCore
+internal import LockstepCore
 package import Metrics
 
-/// One metric of a node: its name, its labels, and what it says. ``all`` has every one.
+/// One metric of a node: its name, its labels, and what it says.
+///
+/// ``all`` has every one.
 package struct NodeMetric: Sendable {
     package let name: String
     package let kind: MetricKind
@@ -13,7 +15,7 @@ package struct NodeMetric: Sendable {
     package let buckets: [Double]
 
     init(
-        _ name: String, _ kind: MetricKind, _ labels: [String] = ["store"], buckets: [Double] = [], _ help: String
+        _ name: String, _ kind: MetricKind, labels: [String] = ["store"], buckets: [Double] = [], _ help: String
     ) {
         self.name = "lockstep_\(name)"
         self.kind = kind
@@ -62,9 +64,9 @@ package struct QueueMetric: Sendable {
     package let used: NodeMetric
     package let bound: NodeMetric
 
-    init(_ name: String, _ labels: [String] = ["store"], _ what: String) {
-        used = NodeMetric("\(name)_used", .gauge, labels, "\(what).")
-        bound = NodeMetric("\(name)_bound", .gauge, labels, "The most that lockstep_\(name)_used can be.")
+    init(_ name: String, labels: [String] = ["store"], _ what: String) {
+        used = NodeMetric("\(name)_used", .gauge, labels: labels, "\(what).")
+        bound = NodeMetric("\(name)_bound", .gauge, labels: labels, "The most that lockstep_\(name)_used can be.")
     }
 }
 
@@ -72,7 +74,8 @@ extension NodeMetric {
     // Times.
     static let commitDuration = NodeMetric(
         "commit_duration_seconds", .histogram, buckets: MetricBuckets.short,
-        "From the moment at which a batch was complete to that at which it had committed; the oldest batch of each write.")
+        "From the moment at which a batch was complete to that at which it had committed; the oldest batch of each write."
+    )
     static let syncDuration = NodeMetric(
         "sync_duration_seconds", .histogram, buckets: MetricBuckets.short,
         "One write of batches to the journal, with its sync.")
@@ -92,7 +95,7 @@ extension NodeMetric {
     static let actionsRejected = NodeMetric(
         "actions_rejected_total", .counter, "Actions that the primary rejected, as it logged them.")
     static let callersRefused = NodeMetric(
-        "callers_refused_total", .counter, ["store", "queue"],
+        "callers_refused_total", .counter, labels: ["store", "queue"],
         "Callers of this node who were told unavailable, because a queue was full.")
     static let framesDropped = NodeMetric(
         "frames_dropped_total", .counter,
@@ -100,31 +103,33 @@ extension NodeMetric {
     static let sendsDropped = NodeMetric("sends_dropped_total", .counter, "Frames that found no room to be sent.")
     static let snapshotsFailed = NodeMetric(
         "snapshots_failed_total", .counter, "Snapshots that could not be made, read or saved.")
-    static let alarmsRaised = NodeMetric("alarms_total", .counter, ["store", "alarm"], "How often an alarm was raised.")
+    static let alarmsRaised = NodeMetric(
+        "alarms_total", .counter, labels: ["store", "alarm"], "How often an alarm was raised.")
     package static let effectsEnded = NodeMetric(
-        "effects_ended_total", .counter, ["store", "outcome"],
+        "effects_ended_total", .counter, labels: ["store", "outcome"],
         "Attempts of effects by how they ended: finished, failed, cancelled, or stopped from outside.")
 
     // States, once a second.
-    static let alarm = NodeMetric("raised_alarms", .gauge, ["store", "alarm"], "1 while the alarm is raised, else 0.")
+    static let alarm = NodeMetric("raised_alarms", .gauge, labels: ["store", "alarm"], "1 while the alarm is raised, else 0.")
     static let serving = NodeMetric(
         "serving", .gauge, "1 while the store admits actions or follows its primary at the end of the stream, else 0.")
     static let sequence = NodeMetric("sequence_entries", .gauge, "The commit number, or what a replica has applied.")
     static let lag = NodeMetric(
         "lag_entries", .gauge, "Of a replica, how many entries its primary is known to have that it has not.")
     static let replicaLag = NodeMetric(
-        "replica_lag_entries", .gauge, ["store", "replica"],
+        "replica_lag_entries", .gauge, labels: ["store", "replica"],
         "Of a primary, how far each replica that it heard of is behind the commit: the 64 that are furthest behind.")
     static let replicasConnected = NodeMetric("connected_replicas", .gauge, "Replicas that the primary hears.")
     static let replicasLost = NodeMetric(
         "lost_replicas", .gauge, "Replicas that the primary has heard since its start and hears no more.")
-    static let unanswered = NodeMetric("unanswered_actions", .gauge, "Actions of this node's callers without an answer.")
+    static let unanswered = NodeMetric(
+        "unanswered_actions", .gauge, "Actions of this node's callers without an answer.")
     static let journalBatches = NodeMetric(
         "journal_batches_bytes", .gauge, "Bytes of the journal's batches after its newest snapshot.")
     static let journalSnapshot = NodeMetric("journal_snapshot_bytes", .gauge, "Bytes of the journal's newest snapshot.")
     static let journalFree = NodeMetric("journal_free_bytes", .gauge, "Bytes that are free where the journal writes.")
     static let buildInfo = NodeMetric(
-        "build_info", .gauge, ["version", "node", "role"], "1; its labels say which program runs as what.")
+        "build_info", .gauge, labels: ["version", "node", "role"], "1; its labels say which program runs as what.")
 }
 
 /// The queues that are shown.
@@ -136,8 +141,8 @@ enum NodeQueues {
     static let askedReads = QueueMetric("peer_reads", "Reads of other nodes that wait at this one")
     static let stream = QueueMetric("stream_ring_bytes", "Of a replica, bytes of the stream that wait for their turn")
     static let link = QueueMetric("link_ring_bytes", "Bytes from the primary's link that wait for their turn")
-    static let ingress = QueueMetric("ingress_ring_bytes", [], "Bytes at the node's ingress that wait for their turn")
-    static let bulk = QueueMetric("bulk_ring_bytes", [], "Bytes at the node's bulk port that wait for their turn")
+    static let ingress = QueueMetric("ingress_ring_bytes", labels: [], "Bytes at the node's ingress that wait for their turn")
+    static let bulk = QueueMetric("bulk_ring_bytes", labels: [], "Bytes at the node's bulk port that wait for their turn")
     static let unpersisted = QueueMetric("unpersisted_bytes", "Bytes of entries that are not in the journal yet")
     static let sessions = QueueMetric("sessions", "Open sessions")
     static let keptReplies = QueueMetric("kept_reply_bytes", "Bytes of replies that are kept for their owners")
@@ -151,14 +156,14 @@ enum NodeQueues {
 
 // Of the HTTP address; it is named here so that ``NodeMetric/all`` has it.
 extension NodeMetric {
-    private static let httpConnections = QueueMetric("http_connections", [], "Connections of the HTTP address")
-    private static let httpEventStreams = QueueMetric("http_event_streams", [], "Event streams of the HTTP address")
+    private static let httpConnections = QueueMetric("http_connections", labels: [], "Connections of the HTTP address")
+    private static let httpEventStreams = QueueMetric("http_event_streams", labels: [], "Event streams of the HTTP address")
     package static let httpConnectionsUsed = httpConnections.used
     package static let httpConnectionsBound = httpConnections.bound
     package static let httpEventStreamsUsed = httpEventStreams.used
     package static let httpEventStreamsBound = httpEventStreams.bound
     package static let httpRefused = NodeMetric(
-        "http_refused_total", .counter, ["cause"],
+        "http_refused_total", .counter, labels: ["cause"],
         "What the HTTP address did not serve: connections or event streams beyond their bound, requests that it refused, "
             + "and readers who did not take what they were sent.")
 }

@@ -20,7 +20,7 @@ package final class NodeMetrics: Sendable {
     private let commitDuration: Timer
     private let syncDuration: Timer
     private let snapshotDuration: Timer
-    private let alarms: [AlarmKind: (isRaised: Gauge, count: Counter)]
+    private let alarms: [AlarmKind: AlarmMetrics]
     let states: StateGauges
     /// Totals that were added to a counter before.
     private let seen = Mutex(Seen())
@@ -35,6 +35,16 @@ package final class NodeMetrics: Sendable {
     /// A queue whose callers are refused when it is full.
     enum RefusingQueue: String, CaseIterable, Sendable {
         case inbox, readers
+    }
+
+    private struct AlarmMetrics: Sendable {
+        let isRaised: Gauge
+        let count: Counter
+
+        init(_ kind: AlarmKind, _ store: String) {
+            isRaised = NodeMetric.alarm.gauge(store, kind.rawValue)
+            count = NodeMetric.alarmsRaised.counter(store, kind.rawValue)
+        }
     }
 
     private struct Seen {
@@ -65,16 +75,7 @@ package final class NodeMetrics: Sendable {
         commitDuration = NodeMetric.commitDuration.timer(store)
         syncDuration = NodeMetric.syncDuration.timer(store)
         snapshotDuration = NodeMetric.snapshotDuration.timer(store)
-        alarms = Dictionary(
-            uniqueKeysWithValues: AlarmKind.allCases.map {
-                (
-                    $0,
-                    (
-                        NodeMetric.alarm.gauge(store, $0.rawValue),
-                        NodeMetric.alarmsRaised.counter(store, $0.rawValue)
-                    )
-                )
-            })
+        alarms = Dictionary(uniqueKeysWithValues: AlarmKind.allCases.map { ($0, AlarmMetrics($0, store)) })
         states = StateGauges(store: store)
     }
 
@@ -114,7 +115,8 @@ package final class NodeMetrics: Sendable {
 
     /// How many callers a queue has refused since the start.
     func refused(_ queue: RefusingQueue, total: UInt64) {
-        callersRefused[queue]?.increment(by: seen.withLock { Self.growth(of: &$0.refused[queue, default: 0], to: total) })
+        callersRefused[queue]?.increment(
+            by: seen.withLock { Self.growth(of: &$0.refused[queue, default: 0], to: total) })
     }
 
     /// How many frames the rings of the store's links have dropped since the start.

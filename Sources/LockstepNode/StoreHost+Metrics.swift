@@ -1,4 +1,5 @@
 package import LockstepCore
+internal import Metrics
 
 /// The metrics that are states and not events: once a second, on the node's thread.
 extension StoreHost {

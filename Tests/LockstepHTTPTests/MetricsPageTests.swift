@@ -49,7 +49,8 @@ import Testing
         #expect(Self.differences(less.joined(separator: "\n")).count == 1)
         #expect(Self.differences(page + "\n| `lockstep_new_total` | counter | - | New. |\n").count == 1)
         var other = lines
-        other[first] = other[first].replacing("| counter |", with: "| gauge |").replacing("| histogram |", with: "| gauge |")[...]
+        other[first] =
+            other[first].replacing("| counter |", with: "| gauge |").replacing("| histogram |", with: "| gauge |")[...]
         #expect(Self.differences(other.joined(separator: "\n")).count == 2)
     }
 
@@ -65,7 +66,9 @@ import Testing
         for file in ["alerts.yml", "recording.yml"] {
             let rules = try Self.text("deploy/prometheus/\(file)")
             let names = rules.matches(of: /\b((?:lockstep|process)_[a-z_]+)/).map { name in
-                ["_bucket", "_count", "_sum"].reduce(String(name.1)) { $0.hasSuffix($1) ? String($0.dropLast($1.count)) : $0 }
+                ["_bucket", "_count", "_sum"].reduce(String(name.1)) {
+                    $0.hasSuffix($1) ? String($0.dropLast($1.count)) : $0
+                }
             }
             #expect(!names.isEmpty)
             #expect(names.filter { !known.contains($0) } == [])

@@ -71,7 +71,9 @@ import Testing
                 "LockstepCore", "LockstepChecking", "Lockstep", "Counters", "DequeModule", "HeapModule", "Foundation",
             ],
             "LockstepFolders": system.union(["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"]),
-            "LockstepHTTP": system.union(["LockstepNode", "LockstepCore", "FlyingSocks", "Logging", "Metrics", "ServiceLifecycle"]),
+            "LockstepHTTP": system.union([
+                "LockstepNode", "LockstepCore", "FlyingSocks", "Logging", "Metrics", "ServiceLifecycle",
+            ]),
             "LockstepCommands": system.union(program),
             "LockstepCLI": system.union(program).union(["LockstepCommands"]),
             "LockstepHarness": system.union(["Lockstep", "LockstepFolders", "LockstepNode", "LockstepSQLite"]),

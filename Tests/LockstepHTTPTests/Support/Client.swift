@@ -15,7 +15,7 @@ enum Client {
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [program] + arguments
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-http-\(UUID().uuidString)")
-        FileManager.default.createFile(atPath: file.path, contents: nil)
+        try Data().write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let output = try FileHandle(forWritingTo: file)
         process.standardOutput = output
