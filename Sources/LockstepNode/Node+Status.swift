@@ -12,14 +12,9 @@ extension Node {
     /// - Throws: ``LockstepError`` of code `stopped` unless the node runs.
     public func status(withDigests: Bool = false) throws -> NodeStatus {
         guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
-        let role =
-            switch services.configuration.given.role {
-            case .primary: "primary"
-            case .replica: "replica"
-            case .client: "client"
-            }
         return NodeStatus(
-            node: services.node, role: role, cluster: services.cluster?.description, boot: "\(services.boot)",
+            node: services.node, role: services.configuration.given.role.name, cluster: services.cluster?.description,
+            boot: "\(services.boot)",
             process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
             stores: hosts.map { $0.status(withDigest: withDigests, limit: Self.listLimit(stores: hosts.count)) }
@@ -103,5 +98,16 @@ extension Node {
         }
         return try encoder.encode(
             Dump(store: name, sequence: status.sequence, digest: status.digest ?? "", state: Data(bytes)))
+    }
+}
+
+extension NodeConfiguration.Role {
+    /// `primary`, `replica` or `client`.
+    package var name: String {
+        switch self {
+        case .primary: "primary"
+        case .replica: "replica"
+        case .client: "client"
+        }
     }
 }

@@ -127,7 +127,7 @@ extension LockstepError {
 /// The version of the package.
 package enum Version {
     /// The number, also of the Debian packages, and of what a new package depends on.
-    package static let number = "0.1.0"
+    package static var number: String { LockstepVersion.text }
 
     /// What `lockstep --version` prints, and what results are noted with.
     package static let description = text(of: "lockstep")

@@ -1,4 +1,5 @@
 import LockstepFolders
+import LockstepHTTP
 import LockstepNode
 public import Logging
 public import ServiceLifecycle
@@ -17,6 +18,8 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
         transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
+    @Option(help: "HOST:PORT of metrics and health over HTTP, such as 127.0.0.1:9100.")
+    var http: String?
     @OptionGroup var options: Server.ServeOptions
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
     var logLevel: String = "info"
@@ -40,12 +43,16 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         configuration.audienceTimeout = .seconds(audienceTimeout)
         var logger = Logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
+        if http != nil { NodeHTTP.bootstrapMetrics() }
         let node = try Node(configuration, logger: logger)
         let serving = HostedStore<Server.ServeOptions>.Serving(
             node: node, configuration: configuration, options: options, logger: logger)
         let stores = Server.stores
         try stores.check()
         var services: [any Service] = []
+        if let http {
+            services += try NodeHTTP.services(for: node, address: http, allowsOtherHosts: insecure, logger: logger)
+        }
         for name in identity.stores {
             guard let store = stores[name] else {
                 throw CommandFailure("\(folder.path) has the store \(name), which this program does not know")
