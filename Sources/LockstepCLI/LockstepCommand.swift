@@ -23,6 +23,7 @@ struct LockstepCommand: AsyncParsableCommand {
             InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
             DemoteCommand.self, CounterCommand.self, SearchCommand.self, OutcomeCommand.self,
             StatusCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self, ClockCommand.self,
+            BackupCommand.self, RestoreCommand.self,
         ])
 
     static func main() async { await runAsProgram() }

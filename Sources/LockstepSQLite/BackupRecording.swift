@@ -1,0 +1,60 @@
+package import LockstepCore
+import LockstepNode
+
+/// Puts into a backup what a running node sends of one store: the driver's side of `RecoveryStateMachine`.
+package struct BackupRecording {
+    /// The place that the backup is known to hold, and the node too.
+    private var position: Position
+    private let store: String
+    private let since: String?
+    private let writer: BackupWriter
+
+    /// Begins the store in the backup.
+    ///
+    /// - Parameters:
+    ///   - log: Where an earlier backup ends; the start of the log for a whole store.
+    ///   - since: The earlier backup's file, for messages; nil without one.
+    package init(of store: String, from log: LogState, since: String?, into writer: BackupWriter) {
+        self.store = store
+        self.since = since
+        self.writer = writer
+        position = log.position
+        writer.begin(store, since: since == nil ? nil : position)
+    }
+
+    /// Executes what the machine directs for a journal, and leaves what is for its sockets.
+    ///
+    /// - Throws: ``LockstepError``: `refused` if the node's log is not the one that the earlier backup is of, and what
+    ///   the writer throws.
+    package mutating func execute(_ directive: RecoveryDirective) throws {
+        switch directive {
+        case .continueFrom(let place): try check(place)
+        case .replace(let snapshot):
+            try check(snapshot.common)
+            guard snapshot.position.sequence >= position.sequence else { throw otherLog() }
+            try writer.replace(withSnapshot: snapshot.encoded, at: snapshot.position)
+            position = snapshot.position
+        case .append(let batches):
+            try writer.append(batches)
+            position = batches.last?.position ?? position
+        case .connectIngress, .connectBulk, .send, .progressed, .finished, .failed: break
+        }
+    }
+
+    /// The machine looks for an older place that both know, where a backup must not go back.
+    private func check(_ place: Position) throws { guard place == position else { throw otherLog() } }
+
+    private func otherLog() -> LockstepError {
+        BackupHistory.parted(store: store, at: position, since: since)
+    }
+}
+
+/// What an increment needs of the log that it goes on from.
+enum BackupHistory {
+    static func parted(store: String, at position: Position, since: String?) -> LockstepError {
+        LockstepError(
+            .refused,
+            "the log of \(store) does not go on from \(position.epoch):\(position.sequence), where "
+                + "\(since ?? "the log") ends: it was cut, or replaced by another. Make a full backup, without --since")
+    }
+}
