@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Lockstep
 import LockstepCommands
+import LockstepCore
 import LockstepFolders
 import LockstepNode
 import LockstepSQLite

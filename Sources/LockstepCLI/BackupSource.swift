@@ -20,9 +20,7 @@ enum BackupSource {
         var status: NodeStatus
     }
 
-    /// Finds out whether a node runs in the folder.
-    ///
-    /// - Parameter stores: Those that are wanted; nil for all of the node.
+    /// Finds out whether a node runs in the folder; `stores` are those that are wanted, nil for all of the node.
     static func found(in folder: NodeFolder, _ identity: NodeFolder.Identity, stores: [String]?) async throws -> Self {
         let stores = stores ?? identity.stores
         do {
@@ -62,9 +60,7 @@ enum BackupSource {
         }
     }
 
-    /// Writes one store.
-    ///
-    /// - Parameter earlier: The backup that an increment follows; nil for a full one.
+    /// Writes one store; `earlier` is the backup that an increment follows, nil for a full one.
     func write(_ store: String, to writer: BackupWriter, since earlier: BackupReader?) throws {
         let log = try earlier.flatMap { file in
             try file.manifest.store(named: store).map { try file.tables(of: $0) }
@@ -73,7 +69,7 @@ enum BackupSource {
         case .running(let node): try node.write(store, to: writer, from: log, since: earlier?.path)
         case .stopped(let readers):
             let reader = readers.first { $0.identity.storeName == store }
-            try reader?.back(upInto: writer, since: log, from: earlier?.path)
+            try reader?.copy(to: writer, after: log, since: earlier?.path)
         }
     }
 }

@@ -11,9 +11,8 @@ package struct BackupRecording {
 
     /// Begins the store in the backup.
     ///
-    /// - Parameters:
-    ///   - log: Where an earlier backup ends; the start of the log for a whole store.
-    ///   - since: The earlier backup's file, for messages; nil without one.
+    /// `log` is where an earlier backup ends, or the start of the log for a whole store; `since` is the earlier backup's
+    /// file, for messages, and nil without one.
     package init(of store: String, from log: LogState, since: String?, into writer: BackupWriter) {
         self.store = store
         self.since = since

@@ -108,7 +108,8 @@ extension BackupReader {
     /// Checks everything that one file can show: hashes and the chain, and of a store that is whole all that
     /// ``BackupSeries/fold(_:state:snapshot:batches:)`` checks.
     ///
-    /// - Parameter state: Makes a new state of a store's reactor; nil for one that the program does not know.
+    /// `state` makes a new state of a store's reactor, and answers nil for one that the program does not know. Throws
+    /// ``LockstepError`` of code `journalDamaged`, and what `state` throws.
     package func check(state: (String) throws -> (any FollowingState)?) throws {
         for store in manifest.stores {
             guard store.isWhole, let cluster = ClusterID(hexadecimal: manifest.cluster) else {

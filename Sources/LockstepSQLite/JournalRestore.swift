@@ -1,6 +1,6 @@
 import Foundation
 package import LockstepCore
-package import LockstepNode
+import LockstepNode
 
 /// Makes a store's journal from a backup and its increments.
 ///

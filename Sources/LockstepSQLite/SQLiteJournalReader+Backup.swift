@@ -10,11 +10,9 @@ extension SQLiteJournalReader {
     /// cache only; they are synced before anything is read, so that the backup has nothing that a power cut could still
     /// take from the node (PROTOCOL, R-46).
     ///
-    /// - Parameters:
-    ///   - earlier: Where the earlier backup ends; nil for the whole store.
-    ///   - since: The earlier backup's file, for messages.
-    /// - Throws: ``LockstepError``: `journalDamaged`; `refused` if the log is not the one that the earlier backup is of.
-    package func back(upInto writer: BackupWriter, since earlier: LogState?, from since: String?) throws {
+    /// `earlier` is where the earlier backup ends, nil for the whole store; `since` is its file, for messages. Throws
+    /// ``LockstepError``: `journalDamaged`; `refused` if the log is not the one that the earlier backup is of.
+    package func copy(to writer: BackupWriter, after earlier: LogState?, since: String?) throws {
         try syncFiles()
         try checkStart()
         let store = identity.storeName

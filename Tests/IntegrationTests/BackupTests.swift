@@ -28,39 +28,69 @@ extension IntegrationTests {
             var sequence: UInt64
         }
 
-        /// The longest time between two acknowledgements of one writer, and how many there were.
-        private struct Pace: CustomStringConvertible {
+        /// What callers saw during a time: one that sends an action when the last was acknowledged, and one that sends
+        /// 256 at once.
+        private struct Pace: Sendable, CustomStringConvertible {
+            /// Between two acknowledgements of the first.
             var longest = Duration.zero
             var count = 0
-            var description: String { "\(count) acknowledgements, longest gap \(longest / .milliseconds(1)) ms" }
+            var load = 0
+            var seconds = 0.0
+            var description: String {
+                let gap = (longest / .microseconds(100)).rounded() / 10
+                let rate = Int(Double(load) / max(seconds, 0.001))
+                return "longest gap \(gap) ms in \(count) acknowledgements, beside \(rate) increments a second"
+            }
         }
 
-        /// Adds one after the other, until `isOver`; each is acknowledged before the next is sent.
-        private static func write(
-            to counters: RemoteStore<Counters>, until isOver: borrowing Atomic<Bool>
-        ) async throws -> Pace {
+        /// How many counters the state has; for measurements more.
+        private static let counterCount =
+            ProcessInfo.processInfo.environment["LOCKSTEP_BACKUP_COUNTERS"].flatMap { Int($0) } ?? 20_000
+
+        /// Adds one after the other, until `isOver`.
+        private static func write(to counters: RemoteStore<Counters>, until isOver: Flag) async throws -> Pace {
             var pace = Pace()
-            var last = ContinuousClock.now
-            while !isOver.load(ordering: .relaxed) {
+            let began = ContinuousClock.now
+            var last = began
+            while !isOver.value.load(ordering: .relaxed) {
                 _ = try await counters.send(.add("w/\(pace.count % 500)", by: 1))
                 let now = ContinuousClock.now
                 pace.longest = max(pace.longest, now - last)
                 (last, pace.count) = (now, pace.count + 1)
             }
+            pace.seconds = (last - began) / .seconds(1)
             return pace
         }
 
-        /// Runs `body`, which blocks, on another thread, while a writer writes.
+        /// Adds 256 at once to the counters that are there, until `isOver`; how many.
+        private static func load(_ counters: RemoteStore<Counters>, until isOver: Flag) async throws -> Int {
+            var count = 0
+            while !isOver.value.load(ordering: .relaxed) {
+                let part = (0..<256).map { Counters.Action.add("a/\((count + $0) * 7_919 % counterCount)", by: 1) }
+                for outcome in try await counters.send(contentsOf: part) { _ = try outcome.get() }
+                count += part.count
+            }
+            return count
+        }
+
+        /// Runs `body`, which blocks, while both write.
         private static func pace<Value: Sendable>(
             _ cluster: ProcessCluster, during body: @escaping @Sendable () throws -> Value
         ) async throws -> (Pace, Value) {
-            try await Bench.withClient(of: cluster.endpoint(0)) { counters in
-                let isOver = Flag()
-                async let pace = write(to: counters, until: isOver.value)
-                let value = Result(catching: body)
-                isOver.value.store(true, ordering: .relaxed)
-                return (try await pace, try value.get())
+            let endpoint = cluster.endpoint(0)
+            let isOver = Flag()
+            async let loaded = Bench.withClient(of: endpoint) { try await load($0, until: isOver) }
+            async let written = Bench.withClient(of: endpoint) { try await write(to: $0, until: isOver) }
+            let result = await withCheckedContinuation { (done: CheckedContinuation<Result<Value, any Error>, Never>) in
+                Thread.detachNewThread {
+                    let result = Result { try body() }
+                    isOver.value.store(true, ordering: .relaxed)
+                    done.resume(returning: result)
+                }
             }
+            var pace = try await written
+            pace.load = try await loaded
+            return (pace, try result.get())
         }
 
         private final class Flag: Sendable { let value = Atomic(false) }
@@ -94,16 +124,22 @@ extension IntegrationTests {
         @Test func aPrimaryIsBackedUpWhileItWrites() async throws {
             try await Bench.withCluster(replicas: 1) { cluster in
                 let (node, files) = (cluster.node(0).path, cluster.folder)
+                let count = Self.counterCount
                 try await Bench.withClient(of: cluster.endpoint(0)) {
-                    try await Bench.add(20_000, to: $0, prefix: "a/")
+                    try await Bench.add(count, to: $0, prefix: "a/", keys: count)
                 }
-                let alone = try await Self.pace(cluster) { Thread.sleep(forTimeInterval: 2) }.0
+                let alone = try await Self.pace(cluster) { Thread.sleep(forTimeInterval: 5) }.0
                 let (beside, reports) = try await Self.pace(cluster) {
-                    let full = try Self.backUp(node, files + "/full")
-                    let one = try Self.backUp(node, files + "/one", since: files + "/full")
-                    return [full, one, try Self.backUp(node, files + "/two", since: files + "/one")]
+                    try [("full", nil), ("one", "full"), ("two", "one")].map { name, since in
+                        let began = ContinuousClock.now
+                        let report = try Self.backUp(node, files + "/" + name, since: since.map { files + "/" + $0 })
+                        let seconds = (ContinuousClock.now - began) / .seconds(1)
+                        print("\(name): \(report.bytes) bytes in \(seconds) s, \(report.backup.stores[0])")
+                        return report
+                    }
                 }
-                print("a writer without a backup: \(alone); during three: \(beside)")
+                print("\(count) counters, without a backup: \(alone)")
+                print("\(count) counters, during three:     \(beside)")
                 #expect(beside.count > 0 && beside.longest < .seconds(5))
                 let at = reports.compactMap { $0.end(of: "counters") }
                 #expect(at.count == 3 && at == at.sorted() && at[0] < at[2], "\(at)")
@@ -119,8 +155,11 @@ extension IntegrationTests {
                 #expect(try Self.digest(files + "/short").sequence < present.sequence)
                 cluster.endAll(signal: SIGTERM)
                 try await Self.serve(
-                    files + "/restored", sums: ["a/": 20_000, "b/": 500, "w/": alone.count + beside.count])
-                try await Self.serve(files + "/short", sums: ["a/": 20_000, "b/": 0])
+                    files + "/restored",
+                    sums: [
+                        "a/": count + alone.load + beside.load, "b/": 500, "w/": alone.count + beside.count,
+                    ])
+                try await Self.serve(files + "/short", sums: ["b/": 0])
             }
         }
 

@@ -38,7 +38,7 @@ final class BackupFolder {
         let log = try earlier.flatMap { file in
             try file.manifest.store(named: JournalFolder.storeName).map { try file.tables(of: $0) }
         }
-        try reader.back(upInto: writer, since: log, from: earlier?.path)
+        try reader.copy(to: writer, after: log, since: earlier?.path)
         let manifest = try writer.seal(Self.manifest(since: earlier?.manifest.id, cluster: folder.cluster))
         try BackupReader(path: writer.part).check { _ in nil }
         try writer.publish()
