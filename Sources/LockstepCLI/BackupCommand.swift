@@ -61,8 +61,7 @@ struct BackupCommand: AsyncParsableCommand {
             let manifest = try writer.seal(
                 BackupManifest(
                     id: "\(BackupID(using: &generator))", since: earlier?.manifest.id, cluster: identity.cluster,
-                    node: identity.node, role: source.role?.rawValue, made: Int64(Date().timeIntervalSince1970),
-                    stores: []))
+                    node: identity.node, role: source.role?.rawValue, made: Int64(Date().timeIntervalSince1970)))
             Output.progress("checking \(writer.part)")
             let reader = try BackupReader(path: writer.part)
             try reader.check(state: KnownStates.detached)

@@ -77,12 +77,16 @@ enum BackupSource {
 extension BackupSource.RunningNode {
     fileprivate func write(_ store: String, to writer: BackupWriter, from log: LogState?, since: String?) throws {
         let start = log ?? LogState(store: StoreID(cluster: cluster, name: store))
-        var recording = BackupRecording(of: store, from: start, since: log == nil ? nil : since, into: writer)
+        // A store that the earlier backup does not have is whole.
+        let since = log == nil ? nil : since
+        var recording = BackupRecording(of: store, from: start, since: since, into: writer)
         var generator = SystemRandomNumberGenerator()
         let configuration = RecoveryConfiguration(
             storeName: store, cluster: cluster, boot: BootID(using: &generator), seed: generator.next())
         var machine = RecoveryStateMachine(configuration: configuration, log: start)
-        let link = try RecoveryLink(node: endpoint) { Self.meaning(of: $0, store: store, since: since) }
+        let link = try RecoveryLink(node: endpoint) {
+            Self.meaning(of: $0, store: store, at: start.position, since: since)
+        }
         try link.run(&machine) { directive, machine, directives in
             try recording.execute(directive)
             switch directive {
@@ -105,12 +109,12 @@ extension BackupSource.RunningNode {
         return Array(Set(names).sorted().prefix(Limits.audience))
     }
 
-    private static func meaning(of failure: RecoveryFailure, store: String, since: String?) -> (any Error)? {
+    private static func meaning(
+        of failure: RecoveryFailure, store: String, at position: Position, since: String?
+    ) -> (any Error)? {
         switch failure {
         case .noCommonPlace where since != nil:
-            CommandFailure(
-                "\(since ?? "") ends at a place of \(store) that the node's log does not have: the log was cut, or replaced by "
-                    + "another. Make a full backup, without --since")
+            BackupHistory.parted(store: store, at: position, since: since)
         case .noLongerHeld, .noCommonPlace:
             CommandFailure("the node wrote faster than \(store) could be fetched: try again when it writes less")
         case .batchUnfit(let error):

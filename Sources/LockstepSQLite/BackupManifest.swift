@@ -13,7 +13,18 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     package var role: String?
     /// When it was begun, in seconds since 1970.
     package var made: Int64
-    package var stores: [Store]
+    /// Those that the writer ended.
+    package internal(set) var stores: [Store] = []
+
+    /// Makes the manifest of a backup that has no store yet; of a full one without `since`.
+    package init(id: String, since: String?, cluster: String, node: String, role: String?, made: Int64) {
+        self.id = id
+        self.since = since
+        self.cluster = cluster
+        self.node = node
+        self.role = role
+        self.made = made
+    }
 
     /// What a backup holds of one store.
     package struct Store: Codable, Hashable, Sendable {

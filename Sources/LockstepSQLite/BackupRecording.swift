@@ -1,5 +1,5 @@
 package import LockstepCore
-import LockstepNode
+package import LockstepNode
 
 /// Puts into a backup what a running node sends of one store: the driver's side of `RecoveryStateMachine`.
 package struct BackupRecording {
@@ -49,11 +49,13 @@ package struct BackupRecording {
 }
 
 /// What an increment needs of the log that it goes on from.
-enum BackupHistory {
-    static func parted(store: String, at position: Position, since: String?) -> LockstepError {
+package enum BackupHistory {
+    /// The error of a log that does not have an earlier backup's end.
+    package static func parted(store: String, at position: Position, since: String?) -> LockstepError {
         LockstepError(
             .refused,
-            "the log of \(store) does not go on from \(position.epoch):\(position.sequence), where "
-                + "\(since ?? "the log") ends: it was cut, or replaced by another. Make a full backup, without --since")
+            "The log of \(store) does not go on from \(position.epoch):\(position.sequence), where "
+                + "\(since ?? "the log") ends: this node has less, or its log was cut or replaced. Make the increment of a "
+                + "node that has more, or make a full backup, without --since.")
     }
 }

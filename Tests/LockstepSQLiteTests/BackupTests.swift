@@ -136,7 +136,7 @@ struct BackupTests {
         }
         journal.close()
         let refusal = try BackupFolder.refusal { try backups.backUp("one", since: "full") }
-        #expect(refusal?.code == .refused && refusal?.text.contains("Make a full backup") == true, "\(refusal as Any)")
+        #expect(refusal?.code == .refused && refusal?.text.contains("make a full backup") == true, "\(refusal as Any)")
         #expect(!FileManager.default.fileExists(atPath: backups.path("one.part")))
         try backups.backUp("again")
         #expect(try backups.restored(["again"]).recovered().batches == backups.history.batches)

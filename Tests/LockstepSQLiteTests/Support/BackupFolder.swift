@@ -49,7 +49,7 @@ final class BackupFolder {
     static func manifest(since: String? = nil, cluster: ClusterID) -> BackupManifest {
         BackupManifest(
             id: hexadecimal(UInt128.random(in: 1 ... .max)), since: since, cluster: "\(cluster)", node: "node-1",
-            role: "primary", made: 1_763_700_000, stores: [])
+            role: "primary", made: 1_763_700_000)
     }
 
     /// Restores the files into a new folder.
