@@ -138,7 +138,8 @@ let package = Package(
             name: "LockstepHTTP", dependencies: ["LockstepNode", logging, metrics, lifecycle] + foxes,
             swiftSettings: base),
         .target(
-            name: "LockstepConsole", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP"],
+            name: "LockstepConsole",
+            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP", lifecycle],
             swiftSettings: base),
         .target(
             name: "LockstepServer",
@@ -155,7 +156,7 @@ let package = Package(
         .executableTarget(
             name: "LockstepCLI",
             dependencies: [
-                "Lockstep", "LockstepCommands", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore",
+                "Lockstep", "LockstepCommands", "LockstepConsole", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore",
                 "Counters", "SearchCache", "SearchCacheSQLite", "ZeroMQ", arguments,
             ], swiftSettings: base),
         // What no operator needs, and the operator's program has nothing of: TidyTests compare.

@@ -22,7 +22,8 @@ struct LockstepCommand: AsyncParsableCommand {
         subcommands: [
             InitCommand.self, ServeCommand.self, RecoverCommand.self, PromoteCommand.self,
             DemoteCommand.self, CounterCommand.self, SearchCommand.self, OutcomeCommand.self,
-            StatusCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self, ClockCommand.self,
+            StatusCommand.self, TopCommand.self, JournalCommand.self, ActionsCommand.self, SessionsCommand.self,
+            ClockCommand.self,
         ])
 
     static func main() async { await runAsProgram() }

@@ -11,19 +11,29 @@ extension Node {
     /// - Returns: The node and its stores.
     /// - Throws: ``LockstepError`` of code `stopped` unless the node runs.
     public func status(withDigests: Bool = false) throws -> NodeStatus {
+        try status(withDigests: withDigests, listing: Self.listLimit(stores: hosts.count))
+    }
+
+    /// The same, with at most `limit` elements in each list.
+    package func status(withDigests: Bool = false, listing limit: Int) throws -> NodeStatus {
         guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
-        let role =
+        let (role, primary): (String, String?) =
             switch services.configuration.given.role {
-            case .primary: "primary"
-            case .replica: "replica"
-            case .client: "client"
+            case .primary: ("primary", nil)
+            case .replica(let primary, _, _): ("replica", primary)
+            case .client(let primary): ("client", primary)
             }
         return NodeStatus(
             node: services.node, role: role, cluster: services.cluster?.description, boot: "\(services.boot)",
             process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
-            endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
-            stores: hosts.map { $0.status(withDigest: withDigests, limit: Self.listLimit(stores: hosts.count)) }
+            endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint, primary: primary,
+            stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
                 .sorted { $0.name < $1.name })
+    }
+
+    /// What is raised now, by the stores' names: a look, cheap enough for some a second.
+    package var alarms: [String: [StoreStatus.Alarm]] {
+        Dictionary(uniqueKeysWithValues: hosts.map { ($0.name, $0.alarms(at: MonotonicClock.now)) })
     }
 
     /// The elements of each list of a status: an answer of the administration is one frame, of all stores together.
