@@ -19,19 +19,19 @@ struct StatusAnswer: Encodable {
 }
 
 /// What the console keeps of a store.
-struct KeptEntries: Encodable, Equatable {
-    var store: String
+package struct KeptEntries: Encodable, Equatable {
+    package var store: String
     /// Whether commits are followed: not before somebody looks, and not before the store has a state.
-    var isFollowed = false
+    package var isFollowed = false
     /// The first and the last sequence number at which a state is kept; nil if none is.
-    var firstState: UInt64?
-    var lastState: UInt64?
+    package var firstState: UInt64?
+    package var lastState: UInt64?
     /// How many states are kept at most.
-    var mostStates = 0
+    package var mostStates = 0
     /// How many lines of entries are kept.
-    var lines = 0
+    package var lines = 0
     /// Sequence numbers that were passed over because they came faster than the console follows.
-    var missed: UInt64 = 0
+    package var missed: UInt64 = 0
 }
 
 /// Accepted actions of a store that have not ended.

@@ -10,7 +10,7 @@ package struct ConsoleStore: Sendable {
     /// Follows the store's commits until the task is cancelled or the node ends, and then lets go of all that it kept.
     let follow: @Sendable () async -> Void
     /// What is kept now.
-    let kept: @Sendable () -> KeptEntries
+    package let kept: @Sendable () -> KeptEntries
     /// The lines of entries before a sequence number, the newest first.
     let lines: @Sendable (_ before: UInt64?, _ limit: Int) -> EntryPage
     /// The newest lines after one that was counted, at most `limit`, and how many were counted by now.

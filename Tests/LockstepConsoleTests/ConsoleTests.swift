@@ -46,7 +46,7 @@ import Testing
         let site = try Site()
         try await site.whileRunning {
             _ = try await site.json("/api/status")
-            while try await site.lastKept() == nil { try await Task.sleep(for: .milliseconds(5)) }
+            try await site.kept(0)
             var last: UInt64 = 0
             for _ in 1...4 { last = try await site.store.send(.add("a b", by: 2)).place.sequence.rawValue }
             try await site.kept(last)
@@ -86,15 +86,14 @@ import Testing
         let site = try Site(lingering: .milliseconds(50))
         try await site.whileRunning {
             let before = try await site.store.send(.add("visits", by: 1)).place.sequence.rawValue
-            // The first question finds nothing kept, and is what begins the work.
-            #expect(try await site.lastKept() == nil)
+            #expect(!site.shown.kept().isFollowed)
             var events: AsyncStream<String>? = try await site.events()
             try await site.kept(before)
             #expect(events != nil)
             events = nil
-            // Each look is a question of its own, which keeps the console at work for a while longer.
-            while try await site.lastKept() != nil { try await Task.sleep(for: .milliseconds(700)) }
-            // And what was there before it looked is listed from the node's memory.
+            while site.shown.kept().isFollowed { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(site.shown.kept().firstState == nil && site.shown.kept().lines == 0)
+            // What was there before it looked is listed from the node's memory.
             events = try await site.events()
             try await site.kept(before)
             var sequences: [UInt64] = []
@@ -143,7 +142,8 @@ import Testing
     ) async throws {
         let site = try Site()
         try await site.whileRunning {
-            while try await site.lastKept() == nil { try await Task.sleep(for: .milliseconds(5)) }
+            _ = try await site.json("/api/status")
+            try await site.kept(0)
             let answer = try await site.answer(path, parameters)
             #expect(answer.status == status)
             #expect(try await site.text(path, parameters).contains(words))

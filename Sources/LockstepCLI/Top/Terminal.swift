@@ -36,12 +36,12 @@ final class Terminal {
             sources.append(source)
         }
         let keys = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
-        keys.setEventHandler { [weak keys] in
+        keys.setEventHandler {
             var buffer = [UInt8](repeating: 0, count: 256)
             let count = read(STDIN_FILENO, &buffer, buffer.count)
             // The end of the input takes no more keys; signals end the program then.
             guard count > 0 else {
-                keys?.cancel()
+                keys.cancel()
                 return
             }
             bytes(Array(buffer[..<count]))

@@ -14,7 +14,8 @@ extension ReplicatedMap: TextKeyed where Key == String, Value: Encodable {
     var pairCount: Int { count }
     func value(ofText key: String) -> (any Encodable)? { self[key] }
     func firstPairs(_ limit: Int) -> [(key: String, value: any Encodable)] {
-        (limit < count ? first(limit) : sorted()).map { ($0.key, $0.value) }
+        let pairs = limit < count ? first(limit, where: { _, _ in true }) : sorted()
+        return pairs.map { ($0.key, $0.value) }
     }
 }
 

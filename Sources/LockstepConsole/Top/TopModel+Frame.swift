@@ -1,4 +1,4 @@
-package import LockstepNode
+internal import LockstepNode
 
 extension TopModel {
     /// What to show on a terminal of this size.

@@ -8,12 +8,15 @@ import LockstepHTTP
 struct Site: Sendable {
     let node: Node
     let store: Store<Counters>
+    /// What the console keeps of it, to be looked at without asking.
+    let shown: ConsoleStore
     let console: Console
 
     init(lingering: Duration = .seconds(30)) throws {
         node = try Node(.local())
         store = try node.store(Counters(), named: "counters")
-        console = Console(node: node, stores: [ConsoleStore(store)], lingering: lingering)
+        shown = ConsoleStore(store)
+        console = Console(node: node, stores: [shown], lingering: lingering)
     }
 
     /// Runs both for as long as `body` takes.
@@ -54,18 +57,10 @@ struct Site: Sendable {
         return events
     }
 
-    /// The last state that is kept; nil if nothing is followed.
-    func lastKept() async throws -> UInt64? {
-        let status = try await json("/api/status")
-        let kept = (status["kept"] as? [[String: Any]])?.first
-        guard kept?["isFollowed"] as? Bool == true else { return nil }
-        return kept?["lastState"] as? UInt64
-    }
-
     /// Waits until the store is followed and the state after an entry is kept.
     func kept(_ sequence: UInt64) async throws {
         while true {
-            if let last = try await lastKept(), last >= sequence { return }
+            if let last = shown.kept().lastState, last >= sequence { return }
             try await Task.sleep(for: .milliseconds(5))
         }
     }
