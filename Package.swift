@@ -52,9 +52,7 @@ let syntaxOfTests: [Target.Dependency] =
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax", condition: macros),
     ]
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
-let foxes: [Target.Dependency] = [
-    .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
-]
+let sockets = Target.Dependency.product(name: "FlyingSocks", package: "FlyingFox")
 
 let package = Package(
     name: "lockstep",
@@ -135,7 +133,7 @@ let package = Package(
             name: "LockstepFolders", dependencies: ["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
             swiftSettings: base),
         .target(
-            name: "LockstepHTTP", dependencies: ["LockstepNode", logging, metrics, lifecycle] + foxes,
+            name: "LockstepHTTP", dependencies: ["LockstepNode", "LockstepCore", logging, metrics, lifecycle, sockets],
             swiftSettings: base),
         .target(
             name: "LockstepConsole",
@@ -150,8 +148,9 @@ let package = Package(
         .target(
             name: "LockstepCommands",
             dependencies: [
-                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
-                "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "LockstepHTTP",
+                "LockstepConsole", "Counters", "SearchCache", "SearchCacheSQLite", "SearchCacheWeb", "ZeroMQ",
+                arguments, logging, lifecycle, signals,
             ], swiftSettings: base),
         .executableTarget(
             name: "LockstepCLI",
@@ -227,8 +226,9 @@ let package = Package(
                 "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
             ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
         .testTarget(
-            name: "LockstepHTTPTests", dependencies: ["LockstepHTTP", "LockstepNode", logging, metrics],
-            swiftSettings: base),
+            name: "LockstepHTTPTests",
+            dependencies: ["LockstepHTTP", "Lockstep", "LockstepNode", "Counters", logging, metrics, lifecycle],
+            exclude: ["http_client.py"], swiftSettings: base),
         .testTarget(
             name: "LockstepConsoleTests",
             dependencies: ["LockstepConsole", "LockstepHTTP", "Counters", "Lockstep", "LockstepNode"],

@@ -98,5 +98,7 @@ package enum Version {
     package static let description = text(of: "lockstep")
 
     /// What a program prints for `--version`.
-    package static func text(of program: String) -> String { "\(program) 0.1.0, libzmq \(ZMQ.version)" }
+    package static func text(of program: String) -> String {
+        "\(program) \(LockstepVersion.text), libzmq \(ZMQ.version)"
+    }
 }

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Counters
 import Lockstep
+import LockstepConsole
 import LockstepFolders
+import LockstepHTTP
 import LockstepNode
 import Logging
 import ServiceLifecycle
@@ -19,6 +21,8 @@ package struct ServedNode: ParsableArguments {
         transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
     @OptionGroup(title: "Searches") var search: SearchServing
+    @Option(help: "HOST:PORT of the console, metrics and health over HTTP, such as 127.0.0.1:9100.")
+    var http: String?
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
     var logLevel: String = "info"
 
@@ -41,18 +45,26 @@ package struct ServedNode: ParsableArguments {
         configuration.audienceTimeout = .seconds(audienceTimeout)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
+        if http != nil { NodeHTTP.bootstrapMetrics() }
         let node = try Node(configuration, logger: logger)
         var services: [any Service] = []
+        var shown: [ConsoleStore] = []
         for store in identity.stores {
             switch store {
-            case Hosted.counters: _ = try node.store(Counters(), named: store)
-            case Hosted.search: services += try search.attach(to: node, configuration, logger: logger)
+            case Hosted.counters: shown.append(ConsoleStore(try node.store(Counters(), named: store)))
+            case Hosted.search: services += try search.attach(to: node, configuration, shown: &shown, logger: logger)
             default:
                 guard let other = others.first(where: { $0.name == store }) else {
                     throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
                 }
                 try other.attach(node)
             }
+        }
+        if let http {
+            let console = Console(node: node, stores: shown)
+            services.append(console)
+            services += try NodeHTTP.services(
+                for: node, address: http, allowsOtherHosts: insecure, routes: console.routes, logger: logger)
         }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

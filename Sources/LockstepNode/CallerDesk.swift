@@ -19,6 +19,8 @@ package struct CallerDesk {
     package private(set) var unanswered = 0
     /// A caller left without the answer to a number of this session: somebody may ask for it later.
     package private(set) var hasUnknown = false
+    /// Told how long a send took that is timed.
+    private let metrics: CallerMetrics?
 
     private struct Staged {
         var actions: [UInt8]
@@ -44,7 +46,7 @@ package struct CallerDesk {
     /// Single actions that become one chunk: as many as a SUBMIT likes to carry.
     private static let chunkActions = 4_096
 
-    package init() {}
+    package init(metrics: CallerMetrics? = nil) { self.metrics = metrics }
 
     package var isIdle: Bool { staged.isEmpty && outstanding.isEmpty }
     package var nextDeadline: Tick { deadlines.next }
@@ -197,6 +199,9 @@ package struct CallerDesk {
             RawReplies.Piece(
                 frame: frame, session: session, first: answers.first + UInt64(offset), count: count,
                 epoch: answers.epoch, firstSequence: answers.firstSequence.advanced(by: offset), items: items))
+        if replies != nil, waiter.sent > .zero {
+            metrics?.answered(nanoseconds: MonotonicClock.now - waiter.sent)
+        }
         if isAbandoned, let replies, let pending = waiter.pending { late.insert(replies, for: pending) }
     }
 

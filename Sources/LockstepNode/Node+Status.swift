@@ -17,16 +17,12 @@ extension Node {
     /// The same, with at most `limit` elements in each list.
     package func status(withDigests: Bool = false, listing limit: Int) throws -> NodeStatus {
         guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
-        let (role, primary): (String, String?) =
-            switch services.configuration.given.role {
-            case .primary: ("primary", nil)
-            case .replica(let primary, _, _): ("replica", primary)
-            case .client(let primary): ("client", primary)
-            }
         return NodeStatus(
-            node: services.node, role: role, cluster: services.cluster?.description, boot: "\(services.boot)",
+            node: services.node, role: services.configuration.given.role.name, cluster: services.cluster?.description,
+            boot: "\(services.boot)",
             process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
-            endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint, primary: primary,
+            endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
+            primary: services.configuration.given.role.upstream,
             stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
                 .sorted { $0.name < $1.name })
     }
@@ -113,5 +109,24 @@ extension Node {
         }
         return try encoder.encode(
             Dump(store: name, sequence: status.sequence, digest: status.digest ?? "", state: Data(bytes)))
+    }
+}
+
+extension NodeConfiguration.Role {
+    /// The node that a replica or a client was told to follow.
+    package var upstream: String? {
+        switch self {
+        case .primary: nil
+        case .replica(let primary, _, _), .client(let primary): primary
+        }
+    }
+
+    /// `primary`, `replica` or `client`.
+    package var name: String {
+        switch self {
+        case .primary: "primary"
+        case .replica: "replica"
+        case .client: "client"
+        }
     }
 }

@@ -23,6 +23,7 @@ extension StorePort {
         _ action: [UInt8], timeout: Duration?, resume: @escaping @Sendable (Result<RawReplies, any Error>) -> Void
     ) -> Waiter {
         let waiter = Waiter(count: 1, deadline: Self.deadline(after: timeout), resume: resume)
+        waiter.sent = timeOfSend()
         inbox.put([Submission(actions: action, count: 1, waiter: waiter, isSingle: true)])
         return waiter
     }

@@ -50,6 +50,7 @@ package final class StorePort: Sendable {
     /// The highest sequence number that readers see, for reads that need not wait.
     private let published = Atomic<UInt64>(0)
     private let lastID = Atomic<UInt64>(0)
+    private let sends = Atomic<UInt64>(0)
 
     package init(name: String, inbox: Inbox, executor: (any RunExecutor)? = nil) {
         self.name = name
@@ -65,6 +66,12 @@ package final class StorePort: Sendable {
     package func setPublished(_ sequence: SequenceNumber) { published.store(sequence.rawValue, ordering: .releasing) }
 
     func makeID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
+
+    /// When a send was made, of the one in ``NodeMetrics/sendSample`` that is timed; the clock is not read for others.
+    func timeOfSend() -> Tick {
+        let count = sends.add(1, ordering: .relaxed).oldValue
+        return count % NodeMetrics.sendSample == 0 ? MonotonicClock.now : .zero
+    }
 
     /// When a time limit that begins now is over.
     static func deadline(after timeout: Duration?) -> Tick {
@@ -84,6 +91,7 @@ package final class StorePort: Sendable {
     package func submit(_ actions: consuming [UInt8], count: Int, timeout: Duration?) async throws -> RawReplies {
         guard count > 0 else { return RawReplies(pieces: []) }
         let waiter = Waiter(count: count, deadline: Self.deadline(after: timeout))
+        waiter.sent = timeOfSend()
         let parts = try Self.parts(of: actions, count: count, waiter: waiter)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in

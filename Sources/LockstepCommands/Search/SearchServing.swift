@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Lockstep
+import LockstepConsole
 import LockstepNode
 import Logging
 import SearchCache
@@ -27,7 +28,7 @@ struct SearchServing: ParsableArguments {
     @Option(help: "The most MiB of all answers.", transform: Within.whole(1...1 << 20))
     var searchMebibytes: Int = 64
     @Option(help: "HOST:PORT of an HTTP face of the searches, on any node (built with the trait Web).")
-    var http: String?
+    var searchHttp: String?
 
     func validate() throws {
         guard searchIndex == nil || !searchGithub else {
@@ -38,13 +39,16 @@ struct SearchServing: ParsableArguments {
     /// Puts the store of searches on a node; what has to run beside it.
     ///
     /// Every node gets the backend: the one that is the primary uses it.
-    func attach(to node: Node, _ configuration: NodeConfiguration, logger: Logger) throws -> [any Service] {
+    func attach(
+        to node: Node, _ configuration: NodeConfiguration, shown: inout [ConsoleStore], logger: Logger
+    ) throws -> [any Service] {
         var settings = SearchCache.Settings()
         settings.fresh = .milliseconds(Int64(searchFresh * 1_000))
         settings.timeToLive = .milliseconds(Int64(searchKept * 1_000))
         settings.bytes = searchMebibytes << 20
         let (backend, services) = try makeBackend(logger)
         let store = try node.store(try SearchCache(backend, settings: settings), named: Hosted.search)
+        shown.append(ConsoleStore(store))
         return try services + makeFace(CachedSearch(store), configuration, logger: logger)
     }
 
@@ -73,9 +77,9 @@ struct SearchServing: ParsableArguments {
     private func makeFace(
         _ search: CachedSearch, _ configuration: NodeConfiguration, logger: Logger
     ) throws -> [any Service] {
-        guard let http else { return [] }
+        guard let http = searchHttp else { return [] }
         guard let colon = http.lastIndex(of: ":"), let port = Int(http[http.index(after: colon)...]) else {
-            throw CommandFailure("--http takes HOST:PORT", status: .usage)
+            throw CommandFailure("--search-http takes HOST:PORT", status: .usage)
         }
         #if Web
             let host = http[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
@@ -83,7 +87,7 @@ struct SearchServing: ParsableArguments {
             return [face, ReadReports(search: search)]
         #else
             _ = port
-            throw CommandFailure(Self.withoutWeb("--http"), status: .usage)
+            throw CommandFailure(Self.withoutWeb("--search-http"), status: .usage)
         #endif
     }
 

@@ -68,6 +68,7 @@ extension PrimaryStateMachine {
         _ reason: RefusalReason, _ text: String, nonce: UInt64, _ connection: Connection, _ step: inout PrimaryStep
     ) {
         let refused = Refused(nonce: nonce, reason: reason, text: text)
+        step.directives.append(.count(.refusals))
         step.directives.append(.send(stamp.frame(.refused(refused)), to: connection))
     }
 

@@ -67,6 +67,7 @@ extension ReplicaStateMachine {
         into directives: inout [ReplicaDirective]
     ) {
         let refused = Refused(nonce: nonce, reason: reason, text: text, endpoint: endpoint)
+        directives.append(.count(.refusals))
         directives.append(.send(stamp.frame(.refused(refused)), to: connection))
     }
 

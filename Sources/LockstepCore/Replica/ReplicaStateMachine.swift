@@ -110,6 +110,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     package var channel: Channel? { upstream.channel }
     /// What readers see.
     package var view: ViewPlace { readers.view }
+    /// Reads of other nodes that wait here.
+    package var waitingReads: Int { readers.queue.count }
     /// How the driver cuts the snapshot that it is to encode.
     package var snapshotChunkBytes: Int { snapshots.chunkBytes }
     package var stamp: FrameStamp { upstream.stamp(epoch: log.position.epoch) }
