@@ -136,7 +136,8 @@ let package = Package(
             name: "LockstepHTTP", dependencies: ["LockstepNode", "LockstepCore", logging, metrics, lifecycle, sockets],
             swiftSettings: base),
         .target(
-            name: "LockstepConsole", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP"],
+            name: "LockstepConsole",
+            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP", lifecycle],
             swiftSettings: base),
         .target(
             name: "LockstepServer",

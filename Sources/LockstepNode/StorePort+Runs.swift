@@ -53,6 +53,18 @@ extension StorePort {
         try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.unfinishedRuns) }
     }
 
+    /// The oldest accepted actions that have not ended, at most `limit`, and how many there are.
+    ///
+    /// Of more than `bound` in the table none is listed, and the number is that of the table: to put them in order
+    /// would stop the node's thread.
+    package func oldestRuns(limit: Int, bound: Int = 4_096) async throws -> (runs: [UnfinishedRun], count: Int) {
+        try await waiting(makeID()) { host, continuation in
+            let kept = host.primary?.machine.log.runs.count ?? 0
+            let runs = kept <= bound ? host.unfinishedRuns : []
+            continuation.resume(returning: (Array(runs.prefix(limit)), kept <= bound ? runs.count : kept))
+        }
+    }
+
     /// Ends an accepted action as failed; false if there is none, or nothing is admitted now.
     package func abandonRun(_ id: RunID, reason: String) async throws -> Bool {
         try await waiting(makeID()) { host, continuation in

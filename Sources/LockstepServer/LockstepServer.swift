@@ -74,8 +74,8 @@ extension LockstepServer {
     private static var storeCommands: [any ParsableCommand.Type] {
         [
             SendCommand<Self>.self, AskCommand<Self>.self, WatchCommand<Self>.self, OutcomeCommand<Self>.self,
-            StatusCommand<Self>.self, JournalCommand<Self>.self, ActionsCommand<Self>.self, SessionsCommand<Self>.self,
-            ClockCommand<Self>.self,
+            StatusCommand<Self>.self, TopCommand<Self>.self, JournalCommand<Self>.self, ActionsCommand<Self>.self,
+            SessionsCommand<Self>.self, ClockCommand<Self>.self,
         ]
     }
 

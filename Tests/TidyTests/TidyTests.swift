@@ -8,7 +8,7 @@ import Testing
         "LockstepCommands", "LockstepCLI", "LockstepHarness", "LockstepLabCLI", "LockstepChecking", "LockstepSimulator",
         "LockstepTesting", "SearchCache", "SearchCacheSQLite",
         "SearchCacheWeb", "LockstepMacros", "LockstepMacroExpansion", "LockstepLaboratory", "LockstepServer",
-        "LockstepHTTP",
+        "LockstepHTTP", "LockstepConsole",
     ]
     /// The most escapes that each target may have; lower a number when it falls.
     static let escapeLimits = [
@@ -16,7 +16,7 @@ import Testing
         "LockstepFolders": 0, "LockstepCommands": 0, "LockstepCLI": 0, "LockstepHarness": 0, "LockstepLabCLI": 0,
         "LockstepChecking": 0, "LockstepSimulator": 0, "LockstepTesting": 30,
         "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20, "LockstepMacros": 0,
-        "LockstepMacroExpansion": 0, "LockstepLaboratory": 0, "LockstepServer": 3, "LockstepHTTP": 0,
+        "LockstepMacroExpansion": 0, "LockstepLaboratory": 0, "LockstepServer": 3, "LockstepHTTP": 0, "LockstepConsole": 0,
     ]
 
     @Test func noFileIsTooLong() {
@@ -80,6 +80,7 @@ import Testing
             ]),
             "LockstepCommands": system.union(program),
             "LockstepCLI": system.union(program).union(["LockstepCommands"]),
+            "LockstepConsole": system.union(["Lockstep", "LockstepHTTP", "LockstepNode", "ServiceLifecycle"]),
             "LockstepHarness": system.union(["Lockstep", "LockstepFolders", "LockstepNode", "LockstepSQLite"]),
             "LockstepLaboratory": system.union([
                 "Counters", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepFolders", "LockstepNode",

@@ -1,3 +1,4 @@
+import LockstepConsole
 import LockstepFolders
 import LockstepHTTP
 import LockstepNode
@@ -18,7 +19,7 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
         transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
-    @Option(help: "HOST:PORT of metrics and health over HTTP, such as 127.0.0.1:9100.")
+    @Option(help: "HOST:PORT of the console, metrics and health over HTTP, such as 127.0.0.1:9100.")
     var http: String?
     @OptionGroup var options: Server.ServeOptions
     @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
@@ -50,14 +51,20 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         let stores = Server.stores
         try stores.check()
         var services: [any Service] = []
-        if let http {
-            services += try NodeHTTP.services(for: node, address: http, allowsOtherHosts: insecure, logger: logger)
-        }
+        var shown: [ConsoleStore] = []
         for name in identity.stores {
             guard let store = stores[name] else {
                 throw CommandFailure("\(folder.path) has the store \(name), which this program does not know")
             }
-            services += try store.attach(serving)
+            let hosted = try store.attach(serving)
+            services += hosted.services
+            shown.append(hosted.shown)
+        }
+        if let http {
+            let console = Console(node: node, stores: shown)
+            services.append(console)
+            services += try NodeHTTP.services(
+                for: node, address: http, allowsOtherHosts: insecure, routes: console.routes, logger: logger)
         }
         try await node.serve(beside: services, logger: logger)
     }
