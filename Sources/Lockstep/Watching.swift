@@ -1,5 +1,5 @@
 import LockstepCore
-public import LockstepNode
+import LockstepNode
 
 extension RemoteStore {
     /// Watches a query: its answer now, and from then on each answer that is another.
@@ -25,7 +25,8 @@ extension RemoteStore {
     ///   cancelled. It throws ``LockstepError``: `refused` with the reactor's reason, or if query or answer cannot be
     ///   coded; `unavailable` if this store watches too many queries.
     public func watch(_ query: R.Query, atMost interval: Duration = .milliseconds(100)) -> WatchedAnswers<R> {
-        WatchedAnswers(port: port, query: query, interval: interval)
+        let microseconds = min(max(10_000, interval.wholeMicroseconds), 60_000_000)
+        return WatchedAnswers(port: port, query: query, microseconds: UInt32(microseconds))
     }
 }
 
@@ -58,11 +59,10 @@ public struct WatchedAnswers<R: Reactor>: AsyncSequence, Sendable {
 
     let port: StorePort
     let query: R.Query
-    let interval: Duration
+    let microseconds: UInt32
 
     /// Begins a watch.
     public func makeAsyncIterator() -> Iterator {
-        let microseconds = UInt32(min(max(10_000, interval.wholeMicroseconds), 60_000_000))
         do {
             let updates = port.watch(try R.queryCoding.encoded(query), interval: microseconds)
             return Iterator(updates: updates)

@@ -95,7 +95,6 @@ import Testing
 
     /// Goal: a watch ends with its node, and with its task.
     @Test func aWatchEndsWithItsNodeAndItsTask() async throws {
-        let watching: Task<Int, any Error>
         let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
         _ = try primary.store(Ledger(), named: "ledger")
         try await withRunning(primary) {
@@ -114,18 +113,20 @@ import Testing
             }
             let second = try Node(.client(of: await primary.listening()))
             let other = try second.remote(Ledger.self, named: "ledger")
-            watching = Task {
+            let watching = Task {
                 var count = 0
                 for try await _ in other.watch(.amount("a")) { count += 1; told.yield() }
                 return count
             }
             try await withRunning(second) { for await _ in first { break } }
+            #expect(try await watching.value == 1)
         }
-        #expect(try await watching.value == 1)
     }
 
     /// Runs a primary and a client of it.
-    private func withRemote(_ body: (Store<Ledger>, RemoteStore<Ledger>) async throws -> Void) async throws {
+    private func withRemote(
+        _ body: @escaping @Sendable (Store<Ledger>, RemoteStore<Ledger>) async throws -> Void
+    ) async throws {
         let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
         let ledger = try primary.store(Ledger(), named: "ledger")
         try await withRunning(primary) {
