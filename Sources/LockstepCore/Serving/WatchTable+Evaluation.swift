@@ -1,3 +1,5 @@
+import DequeModule
+
 // What watches are answered with (PROTOCOL, R-57, R-58).
 extension WatchTable {
     /// Evaluates watches whose turn it is on what is shown; returns the answers that are others than those before.
