@@ -22,6 +22,8 @@ let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collec
 let trees = Target.Dependency.product(name: "HashTreeCollections", package: "swift-collections")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let lifecycleTesting = Target.Dependency.product(
     name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
@@ -80,6 +82,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
@@ -97,7 +100,8 @@ let package = Package(
         .target(name: "CLockstep"),
         .target(name: "LockstepCore", dependencies: ["CLockstep", crypto, deques], swiftSettings: memorySafe),
         .target(
-            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques, heaps],
+            name: "LockstepNode",
+            dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, tracing, lifecycle, deques, heaps],
             swiftSettings: base),
         .target(
             name: "LockstepSQLite",
@@ -186,7 +190,10 @@ let package = Package(
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
         .testTarget(
             name: "LockstepTests",
-            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting", logging, lifecycle, signals],
+            dependencies: [
+                "Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting", logging, lifecycle, signals, tracing,
+                inMemoryTracing,
+            ],
             swiftSettings: base),
         .testTarget(
             name: "LockstepMacrosTests",

@@ -140,6 +140,11 @@ final class SendingEnd<R: Reactor>: Sendable {
     var minimum: SequenceNumber { SequenceNumber(rawValue: acknowledged.load(ordering: .acquiring)) }
 
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
+        guard let traces = port.traces else { return try await receipt(of: action, timeout: timeout) }
+        return try await traces.sending { try await receipt(of: action, timeout: timeout) }
+    }
+
+    private func receipt(of action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         var writer = ByteWriter()
         try write(action, to: &writer)
         let start = ContinuousClock.now

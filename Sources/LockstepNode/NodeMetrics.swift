@@ -132,7 +132,7 @@ package final class NodeMetrics: Sendable {
     // MARK: - Replicas
 
     /// How far replicas are behind, the furthest first; one that is not among the first 64 has no gauge.
-    func observe(lags new: [(replica: String, entries: UInt64)]) {
+    package func observe(lags new: [(replica: String, entries: UInt64)]) {
         lags.withLock { gauges in
             let shown = new.prefix(Self.replicaBound)
             let names = Set(shown.map(\.replica))

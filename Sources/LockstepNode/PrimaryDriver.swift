@@ -1,6 +1,7 @@
 internal import DequeModule
 package import LockstepCore
 internal import Logging
+internal import Tracing
 
 /// Executes what a primary's machine directs; on the node's thread.
 ///
@@ -22,6 +23,7 @@ package final class PrimaryDriver: StoreDriver {
     private var sealed: Tick?
     /// The same of what the journal writes now.
     private var commitBegan = Tick.zero
+    private var commitSpan: (any Span)?
     private var nextLook = Tick.zero
     /// What is to be kept with the journal, beside the work: the newest of each kind.
     private var unnoted: [JournalNote: String] = [:]
@@ -175,9 +177,11 @@ package final class PrimaryDriver: StoreDriver {
                 if dropped > 0 { host.metrics.dropped(.sent, dropped) }
             case .persist(let batches):
                 commitBegan = sealed.take() ?? now
+                commitSpan = host.port.traces?.committing(batches: batches.count)
                 desk.append(batches, now: now)
             case .committed(let batches):
                 host.metrics.commitEnded(nanoseconds: now - commitBegan)
+                commitSpan.take()?.end()
                 host.committed(batches)
             case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
             case .encodeSnapshot(let number): snapshots.encode(number, now: now)

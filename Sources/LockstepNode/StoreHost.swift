@@ -64,7 +64,7 @@ package final class StoreHost {
         self.mailbox = mailbox
         links = LinkSockets(index: index, context: services.context)
         metrics = NodeMetrics(store: port.name)
-        desk = CallerDesk(metrics: CallerMetrics(store: port.name))
+        desk = CallerDesk(metrics: CallerMetrics(store: port.name), traces: port.traces)
         var logger = services.logger
         logger[metadataKey: LogKey.store] = "\(port.name)"
         self.logger = logger

@@ -1,5 +1,6 @@
 package import LockstepCore
 internal import Synchronization
+internal import Tracing
 
 /// Accepted actions: what their senders want of them, and what their executor brings.
 extension StorePort {
@@ -24,6 +25,7 @@ extension StorePort {
     ) -> Waiter {
         let waiter = Waiter(count: 1, deadline: Self.deadline(after: timeout), resume: resume)
         waiter.sent = timeOfSend()
+        if traces != nil { waiter.context = ServiceContext.current }
         inbox.put([Submission(actions: action, count: 1, waiter: waiter, isSingle: true)])
         return waiter
     }

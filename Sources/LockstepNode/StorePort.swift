@@ -1,6 +1,7 @@
 internal import DequeModule
 package import LockstepCore
 internal import Synchronization
+internal import Tracing
 
 /// The bytes of one frame with answers, kept alive by whoever still has to decode its own.
 package final class ReplyFrame: Sendable {
@@ -45,6 +46,8 @@ package final class StorePort: Sendable {
     /// Runs this store's effects where it is primary.
     package let executor: (any RunExecutor)?
     package let readiness = ReadinessBoard()
+    /// Follows actions in spans; nil without a tracer.
+    package let traces: ActionTraces?
     /// Whether this node's state may be read.
     package let gate = ReadGate()
     /// The highest sequence number that readers see, for reads that need not wait.
@@ -54,6 +57,7 @@ package final class StorePort: Sendable {
 
     package init(name: String, inbox: Inbox, executor: (any RunExecutor)? = nil) {
         self.name = name
+        traces = ActionTraces(store: name)
         self.inbox = inbox
         self.executor = executor
     }
@@ -92,6 +96,7 @@ package final class StorePort: Sendable {
         guard count > 0 else { return RawReplies(pieces: []) }
         let waiter = Waiter(count: count, deadline: Self.deadline(after: timeout))
         waiter.sent = timeOfSend()
+        if traces != nil { waiter.context = ServiceContext.current }
         let parts = try Self.parts(of: actions, count: count, waiter: waiter)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in

@@ -61,7 +61,7 @@ import Testing
         let headings = Set(
             page.split(separator: "\n").filter { $0.hasPrefix("#") }.map { heading in
                 heading.drop { $0 == "#" || $0 == " " }.lowercased()
-                    .filter { $0.isLetter || $0.isNumber || $0 == " " || $0 == "-" }.replacing(" ", with: "-")
+                    .filter { $0.isLetter || $0.isNumber || " -_".contains($0) }.replacing(" ", with: "-")
             })
         for file in ["alerts.yml", "recording.yml"] {
             let rules = try Self.text("deploy/prometheus/\(file)")
@@ -72,7 +72,7 @@ import Testing
             }
             #expect(!names.isEmpty)
             #expect(names.filter { !known.contains($0) } == [])
-            let sections = rules.matches(of: /section: deploy\/README\.md#([a-z0-9-]+)/).map { String($0.1) }
+            let sections = rules.matches(of: /section: deploy\/README\.md#([a-z0-9_-]+)/).map { String($0.1) }
             #expect(sections.count == rules.matches(of: /- alert:/).count)
             #expect(sections.filter { !headings.contains($0) } == [])
         }

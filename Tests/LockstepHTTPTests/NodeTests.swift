@@ -73,6 +73,24 @@ import Testing
         }
     }
 
+    /// A primary may hear of thousands of replicas; 64 of them are shown, and none that is no more.
+    @Test func theReplicasFurthestBehindHaveAGauge() async throws {
+        try await serve { address, _ in
+            let metrics = NodeMetrics(store: "lags")
+            metrics.observe(lags: (0..<100).map { ("replica-\($0)", UInt64(1_000 - $0)) })
+            var text = try await get("/metrics", at: address)
+            let series = "lockstep_replica_lag_entries{replica="
+            #expect(text.split(separator: "\n").count { $0.hasPrefix(series) } == 64)
+            #expect(try value("\(series)\"replica-63\",store=\"lags\"}", in: text) == 937)
+            metrics.observe(lags: [("replica-99", 5)])
+            text = try await get("/metrics", at: address)
+            #expect(
+                text.split(separator: "\n").filter { $0.hasPrefix(series) } == [
+                    "\(series)\"replica-99\",store=\"lags\"} 5"
+                ])
+        }
+    }
+
     @Test(.enabled(if: Client.exists("promtool"))) func promtoolHasNothingToSay() async throws {
         try await serve { address, counters in
             try await counters.add("a")

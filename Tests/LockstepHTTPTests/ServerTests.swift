@@ -41,6 +41,19 @@ import Testing
         }
     }
 
+    /// The clients find a server that refuses nothing: Python's own, which serves a file of the same content.
+    @Test(arguments: ["bodies", "hosts", "silence", "fields", "malformed"])
+    func theClientsFindAServerWithoutBounds(client: String) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-http-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data("hello\n".utf8).write(to: folder.appendingPathComponent("hello"))
+        let served = try await Client.python("must_answer", in: folder.path)
+        #expect(served.status == 0, "\(served.output)")
+        let outcome = try await Client.python(client, in: folder.path)
+        #expect(outcome.status == 1 && outcome.output.hasPrefix("\(client): "), "\(outcome.output)")
+    }
+
     @Test func curlGetsAnAnswer() async throws {
         try await serve { address in
             let outcome = try await Client.run("curl", ["-sS", "-i", "-m", "5", "http://\(address)/hello"])

@@ -51,6 +51,7 @@ import Testing
             "ZeroMQ": ["CZeroMQ", "Glibc", "Darwin", "Synchronization"],
             "LockstepNode": system.union([
                 "LockstepCore", "ZeroMQ", "Logging", "Metrics", "ServiceLifecycle", "DequeModule", "HeapModule",
+                "Tracing",
             ]),
             "LockstepSQLite": system.union(["Lockstep", "LockstepCore", "LockstepNode", "GRDB", "GRDBSQLite"]),
             "Lockstep": system.union([

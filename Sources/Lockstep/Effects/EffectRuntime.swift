@@ -141,7 +141,8 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
             self, cause: .action(start.id.session, start.id.number), start: start, lifetime: 0,
             idempotencyKey: "\(port.name)/\(start.id)")
         let began = MonotonicClock.now
-        let outcome = await signal.race { try await body(Emitter(scope)) }
+        let attempt = { await signal.race { try await body(Emitter(scope)) } }
+        let outcome = if let traces = port.traces { await traces.running(start.id, attempt) } else { await attempt() }
         let kept = scope.end()
         metrics.ended(Self.end(of: outcome), nanoseconds: MonotonicClock.now - began)
         guard let outcome else { return }

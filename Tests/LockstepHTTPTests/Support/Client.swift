@@ -41,6 +41,13 @@ enum Client {
         return try await run("python3", [script.path, name, address])
     }
 
+    /// Runs a case of `http_client.py` against Python's own server of a folder.
+    static func python(_ name: String, in folder: String) async throws -> Outcome {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("http_client.py")
+        return try await run("python3", [script.path, name, "folder:\(folder)"])
+    }
+
     static func exists(_ program: String) -> Bool {
         ["/usr/bin", "/usr/local/bin", "/bin"].contains {
             FileManager.default.isExecutableFile(atPath: "\($0)/\(program)")
