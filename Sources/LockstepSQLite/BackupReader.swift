@@ -29,8 +29,14 @@ package final class BackupReader: Sendable {
             database = try DatabaseQueue(
                 path: JournalSchema.readerPath(path),
                 configuration: JournalSchema.readerConfiguration(label: "lockstep.backup.read"))
+            let byteCount = byteCount
             manifest = try database.read { db in
                 try Self.checkHeader(db, path: path)
+                // SQLite reads what is missing of the last page as zeros.
+                let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+                guard byteCount == pages * JournalSchema.pageBytes else {
+                    throw BackupFile.damaged(path, "it has \(byteCount) bytes, and not \(pages) whole pages")
+                }
                 return try Self.manifest(db, path: path)
             }
         } catch { throw BackupFile.readError(error, path: path) }
