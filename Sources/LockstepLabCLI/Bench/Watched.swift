@@ -4,6 +4,7 @@ import Lockstep
 import LockstepCommands
 import LockstepHarness
 import LockstepNode
+import LockstepServer
 import Synchronization
 
 extension BenchCase {
