@@ -22,6 +22,8 @@ let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collec
 let trees = Target.Dependency.product(name: "HashTreeCollections", package: "swift-collections")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let lifecycleTesting = Target.Dependency.product(
     name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
@@ -55,9 +57,7 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 let configuration: [Target.Dependency] = [
     .product(name: "Configuration", package: "swift-configuration"), .product(name: "Yams", package: "Yams"),
 ]
-let foxes: [Target.Dependency] = [
-    .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
-]
+let sockets = Target.Dependency.product(name: "FlyingSocks", package: "FlyingFox")
 
 let package = Package(
     name: "lockstep",
@@ -86,6 +86,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
@@ -104,7 +105,8 @@ let package = Package(
         .target(name: "CLockstep"),
         .target(name: "LockstepCore", dependencies: ["CLockstep", crypto, deques], swiftSettings: memorySafe),
         .target(
-            name: "LockstepNode", dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, lifecycle, deques, heaps],
+            name: "LockstepNode",
+            dependencies: ["LockstepCore", "ZeroMQ", logging, metrics, tracing, lifecycle, deques, heaps],
             swiftSettings: base),
         .target(
             name: "LockstepSQLite",
@@ -140,10 +142,11 @@ let package = Package(
             name: "LockstepFolders", dependencies: ["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"],
             swiftSettings: base),
         .target(
-            name: "LockstepHTTP", dependencies: ["LockstepNode", logging, metrics, lifecycle] + foxes,
+            name: "LockstepHTTP", dependencies: ["LockstepNode", "LockstepCore", logging, metrics, lifecycle, sockets],
             swiftSettings: base),
         .target(
-            name: "LockstepConsole", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP"],
+            name: "LockstepConsole",
+            dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepHTTP", lifecycle],
             swiftSettings: base),
         .target(
             name: "LockstepServer",
@@ -162,7 +165,9 @@ let package = Package(
             dependencies: [
                 "LockstepServer", "LockstepCommands", "Lockstep", "LockstepNode", "Counters", "SearchCache",
                 "SearchCacheSQLite", arguments,
-            ], swiftSettings: base),
+            ],
+            // What `lockstep new` writes.
+            resources: [.embedInCode("New/Template")], swiftSettings: base),
         // What no operator needs, and the operator's program has nothing of: TidyTests compare.
         .target(
             name: "LockstepHarness",
@@ -189,7 +194,11 @@ let package = Package(
             name: "LockstepSQLiteTests",
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
         .testTarget(
-            name: "LockstepTests", dependencies: ["Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting"],
+            name: "LockstepTests",
+            dependencies: [
+                "Lockstep", "LockstepNode", "LockstepCore", "LockstepTesting", logging, lifecycle, signals, tracing,
+                inMemoryTracing,
+            ],
             swiftSettings: base),
         .testTarget(
             name: "LockstepMacrosTests",
@@ -231,8 +240,9 @@ let package = Package(
                 "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
             ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
         .testTarget(
-            name: "LockstepHTTPTests", dependencies: ["LockstepHTTP", "LockstepNode", logging, metrics],
-            swiftSettings: base),
+            name: "LockstepHTTPTests",
+            dependencies: ["LockstepHTTP", "Lockstep", "LockstepNode", "Counters", logging, metrics, lifecycle],
+            exclude: ["http_client.py"], swiftSettings: base),
         .testTarget(
             name: "LockstepConsoleTests",
             dependencies: ["LockstepConsole", "LockstepHTTP", "Counters", "Lockstep", "LockstepNode"],

@@ -71,7 +71,8 @@ enum FrameTarget {
         case .repair(let repair): for range in repair.batches { try walk(batch: range, frame, checks) }
         case .batch, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .busy, .outOfOrder,
             .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query, .queryResult,
-            .resync, .runGone, .chunkRequest, .chunk, .repairRequest, .adminRequest, .adminResponse:
+            .resync, .runGone, .watch, .watchResult, .unwatch, .chunkRequest, .chunk, .repairRequest, .adminRequest,
+            .adminResponse:
             break
         }
     }

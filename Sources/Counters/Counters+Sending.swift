@@ -1,5 +1,18 @@
 public import Lockstep
 
+/// What the counters' actions are replied to with.
+extension TypedAction where R == Counters, Reply == Int64 {
+    fileprivate static func valued(_ action: Counters.Action) -> Self {
+        Self(action) { if case .value(let value) = $0 { value } else { nil } }
+    }
+}
+
+extension TypedQuery where R == Counters, Answer == Int64? {
+    fileprivate static func value(of name: String) -> Self {
+        Self(.get(name)) { if case .value(let value) = $0 { .some(value) } else { nil } }
+    }
+}
+
 /// The counters by name, on a store or a remote store; each waits for the commit as `send` does.
 extension ActionTarget where R == Counters {
     /// Adds to a counter, which begins at 0, and returns the sum.
@@ -8,7 +21,7 @@ extension ActionTarget where R == Counters {
     ///   bounds; and whatever `send` throws.
     @discardableResult
     public func add(_ name: String, by amount: Int64 = 1) async throws -> Int64 {
-        try await value(of: send(.add(name, by: amount)).reply)
+        try await send(.valued(.add(name, by: amount))).reply
     }
 
     /// Gives a counter a value.
@@ -16,9 +29,7 @@ extension ActionTarget where R == Counters {
 
     /// Takes a counter away and returns its last value.
     @discardableResult
-    public func reset(_ name: String) async throws -> Int64 {
-        try await value(of: send(.reset(name)).reply)
-    }
+    public func reset(_ name: String) async throws -> Int64 { try await send(.valued(.reset(name))).reply }
 
     /// Takes tokens from a bucket, all or none; the reply says how many are left, or when there will be enough.
     public func take(_ count: Int64 = 1, from name: String) async throws -> Counters.Reply {
@@ -27,16 +38,6 @@ extension ActionTarget where R == Counters {
 
     /// The value of a counter, `nil` if there is none; by default with everything that was acknowledged here.
     public func get(_ name: String, _ consistency: ReadConsistency = .session) async throws -> Int64? {
-        guard case .value(let value) = try await ask(.get(name), consistency).answer else {
-            throw LockstepError(.refused, "the node answered with a list; update this program")
-        }
-        return value
-    }
-
-    private func value(of reply: Counters.Reply) throws -> Int64 {
-        guard case .value(let value) = reply else {
-            throw LockstepError(.refused, "the node replied without a value; update this program")
-        }
-        return value
+        try await ask(.value(of: name), consistency).answer
     }
 }

@@ -19,13 +19,15 @@ public protocol ActionTarget<R>: Sendable {
     ///   effect that began, whose emissions stay; `timeout` for one that goes on; `outcomeUnknown`, whose
     ///   ``LockstepError/pending`` is what to ask ``outcomes(of:timeout:)`` about; `tooLarge`, `timeout` and `stopped`
     ///   if it was not submitted.
+    @_disfavoredOverload
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply>
 
     /// Sends actions and waits until all are answered; they keep their order and are no transaction.
     ///
     /// One lock and one resumption for all: the way to send many, some 256 at a time.
     ///
-    /// - Throws: ``LockstepError`` as ``send(_:timeout:)`` does, except that a refused action is an ``Outcome``.
+    /// - Throws: ``LockstepError`` as ``send(_:timeout:)-(R.Action,_)`` does, except that a refused action is an ``Outcome``.
+    @_disfavoredOverload
     func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply>
 
     /// Sends an action and returns at once, with a handle of its stages.
@@ -53,16 +55,21 @@ public protocol ActionTarget<R>: Sendable {
     ///
     /// - Throws: ``LockstepError``: `refused` with the reactor's reason; `timeout` if no state as fresh as asked was to
     ///   be had in time.
+    @_disfavoredOverload
     func ask(_ query: R.Query, _ consistency: ReadConsistency, timeout: Duration) async throws -> Answered<R.Answer>
 }
 
+// Where a typed action has the name of an action (``TypedAction``), what takes the plain one gives way.
+
 extension ActionTarget {
     /// Sends an action and waits up to 30 seconds until it is committed.
+    @_disfavoredOverload
     public func send(_ action: R.Action) async throws -> Receipt<R.Reply> {
         try await send(action, timeout: .seconds(30))
     }
 
     /// Sends actions and waits up to 30 seconds until all are answered.
+    @_disfavoredOverload
     public func send(contentsOf actions: [R.Action]) async throws -> Outcomes<R.Reply> {
         try await send(contentsOf: actions, timeout: .seconds(30))
     }
@@ -79,6 +86,7 @@ extension ActionTarget {
     }
 
     /// Asks a question, of a state that includes what was acknowledged here, and waits up to 30 seconds for it.
+    @_disfavoredOverload
     public func ask(_ query: R.Query, _ consistency: ReadConsistency = .session) async throws -> Answered<R.Answer> {
         try await ask(query, consistency, timeout: .seconds(30))
     }
@@ -132,6 +140,11 @@ final class SendingEnd<R: Reactor>: Sendable {
     var minimum: SequenceNumber { SequenceNumber(rawValue: acknowledged.load(ordering: .acquiring)) }
 
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
+        guard let traces = port.traces else { return try await receipt(of: action, timeout: timeout) }
+        return try await traces.sending { try await receipt(of: action, timeout: timeout) }
+    }
+
+    private func receipt(of action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         var writer = ByteWriter()
         try write(action, to: &writer)
         let start = ContinuousClock.now

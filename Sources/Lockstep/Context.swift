@@ -101,3 +101,24 @@ public struct ReduceContext: Hashable, Sendable {
         self.sequence = sequence
     }
 }
+
+/// What ``Reactor/answer(_:in:_:)`` sees beside the state: the place and the time of the last entry that the state
+/// includes.
+///
+/// Both are the log's, so every node gives the same answer at the same place. The time is not now: it stands still while
+/// nothing is logged.
+public struct AnswerContext: Hashable, Sendable {
+    /// The place of the state.
+    public let place: Place
+    /// The time of the entry there.
+    public let time: LogTime
+
+    /// Makes a context, to call `answer` in a test.
+    public init(place: Place, time: LogTime) {
+        self.place = place
+        self.time = time
+    }
+
+    /// The context of a state.
+    package init(_ snapshot: Snapshot<some Sendable>) { self.init(place: snapshot.place, time: snapshot.time) }
+}

@@ -3,8 +3,8 @@ import Foundation
 /// A value with a digest that is equal for equal values, in every process and on every platform.
 ///
 /// The standard library's numbers, texts and containers conform. A type of your own that is `Encodable` conforms with
-/// an empty extension: its digest is then a walk over what it encodes (``StateDigest``), about 0.2 us a field. Write
-/// ``contentDigest`` yourself where that is too slow:
+/// its name among its protocols: its digest is then a walk over what it encodes (``StateDigest``), about 0.2 us a field.
+/// With the package trait `Macros` the macro `@Digestible` writes one that encodes nothing. Or write ``contentDigest`` yourself:
 ///
 /// ```swift
 /// extension Account: Digestible {
@@ -77,7 +77,8 @@ extension Digest {
     @usableFromInline static var listMark: Digest { Digest(rawValue: 0x6C69_7374) }
     @usableFromInline static var setMark: Digest { Digest(rawValue: 0x0073_6574) }
     @usableFromInline static var mapMark: Digest { Digest(rawValue: 0x006D_6170) }
-    static var objectMark: Digest { Digest(rawValue: 0x6F62_6A65_6374) }
+    @usableFromInline static var objectMark: Digest { Digest(rawValue: 0x6F62_6A65_6374) }
+    @usableFromInline static var caseMark: Digest { Digest(rawValue: 0x6361_7365) }
     @usableFromInline static var rootMark: Digest { Digest(rawValue: 0x726F_6F74) }
     static var errorMark: Digest { Digest(rawValue: 0x6572_726F_72) }
 }

@@ -50,6 +50,7 @@ extension Reactor {
             if !box.middleware.isEmpty { action = try box.transformed(action, context) }
             let effect = try mutate(action, context)
             if let deferred = effect.deferred {
+                if let problem = deferred.problem { return .rejected(reason: problem) }
                 box.deferred = deferred
                 if deferred.isDeferred {
                     if box.isWatched { box.watch(action) }

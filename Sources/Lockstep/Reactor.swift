@@ -47,8 +47,14 @@ public protocol Reactor: ReactorOptions {
 
     /// Answers a query from the published state; on the node's thread, for a client without a replica.
     ///
-    /// An error refuses the query with its description.
+    /// An error refuses the query with its description. A reactor with queries implements this one, or the one with a
+    /// context; one that implements neither refuses every query.
     static func answer(_ query: Query, in state: State) throws -> Answer
+
+    /// The same, for an answer that depends on the log's time, or names its place.
+    ///
+    /// By default it is ``answer(_:in:)``. It is the only one that the library calls.
+    static func answer(_ query: Query, in state: State, _ context: AnswerContext) throws -> Answer
 
     /// Looks at actions before ``mutate(_:_:)``, in this order; each may pass on, rewrite, or refuse.
     ///
@@ -87,6 +93,18 @@ extension Reactor {
     public var feedback: [Feedback<Self>] { [] }
     /// None.
     public var sources: [ExternalSource<Self>] { [] }
+}
+
+extension Reactor {
+    /// Refuses: this reactor answers with a context, or not at all.
+    public static func answer(_ query: Query, in state: State) throws -> Answer {
+        throw Rejection("\(Self.self) answers no queries without a context")
+    }
+
+    /// Answers without the context.
+    public static func answer(_ query: Query, in state: State, _ context: AnswerContext) throws -> Answer {
+        try answer(query, in: state)
+    }
 }
 
 extension Reactor where Mutation == Action, Reply == NoReply {

@@ -275,15 +275,23 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     }
 
     package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
+        let begin = ContinuousClock.now
+        defer {
+            let took = (ContinuousClock.now - begin).components
+            answerCost = took.seconds * 1_000_000_000 + took.attoseconds / 1_000_000_000
+        }
         do {
             let query = try R.queryCoding.decode(query, range)
-            return try R.answerCoding.encoded(try R.answer(query, in: published.current().state))
+            let snapshot = published.current()
+            return try R.answerCoding.encoded(try R.answer(query, in: snapshot.state, AnswerContext(snapshot)))
         } catch let rejection as Rejection {
             throw QueryRefusal(reason: rejection.reason)
         } catch {
             throw QueryRefusal(reason: String(describing: error))
         }
     }
+
+    package private(set) var answerCost: Int64 = 0
 
     // MARK: - Snapshots
 

@@ -88,12 +88,24 @@ final class PartList {
     /// Values that are ``Digestible`` as a whole and were not walked, and the indices of their parts.
     private(set) var wholes: [(index: Int, place: PartPlace, value: any Encodable)] = []
     private let isLazy: Bool
+    private let limit: Int
+    /// More parts were there than it may hold.
+    private(set) var isCut = false
 
-    /// A lazy list does not look into values that are ``Digestible`` as a whole.
-    init(isLazy: Bool = false) { self.isLazy = isLazy }
+    /// A lazy list does not look into values that are ``Digestible`` as a whole; `limit` is the most parts.
+    init(isLazy: Bool = false, limit: Int = .max) {
+        self.isLazy = isLazy
+        self.limit = limit
+    }
 
     /// Walks into a value that a lazy list left out.
     func addInside(of whole: any Encodable, at place: PartPlace) { walk(whole, at: place.inside) }
+
+    /// The same without parts that `other` certainly has too, as far as they can be told without a look.
+    func addInside(of whole: any Encodable, at place: PartPlace, differingFrom other: any Encodable) {
+        guard let whole = whole as? any UnorderedParts else { return addInside(of: whole, at: place) }
+        whole.addParts(to: self, at: place.inside, differingFrom: other)
+    }
 
     func add(_ content: Digest, _ value: String?, at place: PartPlace) {
         parts.append(
@@ -104,6 +116,10 @@ final class PartList {
     /// Takes the same ways as the digest's own walk.
     func add<Value: Encodable>(_ value: Value, at place: PartPlace) {
         guard place.depth < Self.greatestDepth else { return }
+        guard parts.count < limit else {
+            isCut = true
+            return
+        }
         if let digestible = value as? any Digestible {
             let literal = partLiteral(value)
             add(digestible.contentDigest, literal, at: place)
@@ -134,6 +150,12 @@ final class PartList {
 /// A container whose values are known by their keys, and whose order is another in every process or has no meaning.
 protocol UnorderedParts {
     func addParts(to list: PartList, at place: PartPlace)
+    /// The same without parts that `other` certainly has too; by default all.
+    func addParts(to list: PartList, at place: PartPlace, differingFrom other: Any)
+}
+
+extension UnorderedParts {
+    func addParts(to list: PartList, at place: PartPlace, differingFrom other: Any) { addParts(to: list, at: place) }
 }
 
 extension Set: UnorderedParts where Element: Encodable {
@@ -159,6 +181,12 @@ extension Dictionary: UnorderedParts where Key: Encodable, Value: Encodable {
 extension ReplicatedMap: UnorderedParts where Key: Encodable, Value: Encodable {
     func addParts(to list: PartList, at place: PartPlace) {
         forEachSorted { key, value in list.add(value, at: place.value(ofKey: key)) }
+    }
+
+    func addParts(to list: PartList, at place: PartPlace, differingFrom other: Any) {
+        guard let other = other as? Self else { return addParts(to: list, at: place) }
+        let pairs = table.pairs(notSharedWith: other.table).sorted { $0.key < $1.key }
+        for (key, value) in pairs { list.add(value, at: place.value(ofKey: key)) }
     }
 }
 

@@ -27,12 +27,14 @@ public struct Store<R: Reactor>: ActionTarget {
 
     // MARK: - Actions
 
-    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
+    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)-(R.Action,_)``.
+    @_disfavoredOverload
     public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         try await end.send(action, timeout: timeout)
     }
 
-    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)``.
+    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)-([R.Action],_)``.
+    @_disfavoredOverload
     public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
         try await end.send(contentsOf: actions, timeout: timeout)
     }
@@ -103,13 +105,14 @@ public struct Store<R: Reactor>: ActionTarget {
         return published.current()
     }
 
-    /// Answers a query from this node's state, on the caller's thread; see ``ActionTarget/ask(_:_:timeout:)``.
+    /// Answers a query from this node's state, on the caller's thread; see ``ActionTarget/ask(_:_:timeout:)-(R.Query,_,_)``.
+    @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
     ) async throws -> Answered<R.Answer> {
         let snapshot = try await snapshot(consistency, timeout: timeout)
         do {
-            let answer = try R.answer(query, in: snapshot.state)
+            let answer = try R.answer(query, in: snapshot.state, AnswerContext(snapshot))
             return Answered(answer: answer, place: snapshot.place, time: snapshot.time)
         } catch {
             throw LockstepError(.refused, rejectionReason(error), underlying: error)
@@ -175,12 +178,16 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
     /// The name of the store.
     public var name: String { end.port.name }
 
-    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
+    var port: StorePort { end.port }
+
+    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)-(R.Action,_)``.
+    @_disfavoredOverload
     public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         try await end.send(action, timeout: timeout)
     }
 
-    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)``.
+    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)-([R.Action],_)``.
+    @_disfavoredOverload
     public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
         try await end.send(contentsOf: actions, timeout: timeout)
     }
@@ -203,7 +210,8 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
     /// Asks for an accepted action to be ended; see ``ActionTarget/cancel(_:)``.
     public func cancel(_ run: RunID) { end.port.cancel(run) }
 
-    /// Asks the node that this one is connected to; see ``ActionTarget/ask(_:_:timeout:)``.
+    /// Asks the node that this one is connected to; see ``ActionTarget/ask(_:_:timeout:)-(R.Query,_,_)``.
+    @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
     ) async throws -> Answered<R.Answer> {

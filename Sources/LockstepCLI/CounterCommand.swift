@@ -200,20 +200,22 @@ struct CounterCommand: AsyncParsableCommand {
 
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints a counter whenever it changes, until Ctrl-C: the command is a replica for that time.",
+            abstract: "Prints a counter whenever it changes, until Ctrl-C: the node sends each change.",
             discussion: "  lockstep counter watch visits")
         @Argument(help: "The counter.")
         var name: String
         @OptionGroup var options: Options
         func run() async throws {
-            var configuration = NodeConfiguration.replica(of: options.asked.node)
+            var configuration = NodeConfiguration.client(of: options.asked.node)
             configuration.allowsPlaintext = options.asked.insecure
             let name = name
             let json = options.json
-            try await Program.withReplicaOfCounters(configuration) { counters in
+            let node = try Node(configuration, logger: Program.quiet)
+            let counters = try node.remote(Counters.self, named: Hosted.counters)
+            try await node.whileRunning {
                 var last: Int64?
-                for await snapshot in counters.states {
-                    guard let value = snapshot.state.values[name], value != last else { continue }
+                for try await read in counters.watch(.get(name), atMost: .milliseconds(10)) {
+                    guard case .value(let value?) = read.answer, value != last else { continue }
                     last = value
                     guard json else {
                         Output.line("\(name) \(value)")
@@ -221,7 +223,7 @@ struct CounterCommand: AsyncParsableCommand {
                     }
                     try Output.json(
                         ReadLine(
-                            Counters.Counter(name: name, value: value), place: snapshot.place, time: snapshot.time))
+                            Counters.Counter(name: name, value: value), place: read.place, time: read.time))
                 }
             }
         }

@@ -29,5 +29,5 @@ struct LockstepCommand: LockstepServer {
         Hosted.searchStore
     }
 
-    static var commands: [any ParsableCommand.Type] { [CounterCommand.self, SearchCommand.self] }
+    static var commands: [any ParsableCommand.Type] { [CounterCommand.self, SearchCommand.self, NewCommand.self] }
 }

@@ -42,6 +42,16 @@ package enum Limits {
     package static let waitingJoins = 1_024
     /// Reads that wait at a node; more are answered `unavailable`.
     package static let waitingReads = 10_000
+    /// Queries that are watched at a node's store, and by one connection.
+    package static let watches = 10_000
+    package static let watchesOfConnection = 1_024
+    /// What their queries may have together.
+    package static let watchBytes = 16 << 20
+    package static let watchBytesOfConnection = 4 << 20
+    /// Bytes of answers that are pushed to a connection after its last WATCH; then it has to say it again.
+    package static let watchAnswerBytes = 8 << 20
+    /// After so many a client says it.
+    package static let watchAnswerBytesUnsaid = 2 << 20
     /// Answers other than RESULT that wait for a commit; a further one is dropped, and its asker repeats itself.
     package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.
@@ -66,6 +76,10 @@ package enum Limits {
     package static let runWishes = 1_024
     /// So many acknowledged ends are logged at once; fewer wait for the second to end.
     package static let waitingRunAcks = 256
+    /// Policies that an effect can have; an action with more is rejected.
+    package static let policiesOfRun = 16
+    /// The name of a group, or one to cancel under, of an effect; an action with a longer one is rejected.
+    package static let effectNameBytes = 256
     /// Mutations that log time brings in one entry.
     package static let dueMutations = 1_000
     package static let nameBytes = 64
@@ -77,6 +91,7 @@ package enum Limits {
         precondition(chunkBytes + 4_096 <= messageBytes, "a chunk must fit a message")
         precondition(creditActions <= Int(windowNumbers), "the credit must fit a session's window")
         precondition(batchFullBytes < broadcastBytes, "a batch of small entries must fit the broadcast")
+        precondition(watchAnswerBytesUnsaid + actionBytes < watchAnswerBytes, "a client says WATCH before it is waited for")
         precondition(joinBufferBytes >= 2 * unpersistedBytes, "a joiner must hold more than one commit")
     }
 }

@@ -116,6 +116,9 @@ package protocol ShownState: AnyObject {
 
     /// Answers a client's query from the published state; throws ``QueryRefusal`` if there is no such query.
     func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8]
+
+    /// How long the last ``answer(_:_:)`` took, in nanoseconds; watches take a part of the time only.
+    var answerCost: Int64 { get }
 }
 
 /// A state that goes as a whole into snapshots and comes back from them.
@@ -160,6 +163,10 @@ extension EffectfulState {
     }
     package func runEnded(_ id: RunID) {}
     package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool { true }
+}
+
+extension ShownState {
+    package var answerCost: Int64 { 0 }
 }
 
 extension AppliedState {

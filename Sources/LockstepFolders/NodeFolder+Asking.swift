@@ -42,19 +42,3 @@ extension NodeFolder {
         return !status.stores.isEmpty && status.stores.allSatisfy(\.isServing)
     }
 }
-
-extension StoreStatus {
-    /// Whether the store admits, or follows the stream at its head.
-    package var isServing: Bool { phase == .admitting || phase == .live }
-}
-
-extension NodeStatus {
-    /// What keeps an operator from leaving the node alone: a store that does not serve yet, or an alarm; nil if nothing.
-    package var unreadiness: String? {
-        if stores.isEmpty { return "it has no stores yet" }
-        let reasons = stores.flatMap { store in
-            (store.isServing ? [] : ["\(store.name) is \(store.phase)"]) + store.alarms.map { "\(store.name): \($0)" }
-        }
-        return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
-    }
-}

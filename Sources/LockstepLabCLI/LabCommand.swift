@@ -7,9 +7,10 @@ import LockstepServer
 struct LabCommand: LockstepServer {
     typealias ServeOptions = SearchOptions
 
+    static let name = "lockstep-lab"
     static let about = "Simulates, tests and measures Lockstep; \"lockstep\" is the program that serves."
     static let configuration = CommandConfiguration(
-        commandName: "lockstep-lab",
+        commandName: name,
         abstract: about,
         discussion: """
               lockstep-lab simulate --seeds 300

@@ -27,12 +27,31 @@
                 ?? ""
         }
 
+        /// What stands first in its parentheses.
+        var firstArgument: Syntax? {
+            guard case .argumentList(let arguments) = arguments else { return nil }
+            return arguments.first.map { Syntax($0.expression) }
+        }
+
         /// The number that `@WireCase` gives, if it is a literal of one byte.
         var caseNumber: Int? {
-            guard case .argumentList(let arguments) = arguments,
-                let number = arguments.first?.expression.as(IntegerLiteralExprSyntax.self)?.representedLiteralValue
-            else { return nil }
+            guard let number = firstArgument?.as(IntegerLiteralExprSyntax.self)?.representedLiteralValue else {
+                return nil
+            }
             return (0...255).contains(number) ? number : nil
+        }
+    }
+
+    extension DeclSyntaxProtocol {
+        /// The first name that it declares: where a fault of it is shown, and not at what stands in front.
+        var nameInSource: Syntax {
+            if let property = self.as(VariableDeclSyntax.self), let first = property.bindings.first {
+                return Syntax(first.pattern)
+            }
+            if let line = self.as(EnumCaseDeclSyntax.self), let first = line.elements.first {
+                return Syntax(first.name)
+            }
+            return self.asProtocol((any NamedDeclSyntax).self).map { Syntax($0.name) } ?? Syntax(self)
         }
     }
 

@@ -41,7 +41,7 @@
             return [
                 try ExtensionDeclSyntax(
                     """
-                    nonisolated extension \(type.trimmed)\(raw: conformance)\(raw: types.whereClause) {
+                    nonisolated extension \(type.trimmed)\(raw: conformance)\(raw: types.whereClause("WireCodable")) {
                     \(raw: body)
                     }
                     """)
@@ -63,7 +63,7 @@
         }
 
         /// An extension stands at the top of the file, and sees of other types what is not private to them.
-        private static func refuseHiddenTypes(
+        static func refuseHiddenTypes(
             _ declaration: some DeclGroupSyntax, in context: [Syntax], _ faults: inout [Diagnostic]
         ) {
             // The outermost is private to the file.
@@ -83,7 +83,7 @@
         }
 
         /// What the members must be declared with to be as visible as their type.
-        private static func access(
+        static func access(
             of declaration: some DeclGroupSyntax, in context: some MacroExpansionContext
         ) -> String {
             if let own = level(declaration.modifiers) { return own }

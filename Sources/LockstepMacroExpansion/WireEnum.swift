@@ -32,7 +32,7 @@
                     }
                     add(line, &types, &faults)
                 } else if let block = member.decl.as(IfConfigDeclSyntax.self), let found = block.firstStoredMember {
-                    faults.append(.error(found, .conditional))
+                    faults.append(.error(found.nameInSource, .conditional))
                 }
             }
             reportDoubles(&faults)
@@ -45,9 +45,9 @@
             let mark = line.attributes.attribute(named: "WireCase")
             var given: Int?
             if let mark {
-                if line.elements.count > 1 { faults.append(.error(mark, .numberOfSeveral)) }
+                if let second = line.elements.dropFirst().first { faults.append(.error(second, .numberOfSeveral)) }
                 given = mark.caseNumber
-                if given == nil { faults.append(.error(mark, .numberIsNoLiteral)) }
+                if given == nil { faults.append(.error(mark.firstArgument ?? line.nameInSource, .numberIsNoLiteral)) }
             }
             for element in line.elements {
                 let number = given ?? (cases.last?.number ?? 0) + 1

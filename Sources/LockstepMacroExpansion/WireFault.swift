@@ -11,6 +11,8 @@
         case tuple, function, existential, metatype, pack
         case recursive(String)
         case rawValues, noCases
+        case noDigestedType(String)
+        case rawDigest
         case numberOfSeveral, numberIsNoLiteral
         case numberTooLarge(String, Int)
         case doubleNumber(Int, String)
@@ -62,12 +64,29 @@
                 "every node must read the same value out of older bytes; write a literal or a constant of a type"
             case .noCase: "'@WireCase' belongs to a case of an enum"
             case .noPropertyOfAStruct: "'@WireAdded' belongs to a stored property of a struct"
-            case .noMacro(let name): "'\(name)' says nothing here: the type around it is not '@WireCodable'"
+            case .noMacro(let name):
+                "'\(name)' says nothing here: the type around it is neither '@WireCodable' nor '@Digestible'"
+            case .noDigestedType(let kind):
+                "'@Digestible' is for a struct or an enum: what a digest says must stay, and \(Self.article(kind)) changes"
+            case .rawDigest:
+                "an enum with raw values needs no macro: with 'Digestible' among its protocols its raw value is digested"
             }
         }
 
         var severity: DiagnosticSeverity { .error }
         var diagnosticID: MessageID { .wire(self) }
+
+        /// Whether it stands in the way of a digest, and not of bytes alone.
+        var concernsDigests: Bool {
+            switch self {
+            case .tuple, .function, .existential, .metatype, .pack, .recursive: false
+            case .noValueType, .hidden, .frozenIsNoLiteral, .frozenEnum, .frozenAndEmpty, .lazyField, .reference,
+                .severalNames, .conditional, .rawValues, .noCases, .noDigestedType, .rawDigest, .numberOfSeveral,
+                .numberIsNoLiteral, .numberTooLarge, .doubleNumber, .afterAdded, .addedIsNoField, .addedToFrozen,
+                .addedLet, .addedWithoutValue, .addedWithoutConstant, .noCase, .noPropertyOfAStruct, .noMacro:
+                true
+            }
+        }
 
         private static func article(_ kind: String) -> String { (kind == "actor" ? "an " : "a ") + kind }
     }

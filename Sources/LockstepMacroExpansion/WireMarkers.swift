@@ -3,7 +3,7 @@
     package import SwiftSyntax
     package import SwiftSyntaxMacros
 
-    /// `@WireCase`: writes nothing, since `@WireCodable` reads it.
+    /// `@WireCase`: writes nothing, since `@WireCodable` and `@Digestible` read it.
     ///
     /// Here is only found where it says nothing.
     package struct WireCaseExpansion: PeerMacro {
@@ -12,15 +12,15 @@
             in context: some MacroExpansionContext
         ) throws -> [DeclSyntax] {
             if !declaration.is(EnumCaseDeclSyntax.self) {
-                context.diagnose(.error(node, .noCase))
-            } else if !isCodable(context.lexicalContext.first) {
-                context.diagnose(.error(node, .noMacro("@WireCase")))
+                context.diagnose(.error(declaration.nameInSource, .noCase))
+            } else if !isRead(context.lexicalContext.first) {
+                context.diagnose(.error(declaration.nameInSource, .noMacro("@WireCase")))
             }
             return []
         }
     }
 
-    /// `@WireAdded`: writes nothing, since `@WireCodable` reads it.
+    /// `@WireAdded`: writes nothing, since `@WireCodable` and `@Digestible` read it.
     ///
     /// Here is only found where it says nothing.
     package struct WireAddedExpansion: PeerMacro {
@@ -30,15 +30,17 @@
         ) throws -> [DeclSyntax] {
             let type = context.lexicalContext.first
             if !declaration.is(VariableDeclSyntax.self) || type?.is(EnumDeclSyntax.self) == true {
-                context.diagnose(.error(node, .noPropertyOfAStruct))
-            } else if !isCodable(type) {
-                context.diagnose(.error(node, .noMacro("@WireAdded")))
+                context.diagnose(.error(declaration.nameInSource, .noPropertyOfAStruct))
+            } else if !isRead(type) {
+                context.diagnose(.error(declaration.nameInSource, .noMacro("@WireAdded")))
             }
             return []
         }
     }
 
-    private func isCodable(_ type: Syntax?) -> Bool {
-        type?.asProtocol((any DeclGroupSyntax).self)?.attributes.attribute(named: "WireCodable") != nil
+    /// Whether the type has a macro that reads the marks.
+    private func isRead(_ type: Syntax?) -> Bool {
+        let attributes = type?.asProtocol((any DeclGroupSyntax).self)?.attributes
+        return ["WireCodable", "Digestible"].contains { attributes?.attribute(named: $0) != nil }
     }
 #endif

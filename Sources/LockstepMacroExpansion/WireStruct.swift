@@ -7,8 +7,10 @@
         struct Field {
             /// The name of what is stored; for a property with a wrapper this is the wrapper.
             var storage: String
-            /// Added after values of this type had been written: older bytes do without it.
-            var isAdded: Bool
+            /// Added after values of this type had been written: older bytes do without it and mean this value.
+            var initial: String?
+
+            var isAdded: Bool { initial != nil }
         }
 
         let isFrozen: Bool
@@ -22,7 +24,7 @@
                 if let property = member.decl.as(VariableDeclSyntax.self) {
                     add(property, &types, &faults)
                 } else if let block = member.decl.as(IfConfigDeclSyntax.self), let found = block.firstStoredMember {
-                    faults.append(.error(found, .conditional))
+                    faults.append(.error(found.nameInSource, .conditional))
                 }
             }
             if isFrozen, fields.isEmpty { faults.append(.error(declaration.name, .frozenAndEmpty)) }
@@ -33,7 +35,7 @@
         ) {
             let mark = property.attributes.attribute(named: "WireAdded")
             guard property.isStoredInstanceProperty else {
-                if let mark { faults.append(.error(mark, .addedIsNoField)) }
+                if mark != nil { faults.append(.error(property.nameInSource, .addedIsNoField)) }
                 return
             }
             for modifier in property.modifiers {
@@ -50,7 +52,7 @@
             for binding in property.bindings.reversed() {
                 type = binding.typeAnnotation?.type ?? (binding.initializer == nil ? type : nil)
                 guard binding.isStored else { continue }
-                if let mark, !isAcceptable(binding, type, of: property, mark, &faults) { continue }
+                if mark != nil, !isAcceptable(binding, type, of: property, &faults) { continue }
                 // A constant with its value is the same in every instance.
                 if isLet, binding.initializer != nil { continue }
                 guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else {
@@ -59,10 +61,12 @@
                 }
                 if let type { types.check(type, &faults) }
                 let storage = property.attributes.hasWrapper ? "_\(name.identifier?.name ?? name.text)" : name.text
-                found.append(Field(storage: storage, isAdded: mark != nil))
+                // The compiler gives an optional variable its nil.
+                let initial = mark.map { _ in binding.initializer?.value.trimmedDescription ?? "nil" }
+                found.append(Field(storage: storage, initial: initial))
             }
             if mark == nil, let last = fields.last, last.isAdded, !found.isEmpty {
-                faults.append(.error(property, .afterAdded(last.storage)))
+                faults.append(.error(property.nameInSource, .afterAdded(last.storage)))
             }
             fields += found.reversed()
         }
@@ -70,10 +74,10 @@
         /// Whether a property that is marked as added can be left out of the bytes.
         private func isAcceptable(
             _ binding: PatternBindingSyntax, _ type: TypeSyntax?, of property: VariableDeclSyntax,
-            _ mark: AttributeSyntax, _ faults: inout [Diagnostic]
+            _ faults: inout [Diagnostic]
         ) -> Bool {
             guard !isFrozen else {
-                faults.append(.error(mark, .addedToFrozen))
+                faults.append(.error(binding.pattern, .addedToFrozen))
                 return false
             }
             guard property.bindingSpecifier.tokenKind != .keyword(.let) else {
@@ -85,7 +89,6 @@
                 return false
             }
             guard let value = binding.initializer?.value else {
-                // The compiler gives such a variable its nil.
                 if let type, type.is(OptionalTypeSyntax.self) { return true }
                 let filled = binding.with(\.initializer, .placeholder)
                 faults.append(

@@ -2,7 +2,7 @@
     internal import SwiftDiagnostics
     internal import SwiftSyntax
 
-    /// What the types of fields and values say: which generic parameters must be `WireCodable`, and what cannot be.
+    /// What the types of fields and values say: which generic parameters must conform too, and what cannot be written.
     struct WireTypes {
         private let owner: String
         private let parameters: Set<String>
@@ -25,8 +25,9 @@
         }
 
         /// The clause with a leading space, or nothing.
-        var whereClause: String {
-            constrained.isEmpty ? "" : " where \(constrained.map { "\($0): WireCodable" }.joined(separator: ", "))"
+        func whereClause(_ requirement: String) -> String {
+            let clauses = constrained.map { "\($0): \(requirement)" }
+            return clauses.isEmpty ? "" : " where \(clauses.joined(separator: ", "))"
         }
 
         /// Notes what the type asks of generic parameters, and what is wrong with it.

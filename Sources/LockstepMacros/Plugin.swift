@@ -11,7 +11,9 @@
     internal import SwiftSyntaxMacros
 
     @main struct Plugin: CompilerPlugin {
-        let providingMacros: [any Macro.Type] = [WireCodableMacro.self, WireCaseMacro.self, WireAddedMacro.self]
+        let providingMacros: [any Macro.Type] = [
+            WireCodableMacro.self, WireCaseMacro.self, WireAddedMacro.self, DigestibleMacro.self,
+        ]
     }
 
     struct WireCodableMacro: ExtensionMacro {
@@ -21,6 +23,17 @@
             in context: some MacroExpansionContext
         ) throws -> [ExtensionDeclSyntax] {
             try WireCodableExpansion.expansion(
+                of: node, attachedTo: declaration, providingExtensionsOf: type, conformingTo: protocols, in: context)
+        }
+    }
+
+    struct DigestibleMacro: ExtensionMacro {
+        static func expansion(
+            of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+            providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+            in context: some MacroExpansionContext
+        ) throws -> [ExtensionDeclSyntax] {
+            try DigestibleExpansion.expansion(
                 of: node, attachedTo: declaration, providingExtensionsOf: type, conformingTo: protocols, in: context)
         }
     }

@@ -77,6 +77,7 @@ package struct AlarmBoard {
     /// Raises an alarm, or changes its text; raised again with the same text it is the same alarm.
     package mutating func raise(_ kind: AlarmKind, _ text: String, now: Tick) {
         guard raised[kind]?.text != text else { return }
+        if raised[kind] == nil { metrics.alarmBegan(kind) }
         raised[kind] = Raised(text: text, since: raised[kind]?.since ?? now)
         metrics.alarm(kind, isRaised: true)
         write(kind, now: now)

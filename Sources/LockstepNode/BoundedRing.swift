@@ -48,7 +48,7 @@ package struct BoundedRing {
     package private(set) var byteCount = 0
     /// Frames that found no room, or had to go.
     package private(set) var dropped: UInt64 = 0
-    private let capacity: Int
+    package let capacity: Int
     private let whenFull: WhenFull
 
     /// What a frame costs beside its bytes.

@@ -19,6 +19,9 @@ package struct CallerDesk {
     package private(set) var unanswered = 0
     /// A caller left without the answer to a number of this session: somebody may ask for it later.
     package private(set) var hasUnknown = false
+    /// Told how long a send took that is timed.
+    private let metrics: CallerMetrics?
+    private let traces: ActionTraces?
 
     private struct Staged {
         var actions: [UInt8]
@@ -44,7 +47,10 @@ package struct CallerDesk {
     /// Single actions that become one chunk: as many as a SUBMIT likes to carry.
     private static let chunkActions = 4_096
 
-    package init() {}
+    package init(metrics: CallerMetrics? = nil, traces: ActionTraces? = nil) {
+        self.metrics = metrics
+        self.traces = traces
+    }
 
     package var isIdle: Bool { staged.isEmpty && outstanding.isEmpty }
     package var nextDeadline: Tick { deadlines.next }
@@ -123,9 +129,22 @@ package struct CallerDesk {
                     waiter.took((first + UInt64(place))...(first + UInt64(place)), of: session)
                 }
             }
+            if let traces { keepContexts(of: next.owner, from: first, session, in: traces) }
             outstanding.append(Outstanding(first: first, left: next.count, owner: next.owner))
         }
         return isAnySubmitted
+    }
+
+    private func keepContexts(
+        of owner: Owner, from first: RequestNumber, _ session: SessionID, in traces: ActionTraces
+    ) {
+        switch owner {
+        case .one(let waiter): traces.keep(waiter.context, of: RunID(session: session, number: first))
+        case .each(let waiters):
+            for (place, waiter) in waiters.enumerated() {
+                traces.keep(waiter.context, of: RunID(session: session, number: first + UInt64(place)))
+            }
+        }
     }
 
     /// What is left to be submitted when the actions of callers who were told "without effect" are taken out; nil if
@@ -197,6 +216,9 @@ package struct CallerDesk {
             RawReplies.Piece(
                 frame: frame, session: session, first: answers.first + UInt64(offset), count: count,
                 epoch: answers.epoch, firstSequence: answers.firstSequence.advanced(by: offset), items: items))
+        if replies != nil, waiter.sent > .zero {
+            metrics?.answered(nanoseconds: MonotonicClock.now - waiter.sent)
+        }
         if isAbandoned, let replies, let pending = waiter.pending { late.insert(replies, for: pending) }
     }
 

@@ -17,7 +17,7 @@ package struct FairRing {
     package private(set) var byteCount = 0
     /// Frames that found no room, or went with their line.
     package private(set) var dropped: UInt64 = 0
-    private let capacity: Int
+    package let capacity: Int
     private let share: Int
 
     /// What a frame costs beside its bytes.

@@ -116,7 +116,18 @@ package final class Inbox: Sendable {
     private struct Guarded: Sendable {
         var contents = InboxContents()
         var line: Deque<Submission> = []
+        var refused: UInt64 = 0
         var closed: LockstepError?
+    }
+
+    /// How full it is.
+    package struct Load: Hashable, Sendable {
+        package var actions: Int
+        /// Submissions in the second line.
+        package var submissions: Int
+        package var errands: Int
+        /// Callers that found no room, since the start.
+        package var refused: UInt64
     }
 
     package init(signaller: NodeEventLoop.Signaller) { self.signaller = signaller }
@@ -127,7 +138,10 @@ package final class Inbox: Sendable {
         let refusal: (any Error)? = contents.withLock { guarded in
             if let closed = guarded.closed { return closed }
             if waiter.hasLeft { return CancellationError() }
-            guard guarded.line.count < Self.lineBound else { return Self.overloaded }
+            guard guarded.line.count < Self.lineBound else {
+                guarded.refused += 1
+                return Self.overloaded
+            }
             waiter.isHere = true
             if waiter.deadline != .never { guarded.contents.timed.append(waiter) }
             for part in parts {
@@ -155,7 +169,10 @@ package final class Inbox: Sendable {
     package func ask(_ errand: Errand) {
         let refusal: LockstepError? = contents.withLock { guarded in
             if let closed = guarded.closed { return closed }
-            if errand.refuse != nil, guarded.contents.errands.count >= Self.errandBound { return Self.overloaded }
+            if errand.refuse != nil, guarded.contents.errands.count >= Self.errandBound {
+                guarded.refused += 1
+                return Self.overloaded
+            }
             guarded.contents.errands.append(errand)
             return nil
         }
@@ -168,6 +185,15 @@ package final class Inbox: Sendable {
     }
 
     // MARK: - The loop's side
+
+    /// How full it is now.
+    package var load: Load {
+        contents.withLock { guarded in
+            Load(
+                actions: guarded.contents.actionCount, submissions: guarded.line.count,
+                errands: guarded.contents.errands.count, refused: guarded.refused)
+        }
+    }
 
     /// Whether the loop would find something.
     package func isWaiting(withActions: Bool) -> Bool {

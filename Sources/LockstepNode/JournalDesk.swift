@@ -36,7 +36,11 @@ package final class JournalDesk {
         while let work = line.next(now: now) {
             switch work {
             case .write(.batches(let batches)):
-                journal.append(batches) { outcome in mailbox.put { $0.journalDesk?.written(outcome) } }
+                let (metrics, began) = (host.metrics, MonotonicClock.now)
+                journal.append(batches) { outcome in
+                    if case .success = outcome { metrics.synced(nanoseconds: MonotonicClock.now - began) }
+                    mailbox.put { $0.journalDesk?.written(outcome) }
+                }
             case .write(.replacement(let bytes, let position)):
                 journal.replace(withSnapshot: bytes, at: position) { outcome in
                     mailbox.put { $0.journalDesk?.written(outcome) }

@@ -11,19 +11,25 @@ extension Node {
     /// - Returns: The node and its stores.
     /// - Throws: ``LockstepError`` of code `stopped` unless the node runs.
     public func status(withDigests: Bool = false) throws -> NodeStatus {
+        try status(withDigests: withDigests, listing: Self.listLimit(stores: hosts.count))
+    }
+
+    /// The same, with at most `limit` elements in each list.
+    package func status(withDigests: Bool = false, listing limit: Int) throws -> NodeStatus {
         guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
-        let role =
-            switch services.configuration.given.role {
-            case .primary: "primary"
-            case .replica: "replica"
-            case .client: "client"
-            }
         return NodeStatus(
-            node: services.node, role: role, cluster: services.cluster?.description, boot: "\(services.boot)",
+            node: services.node, role: services.configuration.given.role.name, cluster: services.cluster?.description,
+            boot: "\(services.boot)",
             process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
-            stores: hosts.map { $0.status(withDigest: withDigests, limit: Self.listLimit(stores: hosts.count)) }
+            primary: services.configuration.given.role.upstream,
+            stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
                 .sorted { $0.name < $1.name })
+    }
+
+    /// What is raised now, by the stores' names: a look, cheap enough for some a second.
+    package var alarms: [String: [StoreStatus.Alarm]] {
+        Dictionary(uniqueKeysWithValues: hosts.map { ($0.name, $0.alarms(at: MonotonicClock.now)) })
     }
 
     /// The elements of each list of a status: an answer of the administration is one frame, of all stores together.
@@ -103,5 +109,24 @@ extension Node {
         }
         return try encoder.encode(
             Dump(store: name, sequence: status.sequence, digest: status.digest ?? "", state: Data(bytes)))
+    }
+}
+
+extension NodeConfiguration.Role {
+    /// The node that a replica or a client was told to follow.
+    package var upstream: String? {
+        switch self {
+        case .primary: nil
+        case .replica(let primary, _, _), .client(let primary): primary
+        }
+    }
+
+    /// `primary`, `replica` or `client`.
+    package var name: String {
+        switch self {
+        case .primary: "primary"
+        case .replica: "replica"
+        case .client: "client"
+        }
     }
 }

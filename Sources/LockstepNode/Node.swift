@@ -23,6 +23,7 @@ public actor Node: Service {
     private var dispatch = FrameDispatch()
     var ingressRing = FairRing(capacity: 64 << 20, share: 16 << 20)
     var bulkRing = FairRing(capacity: 16 << 20, share: 4 << 20)
+    private var gauges: NodeGauges?
     private var administration: AdministrationServer?
     private var finished: CheckedContinuation<Void, Never>?
     private var isStopping = false
@@ -161,6 +162,7 @@ public actor Node: Service {
     private func open(_ attached: [StoreRegistry.Attached]) throws {
         let services = try NodeServices(configuration: configuration, loop: loop, logger: logger)
         self.services = services
+        gauges = NodeGauges(configuration)
         if let folder = configuration.given.administrationFolder {
             administration = try AdministrationServer(folder: folder, context: services.context, poller: loop.poller)
         }
@@ -226,6 +228,7 @@ public actor Node: Service {
             host.endTurn(now: now, wall: wall)
             host.tick(now: now, wall: wall)
         }
+        gauges?.observe(ingress: ingressRing, bulk: bulkRing, now: now)
         stopIfAsked(services, now: now)
         if isBusy { return .again }
         let deadline = hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never

@@ -16,6 +16,8 @@ public struct NodeStatus: Codable, Hashable, Sendable {
     public var uptimeSeconds: Double
     /// Where clients and replicas connect; `nil` if nowhere.
     public var endpoint: String?
+    /// Of a replica or a client, the endpoint that it was told to follow; `nil` of a primary.
+    public var primary: String?
     /// The node's stores in the order of their names.
     public var stores: [StoreStatus]
 }

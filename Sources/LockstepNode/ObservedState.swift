@@ -1,4 +1,5 @@
 package import LockstepCore
+internal import Tracing
 
 /// The user's state with a note of what readers see, so that the node knows when a reader's time has come.
 ///
@@ -13,14 +14,20 @@ package final class ObservedState: ReplicatedState {
     private var captured: [ViewPlace] = []
     /// Somebody waits in this node for a newer view.
     package var isAwaited = false
+    private let traces: ActionTraces?
 
-    package init(_ base: any ReplicatedState) { self.base = base }
+    package init(_ base: any ReplicatedState, traces: ActionTraces? = nil) {
+        self.base = base
+        self.traces = traces
+    }
 
     package func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
         into batch: inout BatchBuilder
     ) -> Int {
-        base.perform(actions, &reader, count: count, context: context, into: &batch)
+        let span = traces?.mutating(context.session, from: context.firstNumber, count: count)
+        defer { span?.end() }
+        return base.perform(actions, &reader, count: count, context: context, into: &batch)
     }
 
     package func takeRequest() -> RunRequest? { base.takeRequest() }
@@ -67,6 +74,8 @@ package final class ObservedState: ReplicatedState {
     package func answer(_ query: RawSpan, _ range: Range<Int>) throws(QueryRefusal) -> [UInt8] {
         try base.answer(query, range)
     }
+
+    package var answerCost: Int64 { base.answerCost }
 
     package func image() -> any StateImage { base.image() }
 

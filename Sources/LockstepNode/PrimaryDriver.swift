@@ -1,6 +1,7 @@
 internal import DequeModule
 package import LockstepCore
 internal import Logging
+internal import Tracing
 
 /// Executes what a primary's machine directs; on the node's thread.
 ///
@@ -18,7 +19,11 @@ package final class PrimaryDriver: StoreDriver {
     package let snapshots: SnapshotDesk
     private let executor: (any RunExecutor)?
     private var isRunning = false
-    private var persistBegan = Tick.zero
+    /// When the oldest complete batch was found that the journal does not have yet; nil if there is none.
+    private var sealed: Tick?
+    /// The same of what the journal writes now.
+    private var commitBegan = Tick.zero
+    private var commitSpan: (any Span)?
     private var nextLook = Tick.zero
     /// What is to be kept with the journal, beside the work: the newest of each kind.
     private var unnoted: [JournalNote: String] = [:]
@@ -109,7 +114,7 @@ package final class PrimaryDriver: StoreDriver {
         look(now: now, wall: wall)
     }
 
-    /// Once a second: free space, the journal's growth, the metrics that are states.
+    /// Once a second: free space, the journal's growth.
     private func look(now: Tick, wall: LogTime) {
         if let free = journal.freeBytes() {
             step(now: now, wall: wall) { $0.freeSpaceChanged(isLow: free < Self.reserveBytes, &$1) }
@@ -117,9 +122,6 @@ package final class PrimaryDriver: StoreDriver {
         writeNotes()
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
         execute(now: now, wall: wall)
-        host.metrics.observe(
-            sequence: machine.committed.position.sequence, lag: 0, sessions: machine.log.sessions.count,
-            unanswered: host.unanswered)
     }
 
     package var service: StoreLife.Service {
@@ -155,6 +157,7 @@ package final class PrimaryDriver: StoreDriver {
     }
 
     private func execute(now: Tick, wall: LogTime) {
+        if sealed == nil, machine.isBatchWaiting { sealed = now }
         guard !directives.isEmpty else { return }
         precondition(!isRunning, "directives run one list at a time")
         isRunning = true
@@ -173,9 +176,13 @@ package final class PrimaryDriver: StoreDriver {
                 let dropped = services.attempt { try services.server.publish(frame) } ?? 0
                 if dropped > 0 { host.metrics.dropped(.sent, dropped) }
             case .persist(let batches):
-                persistBegan = now
+                commitBegan = sealed.take() ?? now
+                commitSpan = host.port.traces?.committing(batches: batches.count)
                 desk.append(batches, now: now)
-            case .committed(let batches): host.committed(batches)
+            case .committed(let batches):
+                host.metrics.commitEnded(nanoseconds: now - commitBegan)
+                commitSpan.take()?.end()
+                host.committed(batches)
             case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
             case .encodeSnapshot(let number): snapshots.encode(number, now: now)
             case .saveSnapshot(let number): snapshots.save(number, now: now)
@@ -249,6 +256,7 @@ package final class PrimaryDriver: StoreDriver {
 
     // MARK: - Status
 
+    package var phase: StoreStatus.Phase { .init(machine.phase) }
     package var channel: Channel? { machine.configuration.channel }
     package var position: Position { machine.committed.position }
     package var readRefusal: ReadRefusal? { machine.readRefusal }
@@ -261,7 +269,6 @@ package final class PrimaryDriver: StoreDriver {
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
-        status.phase = .init(own.phase)
         status.incarnation = "\(journal.identity.incarnation)"
         status.isVolatile = journal.isVolatile
         status.epoch = own.epoch.rawValue
@@ -292,7 +299,6 @@ extension PrimaryDriver {
         let wall = MonotonicClock.wall
         switch outcome {
         case .success:
-            host.metrics.persisted(nanoseconds: now - persistBegan)
             step(now: now, wall: wall) { $0.persisted(&$1) }
         case .failure(.diskFull):
             step(now: now, wall: wall) { $0.persistFailed(isDiskFull: true, reason: "no room", &$1) }

@@ -6,6 +6,8 @@ package import LockstepCore
 package struct ReaderDesk {
     private var waiting: [Waiting] = []
     private var deadlines = Tick.never
+    /// Callers that found no room.
+    package private(set) var refused: UInt64 = 0
 
     private struct Waiting {
         var id: UInt64
@@ -19,6 +21,7 @@ package struct ReaderDesk {
     package init() {}
 
     package var isEmpty: Bool { waiting.isEmpty }
+    package var count: Int { waiting.count }
     package var nextDeadline: Tick { deadlines }
 
     package mutating func add(
@@ -26,6 +29,7 @@ package struct ReaderDesk {
         resume: @escaping (Result<Void, any Error>) -> Void
     ) {
         guard waiting.count < Limits.waitingReads else {
+            refused += 1
             resume(.failure(LockstepError(.unavailable, "too many reads wait at this node: try again later")))
             return
         }

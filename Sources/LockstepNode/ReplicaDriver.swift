@@ -118,10 +118,6 @@ package final class ReplicaDriver: StoreDriver {
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
-        let status = machine.status
-        host.metrics.observe(
-            sequence: status.known.position.sequence, lag: lag(status), sessions: machine.log.sessions.count,
-            unanswered: host.unanswered)
     }
 
     package var service: StoreLife.Service {
@@ -261,6 +257,11 @@ package final class ReplicaDriver: StoreDriver {
 
     // MARK: - Status
 
+    package var phase: StoreStatus.Phase { .init(machine.phase) }
+
+    /// How many entries the primary is known to have that this replica has not.
+    package var lag: UInt64 { lag(machine.status) }
+
     private func lag(_ status: ReplicaStatus) -> UInt64 {
         let own = status.known.position.sequence.rawValue
         return max(status.target.rawValue, own) - own
@@ -276,7 +277,6 @@ package final class ReplicaDriver: StoreDriver {
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         let own = machine.status
-        status.phase = .init(own.phase)
         status.incarnation = journal.map { "\($0.identity.incarnation)" }
         status.isVolatile = journal?.isVolatile ?? true
         status.epoch = own.known.position.epoch.rawValue

@@ -44,6 +44,7 @@ extension StoreHost {
 
     /// A snapshot could not be made, read or saved: nothing is lost, and it is tried again.
     package func snapshotFailed(_ error: any Error) {
+        metrics.snapshotFailed()
         guard let skipped = snapshotLines.take(now: MonotonicClock.now) else { return }
         logger.warning("snapshot failed", metadata: [LogKey.reason: "\(error)", LogKey.skipped: "\(skipped)"])
     }

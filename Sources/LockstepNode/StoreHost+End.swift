@@ -67,6 +67,7 @@ extension StoreHost {
         feed.failAll(error)
         asks.failAll(error)
         ends.failAll(error)
+        watchDesk.failAll(error)
         links.close()
         driver?.close()
         guard hasRun else { return }

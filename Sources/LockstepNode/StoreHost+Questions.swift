@@ -112,8 +112,7 @@ extension StoreHost {
         switch result.status {
         case .answered: asks.answered(result.id, .success(ReadAnswer(bytes: bytes, view: view)))
         case .refused:
-            let reason = String(decoding: bytes, as: UTF8.self)
-            asks.answered(result.id, .failure(LockstepError(.refused, "the query was refused: \(reason)")))
+            asks.answered(result.id, .failure(LockstepError.refusal(of: bytes)))
         case .unavailable:
             asks.answered(
                 result.id, .failure(LockstepError(.unavailable, "the node cannot answer now: try again later")))

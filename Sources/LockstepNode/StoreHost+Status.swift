@@ -12,6 +12,9 @@ extension StoreHost {
         return driver.channel
     }
 
+    /// How far the store is.
+    var phase: StoreStatus.Phase { driver?.phase ?? (client.welcome == nil ? .connecting : .connected) }
+
     /// The store as an operator sees it.
     ///
     /// Cost: the peers, and the lists, which have at most `limit` elements each; with `withDigest` also a walk over the
@@ -19,7 +22,7 @@ extension StoreHost {
     package func status(withDigest: Bool = false, limit: Int = 1_000) -> StoreStatus {
         var status = StoreStatus(
             name: name, channel: channel.map { Int($0.rawValue) },
-            phase: client.welcome == nil ? .connecting : .connected, incarnation: nil, isVolatile: true, epoch: 0,
+            phase: phase, incarnation: nil, isVolatile: true, epoch: 0,
             sequence: 0, commit: 0, hash: "", time: 0, digest: nil, mark: nil, sessions: [], sessionCount: 0, peers: [],
             peerCount: 0, lostReplicas: [], lag: 0, primarySilentSeconds: nil, unanswered: unanswered,
             counters: counterValues, journal: nil,

@@ -30,16 +30,18 @@ package final class StoreHost {
 
     package internal(set) var client: ClientStateMachine
     var directives: [ClientDirective] = []
-    var desk = CallerDesk()
+    var desk: CallerDesk
     package var readers = ReaderDesk()
     package var feed = FeedDesk()
     var asks = AskDesk()
     var ends = EndDesk()
+    var watchDesk = WatchDesk()
     var counters: [ProtocolCounter: UInt64] = [:]
     /// What an operator must know until it has passed.
     package internal(set) var alarms: AlarmBoard
     private var life: StoreLife
     var snapshotLines = LineLimit()
+    var nextObservation = Tick.zero
     /// The node's logger with the store's name.
     package let logger: Logger
     /// When the primary that is away was last heard, or when the node started; nil while there is one.
@@ -62,6 +64,7 @@ package final class StoreHost {
         self.mailbox = mailbox
         links = LinkSockets(index: index, context: services.context)
         metrics = NodeMetrics(store: port.name)
+        desk = CallerDesk(metrics: CallerMetrics(store: port.name), traces: port.traces)
         var logger = services.logger
         logger[metadataKey: LogKey.store] = "\(port.name)"
         self.logger = logger
@@ -143,6 +146,7 @@ package final class StoreHost {
         ends.ticked(now)
         alarms.tick(now: now)
         watch(now: now)
+        observe(now: now)
     }
 
     /// Writes what has changed in the store's life.
@@ -233,6 +237,7 @@ package final class StoreHost {
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
             case .readDelayed(let result):
                 asks.delayed(result.id, because: String(decoding: bytes.bytes[result.answer], as: UTF8.self))
+            case .watchAnswered(let result): watchAnswered(result, in: bytes)
             case .queried(let result):
                 asks.queried(result)
                 stopAsking()

@@ -180,7 +180,7 @@ package struct StoreOpening {
         guard let state = store.makeState?() else {
             throw LockstepError(.invalidConfiguration, "store \(name) has no state, which this node needs")
         }
-        return ObservedState(state)
+        return ObservedState(state, traces: store.port.traces)
     }
 
     /// Applies what the journal holds; each digest in the log must be the state's at its place.

@@ -1,5 +1,6 @@
 package import LockstepCore
 internal import Synchronization
+internal import Tracing
 
 /// Accepted actions: what their senders want of them, and what their executor brings.
 extension StorePort {
@@ -23,6 +24,8 @@ extension StorePort {
         _ action: [UInt8], timeout: Duration?, resume: @escaping @Sendable (Result<RawReplies, any Error>) -> Void
     ) -> Waiter {
         let waiter = Waiter(count: 1, deadline: Self.deadline(after: timeout), resume: resume)
+        waiter.sent = timeOfSend()
+        if traces != nil { waiter.context = ServiceContext.current }
         inbox.put([Submission(actions: action, count: 1, waiter: waiter, isSingle: true)])
         return waiter
     }
@@ -50,6 +53,18 @@ extension StorePort {
     /// Accepted actions that have not ended, oldest first; an operator's view.
     package func unfinishedRuns() async throws -> [UnfinishedRun] {
         try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.unfinishedRuns) }
+    }
+
+    /// The oldest accepted actions that have not ended, at most `limit`, and how many there are.
+    ///
+    /// Of more than `bound` in the table none is listed, and the number is that of the table: to put them in order
+    /// would stop the node's thread.
+    package func oldestRuns(limit: Int, bound: Int = 4_096) async throws -> (runs: [UnfinishedRun], count: Int) {
+        try await waiting(makeID()) { host, continuation in
+            let kept = host.primary?.machine.log.runs.count ?? 0
+            let runs = kept <= bound ? host.unfinishedRuns : []
+            continuation.resume(returning: (Array(runs.prefix(limit)), kept <= bound ? runs.count : kept))
+        }
     }
 
     /// Ends an accepted action as failed; false if there is none, or nothing is admitted now.

@@ -1,6 +1,7 @@
 internal import DequeModule
 package import LockstepCore
 internal import Synchronization
+internal import Tracing
 
 /// The bytes of one frame with answers, kept alive by whoever still has to decode its own.
 package final class ReplyFrame: Sendable {
@@ -45,14 +46,18 @@ package final class StorePort: Sendable {
     /// Runs this store's effects where it is primary.
     package let executor: (any RunExecutor)?
     package let readiness = ReadinessBoard()
+    /// Follows actions in spans; nil without a tracer.
+    package let traces: ActionTraces?
     /// Whether this node's state may be read.
     package let gate = ReadGate()
     /// The highest sequence number that readers see, for reads that need not wait.
     private let published = Atomic<UInt64>(0)
     private let lastID = Atomic<UInt64>(0)
+    private let sends = Atomic<UInt64>(0)
 
     package init(name: String, inbox: Inbox, executor: (any RunExecutor)? = nil) {
         self.name = name
+        traces = ActionTraces(store: name)
         self.inbox = inbox
         self.executor = executor
     }
@@ -65,6 +70,12 @@ package final class StorePort: Sendable {
     package func setPublished(_ sequence: SequenceNumber) { published.store(sequence.rawValue, ordering: .releasing) }
 
     func makeID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
+
+    /// When a send was made, of the one in ``NodeMetrics/sendSample`` that is timed; the clock is not read for others.
+    func timeOfSend() -> Tick {
+        let count = sends.add(1, ordering: .relaxed).oldValue
+        return count % NodeMetrics.sendSample == 0 ? MonotonicClock.now : .zero
+    }
 
     /// When a time limit that begins now is over.
     static func deadline(after timeout: Duration?) -> Tick {
@@ -84,6 +95,8 @@ package final class StorePort: Sendable {
     package func submit(_ actions: consuming [UInt8], count: Int, timeout: Duration?) async throws -> RawReplies {
         guard count > 0 else { return RawReplies(pieces: []) }
         let waiter = Waiter(count: count, deadline: Self.deadline(after: timeout))
+        waiter.sent = timeOfSend()
+        if traces != nil { waiter.context = ServiceContext.current }
         let parts = try Self.parts(of: actions, count: count, waiter: waiter)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in

@@ -36,6 +36,8 @@ package protocol StoreDriver: AnyObject {
     var digest: Digest? { get }
     /// Why the state must not be read; nil if it may.
     var readRefusal: ReadRefusal? { get }
+    /// How far the store is, as an operator sees it.
+    var phase: StoreStatus.Phase { get }
     /// How far the store can be relied on.
     var readiness: StoreReadiness { get }
     /// How far the store serves, for the log.
@@ -57,6 +59,8 @@ package protocol StoreDriver: AnyObject {
     func written(_ outcome: Result<Void, JournalFailure>, now: Tick)
     /// A snapshot is encoded; `info` is nil if it could not be.
     func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick)
+    /// Sets the gauges of what only this role has.
+    func observe(_ metrics: NodeMetrics, now: Tick)
     /// Adds what the machine knows to a status.
     func fill(_ status: inout StoreStatus, limit: Int)
     /// Begins nothing more; what is sequenced is still written.

@@ -1,12 +1,17 @@
 package import LockstepCore
+package import Tracing
 
 /// A caller of `submit` or `resolve` that waits for answers.
 ///
-/// `@unchecked Sendable`: `deadline` never changes; `isHere` and `hasLeft` are used under the inbox's lock only; the
+/// `@unchecked Sendable`: `deadline` never changes, nor do `sent` and `context` once it was handed over; `isHere` and `hasLeft` are used under the inbox's lock only; the
 /// caller sets the continuation before it hands the waiter over under that lock, and the rest is used from then on, on
 /// the node's thread only.
 package final class Waiter: @unchecked Sendable {
     package let deadline: Tick
+    /// When it was sent, of one whose time is measured; set before it is handed over.
+    package var sent = Tick.zero
+    /// Its sender's context, where a tracer wants it; set before it is handed over.
+    package var context: ServiceContext?
     /// The caller; nil before it waits, and from the moment it was resumed.
     private var continuation: UnsafeContinuation<RawReplies, any Error>?
     /// A caller of `resolve`, instead of a continuation.

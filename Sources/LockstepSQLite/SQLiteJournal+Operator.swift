@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GRDB
 package import LockstepCore
@@ -93,12 +94,32 @@ extension SQLiteJournal {
             }
             switch write(batches, db) {
             case .success: checkpointIfDue(db)
-            case .failure(.diskFull):
-                throw LockstepError(
-                    .diskFull, "There is no room for the journal \(path). Free some space, then repeat.")
+            case .failure(.diskFull): throw noRoom()
             case .failure(.failed(let text)): throw LockstepError(.journalFailed, text)
             }
         }
+    }
+
+    /// Begins the journal anew with a snapshot that was fetched, or restored; blocks until it is durable.
+    ///
+    /// - Throws: ``LockstepError``: `diskFull`, `journalFailed`.
+    package func replaceRecovered(withSnapshot bytes: [UInt8], at position: Position) throws {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Mutex<Result<Void, JournalFailure>>(.success(()))
+        replace(withSnapshot: bytes, at: position) { result in
+            outcome.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        switch outcome.withLock({ $0 }) {
+        case .success: break
+        case .failure(.diskFull): throw noRoom()
+        case .failure(.failed(let text)): throw LockstepError(.journalFailed, text)
+        }
+    }
+
+    private func noRoom() -> LockstepError {
+        LockstepError(.diskFull, "There is no room for the journal \(path). Free some space, then repeat.")
     }
 
     /// Writes the side mark anew at the journal's end: what it said before is given up by the operator who recovers.

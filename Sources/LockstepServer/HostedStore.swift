@@ -1,3 +1,4 @@
+import LockstepConsole
 public import LockstepNode
 public import Logging
 public import ServiceLifecycle
@@ -10,8 +11,8 @@ public struct HostedStore<ServeOptions: ParsableArguments> {
     let makeReader: () throws -> any Reactor
     /// Whose types its entries, states and queries are.
     let type: any Reactor.Type
-    /// Puts the store on a node that serves; what has to run beside the node.
-    let attach: (Serving) throws -> [any Service]
+    /// Puts the store on a node that serves; what has to run beside the node, and what its console shows.
+    let attach: (Serving) throws -> (services: [any Service], shown: ConsoleStore)
     /// The words in which `outcome` shows a reply; nil: as JSON.
     private(set) var replyForm: ReplyForm?
 
@@ -38,8 +39,7 @@ public struct HostedStore<ServeOptions: ParsableArguments> {
         type = R.self
         makeReader = reactor
         attach = { serving in
-            _ = try serving.node.store(try reactor(), named: name)
-            return []
+            ([], ConsoleStore(try serving.node.store(try reactor(), named: name)))
         }
     }
 
@@ -57,7 +57,10 @@ public struct HostedStore<ServeOptions: ParsableArguments> {
         self.name = name
         type = R.self
         makeReader = reader
-        attach = { try host(Hosting(name: name, serving: $0)).services }
+        attach = { serving in
+            let hosted = try host(Hosting(name: name, serving: serving))
+            return (hosted.services, ConsoleStore(hosted.store))
+        }
     }
 
     /// The same store, which `init` makes only if it is named.

@@ -1,3 +1,5 @@
+import LockstepCore
+import LockstepFolders
 /// The stores of a program, in the order of their channels.
 public struct HostedStores<ServeOptions: ParsableArguments> {
     private let stores: [HostedStore<ServeOptions>]
@@ -33,6 +35,12 @@ public struct HostedStores<ServeOptions: ParsableArguments> {
                 "this program has no store \(name): it has \(names.joined(separator: ", "))", status: .usage)
         }
         return store
+    }
+
+    /// A new state of a store, which no node owns, to compare the digests of a log with; nil for a store of another program.
+    func detached(_ name: String) throws -> (any FollowingState)? {
+        func detached(_ reactor: some Reactor) -> any FollowingState { ReactorState.detached(reactor) }
+        return try self[name].map { detached(try $0.makeReader()) }
     }
 
     /// Checks what the program's author wrote: there are stores, with names that stores can have, each of one only.

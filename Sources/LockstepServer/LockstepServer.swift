@@ -18,7 +18,9 @@ public protocol LockstepServer: AsyncParsableCommand, SendableMetatype {
     /// The stores of this program.
     typealias Stores = HostedStores<ServeOptions>
 
-    /// The command's name in help, errors and advice; by default the type's name in lower case, words joined by `-`.
+    /// The program's name in help, errors and advice; by default the type's name in lower case, words joined by `-`.
+    ///
+    /// A configuration of your own has it as its `commandName`.
     static var name: String { get }
     /// What the program does, in one sentence, for its help.
     static var about: String { get }
@@ -64,7 +66,7 @@ extension LockstepServer {
     private static var nodeCommands: [any ParsableCommand.Type] {
         [
             InitCommand<Self>.self, ServeCommand<Self>.self, RecoverCommand<Self>.self, PromoteCommand<Self>.self,
-            DemoteCommand<Self>.self,
+            DemoteCommand<Self>.self, BackupCommand<Self>.self, RestoreCommand<Self>.self,
         ]
     }
 
@@ -72,8 +74,8 @@ extension LockstepServer {
     private static var storeCommands: [any ParsableCommand.Type] {
         [
             SendCommand<Self>.self, AskCommand<Self>.self, WatchCommand<Self>.self, OutcomeCommand<Self>.self,
-            StatusCommand<Self>.self, JournalCommand<Self>.self, ActionsCommand<Self>.self, SessionsCommand<Self>.self,
-            ClockCommand<Self>.self,
+            StatusCommand<Self>.self, TopCommand<Self>.self, JournalCommand<Self>.self, ActionsCommand<Self>.self,
+            SessionsCommand<Self>.self, ClockCommand<Self>.self,
         ]
     }
 
@@ -88,11 +90,11 @@ extension LockstepServer {
             subcommands: others(nodeCommands) + commands + others(storeCommands))
     }
 
-    /// What the root command is called, also by a configuration of its own.
-    package static var programName: String { configuration.commandName ?? name }
-
     /// Runs the command that the command line names, and ends the process with its exit status.
-    public static func main() async { await runAsProgram() }
+    @concurrent public static func main() async {
+        // Isolated as ArgumentParser's own `main` is: otherwise `@main` takes that one, and errors are not one line.
+        await runAsProgram()
+    }
 }
 
 /// The options of a program that adds none to `serve`.

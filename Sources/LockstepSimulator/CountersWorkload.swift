@@ -70,7 +70,7 @@ package final class CountersWorkload: Workload {
 
     // MARK: - Checks
 
-    package func remember(_ state: any ReplicatedState) -> any Sendable {
+    package func remember(_ state: any ReplicatedState, at head: BatchHead) -> any Sendable {
         guard let state = state as? ReactorState<PlacedCounters> else { return Counters.State() }
         return state.workingState.counters
     }

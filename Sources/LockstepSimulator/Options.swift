@@ -19,6 +19,8 @@ package struct SimulationOptions: Sendable, Hashable {
     /// The share of the calls that are about effects, from 0 to 1; 0: none, and no executor.
     package var effects = 0.0
     package var plan: FaultPlan
+    /// How many queries each client process watches.
+    package var watches = 0
     /// Somebody else says what happens: nobody calls of himself, nobody is a special case, all start at once.
     package var script: ScriptOptions?
 
@@ -47,6 +49,8 @@ package struct SimulationOptions: Sendable, Hashable {
         package var isVolatile: Bool?
         /// 0 is off.
         package var effects: Double?
+        /// 0 is off.
+        package var watches: Int?
         /// 0 is off.
         package var strengths: [FaultClass: Double] = [:]
         package init() {}
@@ -90,6 +94,9 @@ package struct SimulationOptions: Sendable, Hashable {
             }
         }
         draw(.orderlyStop)
+        let isWatching = random.chance(0.5)
+        let watches = Int(random.between(1, 4))
+        options.watches = pins.watches ?? (isWatching ? watches : 0)
         if options.mayFork || FaultClass.ofOperator.contains(where: options.plan.isOn) { options.stores = 1 }
         return options
     }
@@ -104,6 +111,7 @@ package struct SimulationOptions: Sendable, Hashable {
         if let faultTime = pins.faultTime { parts.append("--fault-time \(faultTime / Span.second)") }
         if let isVolatile = pins.isVolatile { parts.append("--volatile \(isVolatile ? "on" : "off")") }
         if let effects = pins.effects { parts.append("--effects \(effects)") }
+        if let watches = pins.watches { parts.append("--watches \(watches)") }
         for (fault, strength) in pins.strengths.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             parts.append("--fault \(fault.rawValue)=\(strength)")
         }

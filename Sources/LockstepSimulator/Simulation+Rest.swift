@@ -5,7 +5,7 @@ extension Simulation {
     /// Whether nothing is left open: all calls answered, all nodes live and at one place.
     func isAtRest() -> Bool {
         operatorDesk.lookAgain()
-        return callers.allSatisfy(\.isIdle)
+        return callers.allSatisfy { $0.isIdle && ($0.isClosed || $0.outdatedWatches.isEmpty) }
             && processes.allSatisfy { $0.isUp || $0 is RogueProcess || $0 is RecoveryProcess }
             && stores.allSatisfy(isAtRest)
     }
@@ -37,6 +37,10 @@ extension Simulation {
         var parts = stores.flatMap(openEnds(of:))
         for caller in callers where !caller.isIdle {
             parts.append("\(caller.process.name) waits, its machine is \(caller.machine.phase)")
+        }
+        for caller in callers where !caller.isClosed {
+            guard let first = caller.outdatedWatches.first else { continue }
+            parts.append("\(caller.process.name) was not told what its watch \(first) answers now")
         }
         return parts.joined(separator: "; ")
     }

@@ -34,6 +34,8 @@ package final class Simulation {
     lazy var frameRates = FrameRates(processes: processes.count)
     private(set) lazy var operatorDesk = OperatorDesk(simulation: self, random: generators.desk)
     private(set) lazy var injector = FaultInjector(simulation: self, random: generators.injector)
+    /// Draws what is watched, so that the numbers of everything else are what they were without it.
+    var watchRandom: SplitMix64
     private var issued = 0
     private var callerCount = 0
     private var stops: [(time: Int64, process: SimulatedProcess, boot: Int)] = []
@@ -47,6 +49,7 @@ package final class Simulation {
         self.options = options
         plan = options.plan
         random = SplitMix64(seed: options.seed)
+        watchRandom = SplitMix64(seed: options.seed ^ 0x3A7C_4ED0_0B5E_77E5)
         cluster = ClusterID(rawValue: random.bits128())
         snapshotDueBytes = 1 << Int(random.between(10, 17))
         joinBufferBytes = 1 << Int(random.between(12, 18))

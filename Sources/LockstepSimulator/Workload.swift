@@ -7,7 +7,7 @@ package protocol Workload: AnyObject {
     /// What a caller does next; nil if it only does what a script tells it.
     func next(caller: Int, random: inout SplitMix64) -> Call?
     /// The checkers' own state has just taken a committed batch; return what ``isRight(_:to:at:)`` needs.
-    func remember(_ state: any ReplicatedState) -> any Sendable
+    func remember(_ state: any ReplicatedState, at head: BatchHead) -> any Sendable
     /// Whether `answer` is what a state that was remembered answers to a query.
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool
     /// Whether its actions may be ``EffectAction``s, whose promises the checkers know.

@@ -38,16 +38,20 @@ final class ReactorWorkload<R: Reactor>: Workload {
 
     func next(caller: Int, random: inout SplitMix64) -> Call? { nil }
 
-    func remember(_ state: any ReplicatedState) -> any Sendable {
+    func remember(_ state: any ReplicatedState, at head: BatchHead) -> any Sendable {
         guard let state = state as? ReactorState<R> else { preconditionFailure("another reactor's state") }
-        return state.workingState
+        return Snapshot(
+            state: state.workingState, place: Place(epoch: head.epoch, sequence: head.last), time: head.time)
     }
 
     /// Equal bytes, or equal values; an answer that cannot be compared, or is another each time, is not judged.
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool {
-        guard let state = remembered as? R.State, let query = try? R.queryCoding.decoded(query),
-            let expected = try? R.answerCoding.encoded(R.answer(query, in: state)),
-            let again = try? R.answerCoding.encoded(R.answer(query, in: state))
+        guard let snapshot = remembered as? Snapshot<R.State>, let query = try? R.queryCoding.decoded(query) else {
+            return true
+        }
+        let context = AnswerContext(snapshot)
+        guard let expected = try? R.answerCoding.encoded(R.answer(query, in: snapshot.state, context)),
+            let again = try? R.answerCoding.encoded(R.answer(query, in: snapshot.state, context))
         else { return true }
         if answer == expected || expected != again { return true }
         guard let found = try? R.answerCoding.decoded(answer), let wanted = try? R.answerCoding.decoded(expected),

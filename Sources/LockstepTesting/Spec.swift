@@ -97,6 +97,7 @@ public struct ReactorSpec<R: Reactor> {
         do {
             let taken = try reactor.middleware.reduce(action) { try $1.transform($0, context) }
             let effect = try reactor.mutate(taken, context)
+            if let problem = effect.deferred?.problem { throw Rejection(problem) }
             step.deferred = effect.deferred
             step.reply = effect.reply
             step.emitted = effect.isDeferred ? [] : effect.emitted
@@ -152,7 +153,7 @@ public struct SpecExpectation<R: Reactor> {
     /// It has an effect that goes on.
     public static var defers: Self { Self(kind: .defers(nil)) }
 
-    /// It has an effect that goes on, with this policy.
+    /// It has an effect that goes on, with this policy among its policies.
     public static func defers(_ policy: EffectPolicy) -> Self { Self(kind: .defers(policy)) }
 
     /// It cancels what runs under this name.
@@ -187,8 +188,10 @@ public struct SpecExpectation<R: Reactor> {
         case .defers(let policy):
             guard let deferred = step.deferred, deferred.isDeferred else { return "has no effect that goes on" }
             guard let policy else { return nil }
-            let same = deferred.plan.policy == policy.plan.policy && deferred.plan.group == policy.plan.group
-            return same ? nil : "has another policy: \(deferred.plan.policy) of \"\(deferred.plan.group)\""
+            let limits = deferred.plan.limits
+            guard !limits.contains(policy.limit) else { return nil }
+            let found = limits.map { "\($0.policy) of \"\($0.group)\"" }.joined(separator: ", ")
+            return limits.isEmpty ? "has no policy" : "has another policy: \(found)"
         case .cancels(let id):
             let names = step.deferred?.cancels ?? []
             return names.contains(id.name) ? nil : "cancels \(names), expected \"\(id)\""

@@ -5,11 +5,13 @@ import LockstepCore
 
 extension StubStore {
     /// Records an action and answers it as the test said.
+    @_disfavoredOverload
     public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         try await finished(record(action)).get()
     }
 
     /// Records actions and answers them as the test said; the outcomes come when the last is answered.
+    @_disfavoredOverload
     public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
         try await outcomes(of: actions.map { record($0) })
     }
@@ -33,12 +35,13 @@ extension StubStore {
     }
 
     /// Answers a question from the state that was pushed last.
+    @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
     ) async throws -> Answered<R.Answer> {
         let snapshot = snapshot
         do {
-            let answer = try R.answer(query, in: snapshot.state)
+            let answer = try R.answer(query, in: snapshot.state, AnswerContext(snapshot))
             return Answered(answer: answer, place: snapshot.place, time: snapshot.time)
         } catch {
             let reason = (error as? Rejection)?.reason ?? String(describing: error)

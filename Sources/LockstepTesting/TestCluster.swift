@@ -91,11 +91,26 @@ public final class TestCluster<R: Reactor> {
     ///   - limit: How much virtual time may pass.
     /// - Returns: The reactor's reply.
     /// - Throws: ``TestClusterError``.
+    @_disfavoredOverload
     @discardableResult
     public func send(
         _ action: R.Action, from sender: ClusterProcess = .client(1), within limit: Duration = .seconds(30)
     ) throws(TestClusterError) -> R.Reply {
         try reply(to: begin(action, from: sender), within: limit)
+    }
+
+    /// Sends an action and lets virtual time pass until it is answered with the reply that it promises.
+    ///
+    /// - Throws: ``TestClusterError``; `refused` for a reply that was not promised.
+    @discardableResult
+    public func send<Reply>(
+        _ action: TypedAction<R, Reply>, from sender: ClusterProcess = .client(1), within limit: Duration = .seconds(30)
+    ) throws(TestClusterError) -> Reply {
+        let reply = try send(action.action, from: sender, within: limit)
+        guard let typed = action.value(of: reply) else {
+            throw .refused("\(action.action) was replied to with \(reply), which it does not promise")
+        }
+        return typed
     }
 
     /// Sends an action without waiting; no virtual time passes.
@@ -187,6 +202,7 @@ public final class TestCluster<R: Reactor> {
     /// A node answers from its own state, as ``Store`` does; a client asks the primary.
     ///
     /// - Throws: ``TestClusterError``.
+    @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency = .session, from reader: ClusterProcess = .client(1),
         within limit: Duration = .seconds(30)
@@ -210,6 +226,20 @@ public final class TestCluster<R: Reactor> {
             }
         case .answered, .unknown: throw .refused("\(reader) got no answer to \(query)")
         }
+    }
+
+    /// Asks a query and lets virtual time pass until it is answered with what it promises.
+    ///
+    /// - Throws: ``TestClusterError``; `refused` for an answer that was not promised.
+    public func ask<Answer>(
+        _ query: TypedQuery<R, Answer>, _ consistency: ReadConsistency = .session,
+        from reader: ClusterProcess = .client(1), within limit: Duration = .seconds(30)
+    ) throws(TestClusterError) -> Answer {
+        let answer = try ask(query.query, consistency, from: reader, within: limit)
+        guard let typed = query.value(of: answer) else {
+            throw .refused("\(query.query) was answered with \(answer), which it does not promise")
+        }
+        return typed
     }
 
     // MARK: - Time

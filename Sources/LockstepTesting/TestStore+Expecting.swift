@@ -23,6 +23,7 @@ extension TestStore {
     }
 
     /// Sends an action that ends at once with this reply.
+    @_disfavoredOverload
     @discardableResult
     public func send(
         _ action: R.Action, reply: R.Reply, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -34,6 +35,25 @@ extension TestStore {
                 return "was to be replied to with \(reply): \(self.words(of: sent))"
             }
             let difference = self.difference(expected: reply, found: receipt.reply)
+            return difference.map { "has another reply than the expected one\n\($0)" }
+        }
+    }
+
+    /// Sends an action that ends at once with this reply, of the type that it promises.
+    @discardableResult
+    public func send<Reply: Encodable>(
+        _ action: TypedAction<R, Reply>, reply: Reply, fileID: String = #fileID, filePath: String = #filePath,
+        line: Int = #line, column: Int = #column, _ change: ((inout R.State) throws -> Void)? = nil
+    ) -> SentAction<R> {
+        let place = CallSite(fileID, filePath, line, column)
+        return send(action.action, change, at: place) { sent in
+            guard case .committed(let receipt) = self.outcome(of: sent) else {
+                return "was to be replied to with \(reply): \(self.words(of: sent))"
+            }
+            guard let found = action.value(of: receipt.reply) else {
+                return "promises another reply than it has: \(self.words(of: sent))"
+            }
+            let difference = self.difference(expected: reply, found: found)
             return difference.map { "has another reply than the expected one\n\($0)" }
         }
     }

@@ -13,18 +13,18 @@
         @Test func nothingFollowsAnAddedField() {
             #expect(
                 findings("@WireAdded var a = 1\nvar b: Int") == [
-                    "3:1 older bytes end before 'a', so a field after it must be marked '@WireAdded' too"
+                    "3:5 older bytes end before 'a', so a field after it must be marked '@WireAdded' too"
                 ])
             #expect(findings("@WireAdded var a = 1\nstatic var b = 2\nlet c = 3\nvar d: Int { 4 }") == [])
         }
 
         @Test func onlyFieldsAreAdded() {
-            let text = "1 '@WireAdded' is for a stored property: nothing else is written"
-            #expect(findings("@WireAdded var a: Int { 1 }") == ["2:\(text)"])
-            #expect(findings("@WireAdded static var a = 1") == ["2:\(text)"])
+            let text = "'@WireAdded' is for a stored property: nothing else is written"
+            #expect(findings("@WireAdded var a: Int { 1 }") == ["2:16 \(text)"])
+            #expect(findings("@WireAdded static var a = 1") == ["2:23 \(text)"])
             #expect(
                 findings("var a: Int\n@WireAdded var b = 1", frozen: true) == [
-                    "3:1 a frozen struct has the same fields for ever; without 'frozen: true' its bytes are others"
+                    "3:16 a frozen struct has the same fields for ever; without 'frozen: true' its bytes are others"
                 ])
         }
 

@@ -96,7 +96,7 @@
                     "2:5 a lazy property cannot be written; make it a computed property",
                     "3:5 a reference to an object cannot be written; store a name or a number of it",
                     "4:9 declare each property by itself, so that it is written under its own name",
-                    "7:5 what is written must not depend on how the program is built; move this out of '#if'",
+                    "7:9 what is written must not depend on how the program is built; move this out of '#if'",
                 ])
             #expect(Expansion("@WireCodable struct S {\n#if DEBUG\nvar a: Int { 1 }\n#endif\n}").findings == [])
         }
@@ -109,7 +109,7 @@
             expect("@WireCodable enum E {}", finds: ["1:19 an enum without cases has no value that could be written"])
             expect(
                 "@WireCodable enum E {\n#if DEBUG\n#else\ncase a\n#endif\n}",
-                finds: ["4:1 what is written must not depend on how the program is built; move this out of '#if'"])
+                finds: ["4:6 what is written must not depend on how the program is built; move this out of '#if'"])
             expect(
                 "@WireCodable(frozen: true) enum E { case a }",
                 finds: [
@@ -142,10 +142,10 @@
                     @WireCase(first) case c
                     @WireCase(0) case d
                 }
-                """, finds: ["2:5 \(text)", "3:5 \(text)", "4:5 \(text)"])
+                """, finds: ["2:15 \(text)", "3:15 \(text)", "4:15 \(text)"])
             expect(
                 "@WireCodable enum E {\n@WireCase(2) case a, b\n}",
-                finds: ["2:1 '@WireCase' gives one case its number; write each case on a line of its own"])
+                finds: ["2:22 '@WireCase' gives one case its number; write each case on a line of its own"])
             expect(
                 "@WireCodable enum E {\n@WireCase(255) case a\ncase b\n}",
                 finds: [
@@ -195,17 +195,21 @@
         @Test func marksThatSayNothingAreRefused() {
             expect(
                 "struct S { @WireAdded var a = 1 }",
-                finds: ["1:12 '@WireAdded' says nothing here: the type around it is not '@WireCodable'"])
+                finds: [
+                    "1:27 '@WireAdded' says nothing here: the type around it is neither '@WireCodable' nor '@Digestible'"
+                ])
             expect(
                 "enum E { @WireCase(1) case a }",
-                finds: ["1:10 '@WireCase' says nothing here: the type around it is not '@WireCodable'"])
+                finds: [
+                    "1:28 '@WireCase' says nothing here: the type around it is neither '@WireCodable' nor '@Digestible'"
+                ])
             #expect(
                 Expansion("@WireCodable enum E { @WireAdded case a }").findings == [
-                    "1:23 '@WireAdded' belongs to a stored property of a struct"
+                    "1:39 '@WireAdded' belongs to a stored property of a struct"
                 ])
             expect(
                 "struct S { @WireCase(1) var a = 1 }",
-                finds: ["1:12 '@WireCase' belongs to a case of an enum"])
+                finds: ["1:29 '@WireCase' belongs to a case of an enum"])
         }
     }
 #endif

@@ -18,7 +18,7 @@ import Testing
             ])
             #expect(actions[0]["decoded"] == restocked)
             #expect(actions[0]["mutations"] == .list([.text(#"{"changed":{"_0":"pear","by":2}}"#)]))
-            #expect(actions[0]["reply"] == .text("32"), "the bytes of the text 2")
+            #expect(actions[0]["reply"] == .text("04"), "the bytes of the number 2")
             #expect(actions[0]["bytes"] == nil)
             #expect(actions[2]["status"] == .text("rejected"))
             #expect(actions[2]["reply"] == .text("there is no plum left"))

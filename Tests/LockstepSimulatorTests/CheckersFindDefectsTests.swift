@@ -70,8 +70,8 @@ final class Sabotage: Workload {
     }
 
     func next(caller: Int, random: inout SplitMix64) -> Call? { base.next(caller: caller, random: &random) }
-    func remember(_ state: any ReplicatedState) -> any Sendable {
-        base.remember((state as? SabotagedState)?.base ?? state)
+    func remember(_ state: any ReplicatedState, at head: BatchHead) -> any Sendable {
+        base.remember((state as? SabotagedState)?.base ?? state, at: head)
     }
 
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool {

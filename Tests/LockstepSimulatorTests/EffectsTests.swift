@@ -105,7 +105,7 @@ private final class LazyWorkload: Workload {
     private let base = EffectsWorkload(share: 0.5)
     func makeState() -> any ReplicatedState { base.makeState() }
     func next(caller: Int, random: inout SplitMix64) -> Call? { base.next(caller: caller, random: &random) }
-    func remember(_ state: any ReplicatedState) -> any Sendable { base.remember(state) }
+    func remember(_ state: any ReplicatedState, at head: BatchHead) -> any Sendable { base.remember(state, at: head) }
     func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool { true }
     func findings(in history: [CallRecord], final: any Sendable) -> [Violation] { [] }
 }

@@ -103,7 +103,7 @@ import Testing
     }
 
     /// The policies hold in the log itself (PROTOCOL R-63).
-    @Test(arguments: [("oldest", 1), ("newest", 1), ("line", 4)])
+    @Test(arguments: [("oldest", 1), ("newest", 1), ("line", 4), ("two, line", 4), ("newest, line", 1)])
     func tooManyOfAGroupAreFound(name: String, most: UInt64) throws {
         var log = CheckedLog()
         for number in 1...most { log.accepted(other(number), script(try group(name))) }
@@ -124,6 +124,16 @@ import Testing
         #expect(!log.checker.isRejectionRight(plan, at: before))
         #expect(log.checker.isRejectionRight(plan, at: between))
         #expect(!log.checker.isRejectionRight(plan, at: log.next))
+    }
+
+    /// Each group can be the cause, and one that the action would have ended is none (PROTOCOL R-63).
+    @Test func aRejectionOfOneGroupIsRight() throws {
+        var log = CheckedLog()
+        let latest = RunLimit(.latest, group: "newest")
+        let line = RunLimit(.serial(waiting: 0), group: "line")
+        log.accepted(id, script(try group("newest, line")))
+        #expect(!log.checker.isRejectionRight(RunPlan(limits: [latest, line]), at: log.next))
+        #expect(log.checker.isRejectionRight(RunPlan(limits: [RunLimit(.latest, group: "x"), line]), at: log.next))
     }
 
     /// An acknowledgement says that the sender has the end (PROTOCOL R-64).

@@ -65,8 +65,26 @@ import Testing
         #expect(found.contains("of its group"))
     }
 
+    /// A run counts in each of its groups, and keeps the order of each (PROTOCOL R-63).
+    @Test func groupsThatAreSharedInPartAreWatched() {
+        let beside = TestPort.failures {
+            $0.accept(id(1), group: "line, two")
+            $0.accept(id(2), group: "line")
+            $0.executor.begin(start(1))
+            $0.executor.begin(start(2))
+        }
+        #expect(beside.contains("begins beside 1 of its group line"))
+        let overtaken = TestPort.failures {
+            $0.accept(id(1), group: "two, line")
+            $0.accept(id(2), group: "two")
+            $0.executor.begin(start(2))
+            $0.executor.begin(start(1))
+        }
+        #expect(overtaken.contains("of its group two"))
+    }
+
     /// Never more at a time than the policy says; a place is free when the end has committed (PROTOCOL R-63).
-    @Test(arguments: [("two", 2), ("line", 1), ("newest", 1), ("oldest", 1)] as [(String, UInt64)])
+    @Test(arguments: [("two", 2), ("line", 1), ("newest", 1), ("oldest", 1), ("two, line", 1)] as [(String, UInt64)])
     func tooManyAtATimeAreFound(group: String, most: UInt64) {
         let port = TestPort()
         for number in 1...most + 1 { port.accept(id(number), group: group) }

@@ -1,3 +1,4 @@
+import Foundation
 import Lockstep
 import Testing
 
@@ -85,6 +86,16 @@ import Testing
         #expect("e".contentDigest != "\u{E9}".contentDigest)
         #expect((-0.0).contentDigest == 0.0.contentDigest)
         #expect(Int8(-1).contentDigest == Int64(-1).contentDigest)
+    }
+
+    /// Durations and dates are digested as the number that they are; the smallest part shows.
+    @Test func timesHaveTheDigestsOfTheirNumbers() {
+        #expect(Duration(attoseconds: -3).contentDigest == (-3).contentDigest)
+        #expect(Duration.seconds(1).contentDigest == UInt128(1_000_000_000_000_000_000).contentDigest)
+        #expect(Duration.seconds(1).contentDigest != Duration(attoseconds: 1_000_000_000_000_000_001).contentDigest)
+        #expect(Date(timeIntervalSinceReferenceDate: -0.0).contentDigest == 0.0.contentDigest)
+        #expect(Date(timeIntervalSinceReferenceDate: 7.25).contentDigest == 7.25.contentDigest)
+        #expect(StateDigest.digest(of: [Date(timeIntervalSinceReferenceDate: 7.25)]) == StateDigest.digest(of: [7.25]))
     }
 
     /// The numbers are a format: another process, version or platform must compute the same.

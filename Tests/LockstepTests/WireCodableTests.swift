@@ -1,3 +1,4 @@
+import Foundation
 import Lockstep
 import LockstepCore
 import Testing
@@ -42,6 +43,19 @@ import Testing
         try check("aé", [3, 0x61, 0xC3, 0xA9])
         try check(LogTime(rawValue: -1), [1])
         try check(SequenceNumber(rawValue: 7), [7])
+    }
+
+    @Test func timesHaveTheirGoldenBytes() throws {
+        let zeros = [UInt8](repeating: 0, count: 15)
+        try check(Duration.zero, zeros + [0])
+        try check(Duration(secondsComponent: 0, attosecondsComponent: 7), zeros + [7])
+        try check(Duration.seconds(1), [UInt8](zeros.prefix(8)) + [0x0D, 0xE0, 0xB6, 0xB3, 0xA7, 0x64, 0, 0])
+        try check(
+            Duration(secondsComponent: 0, attosecondsComponent: -1), [UInt8](repeating: 0xFF, count: 16))
+        try check(Duration(attoseconds: .min), [0x80] + zeros)
+        try check(Duration(attoseconds: .max), [0x7F] + [UInt8](repeating: 0xFF, count: 15))
+        try check(Date(timeIntervalSinceReferenceDate: 1.5), [0, 0, 0, 0, 0, 0, 0xF8, 0x3F])
+        try check(Date(timeIntervalSinceReferenceDate: -0.1), [0x9A, 0x99, 0x99, 0x99, 0x99, 0x99, 0xB9, 0xBF])
     }
 
     @Test func containersHaveTheirGoldenBytes() throws {

@@ -86,7 +86,7 @@ def searches(book, host):
     section = book.section("docs/SEARCH.md", "Try it")
     serve = host.run(f"{PROGRAM} && lockstep serve --data nowhere --listen tcp://127.0.0.1:7400 --search-github")
     if "trait Web" in host.run(f"{PROGRAM} && lockstep init --data /tmp/w >/dev/null && timeout 5 lockstep serve "
-                               "--data /tmp/w --listen tcp://127.0.0.1:7460 --http 127.0.0.1:8460").text + serve.text:
+                               "--data /tmp/w --listen tcp://127.0.0.1:7460 --search-http 127.0.0.1:8460").text + serve.text:
         for page, title in (("README.md", readme_section.title), ("docs/SEARCH.md", section.title)):
             book.skip(page, title, "this program was built without the trait Web, so it has no HTTP")
         return

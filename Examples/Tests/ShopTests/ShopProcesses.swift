@@ -18,7 +18,7 @@ final class ShopProcesses {
         guard let cluster = try object(made.output)["cluster"] as? String else {
             throw LockstepError(.failed, "init says \(made)")
         }
-        for node in 1..<count { _ = try run("init", "--data", data(node), "--cluster", cluster) }
+        for node in addresses.indices.dropFirst() { _ = try run("init", "--data", data(node), "--cluster", cluster) }
     }
 
     func data(_ node: Int) -> String { folder + "/node-\(node)" }
@@ -56,7 +56,8 @@ final class ShopProcesses {
         try run(arguments: words)
     }
 
-    private func run(arguments: [String]) throws -> (status: Int32, output: String, errors: String) {
+    /// Runs a command to its end.
+    func run(arguments: [String]) throws -> (status: Int32, output: String, errors: String) {
         runs += 1
         let files = (output: folder + "/\(runs).out", errors: folder + "/\(runs).err")
         let process = try ChildProcess("shop", arguments: arguments, output: files.output, errors: files.errors)

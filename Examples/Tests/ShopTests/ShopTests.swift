@@ -42,6 +42,18 @@ import Testing
         }
     }
 
+    /// What the library advises names the program that the operator has.
+    @Test func adviceNamesTheProgram() async throws {
+        try await withTemporaryFolder { folder in
+            let shop = try ShopProcesses(folder: folder, nodes: 1)
+            for words in [["serve", "--listen", shop.address(0)], ["journal", "verify"], ["status"]] {
+                let refused = try shop.run(arguments: words + ["--data", folder + "/nowhere"])
+                #expect(refused.status != 0 && refused.errors.contains("\"shop init --data"), "\(refused)")
+                #expect(refused.errors.hasPrefix("shop: ") && !refused.errors.contains("lockstep"), "\(refused)")
+            }
+        }
+    }
+
     /// Replies, rejections and mistakes, each with its exit status.
     private func sell(in shop: ShopProcesses) throws {
         let primary = shop.address(0)

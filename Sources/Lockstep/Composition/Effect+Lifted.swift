@@ -27,10 +27,10 @@ extension DeferredEffect {
         if let body {
             lifted = { emit in try await lift.perform(emit) { child in reply(try await body(child)) } }
         }
-        var plan = plan
-        if !plan.group.isEmpty { plan.group = "\(lift.name)/\(plan.group)" }
-        // Its own name is among them, so that a parent can end everything of a child.
-        plan.names = plan.names.map { "\(lift.name)/\($0)" } + [lift.name]
+        let plan = RunPlan(
+            limits: plan.limits.map { RunLimit($0.policy, group: "\(lift.name)/\($0.group)") },
+            // Its own name is among them, so that a parent can end everything of a child.
+            names: plan.names.map { "\(lift.name)/\($0)" } + [lift.name])
         var ending: (@Sendable (Parent.Action) -> Bool)?
         if let until { ending = { action in lift.extract(action).map(until) ?? false } }
         return DeferredEffect<Parent>(

@@ -3,14 +3,14 @@ import LockstepCore
 extension Effect {
     /// Gives the effect a policy that it shares with others of the same name.
     ///
+    /// Several hold together: the effect begins when each of them lets it, and takes its place under all at once. A
+    /// second policy of one name takes the place of the first. At most 16 hold; an action beyond is rejected.
+    ///
+    ///     .policy(.latest("search")).policy(.merge("backend", max: 4))
+    ///
     /// An effect that ends at once has ended before it could share anything: for it the policy means nothing.
     public func policy(_ policy: EffectPolicy) -> Effect {
-        changed { deferred in
-            deferred.with(plan: { plan in
-                plan.policy = policy.plan.policy
-                plan.group = policy.plan.group
-            })
-        }
+        changed { deferred in deferred.with(plan: { $0.keep(policy.limit) }) }
     }
 
     /// Lets the effect be cancelled under a name, by ``cancelling(_:)`` of a later action.
@@ -51,6 +51,10 @@ extension Effect {
     }
 
     /// Tries again when it fails, with the policy's delays; jitter is seeded by the action, so that it repeats.
+    ///
+    /// `.retry(RetryPolicy(attempts: 3))` tries three times in all. Its delays begin with 100 ms and double up to 10 s, and
+    /// chance takes up to half of each away; the delays are waited for on the store's clock. The last failure is the
+    /// effect's. What the next primary runs again begins with the first attempt.
     ///
     /// What a failed attempt emitted stays committed; what it kept for the end is dropped. Cancellation is not a failure.
     public func retry(_ policy: RetryPolicy) -> Effect {

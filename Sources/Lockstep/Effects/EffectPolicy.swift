@@ -2,8 +2,11 @@ package import LockstepCore
 
 /// Names effects of one store, to share a policy or to be cancelled; it is not replicated.
 ///
-/// A literal will do: `.cancellable("search")`. With a part for each element: `EffectID("sync", task.id)`.
-public struct EffectID: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+/// A literal will do, and so will one with parts: `.cancellable("search")`, `.cancellable("sync/\(task.id)")`.
+///
+/// A name has at most 256 bytes of UTF-8, with the names of the scopes around its reactor in front. An action whose
+/// effect has a longer one is rejected, and certainly without effect: so check a part that comes from a user.
+public struct EffectID: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
     /// The name.
     public let name: String
 
@@ -13,7 +16,7 @@ public struct EffectID: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
     /// Makes a name out of a name and a part that tells elements apart.
     public init(_ name: String, _ part: some CustomStringConvertible & Sendable) { self.name = "\(name)/\(part)" }
 
-    /// The literal is the name.
+    /// The literal is the name, with what is interpolated in it.
     public init(stringLiteral name: String) { self.name = name }
 
     /// The name.
@@ -25,9 +28,9 @@ public struct EffectID: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
 /// The primary decides when it accepts an action, in the order of the log, so all nodes see one result. Effects without
 /// a policy run side by side.
 public struct EffectPolicy: Hashable, Sendable {
-    package let plan: RunPlan
+    package let limit: RunLimit
 
-    private init(_ policy: RunPolicy, _ id: EffectID) { plan = RunPlan(policy: policy, group: id.name) }
+    private init(_ policy: RunPolicy, _ id: EffectID) { limit = RunLimit(policy, group: id.name) }
 
     /// At most `max` at a time, 1 or more; further ones wait in the order of acceptance.
     public static func merge(_ id: EffectID, max: Int) -> EffectPolicy { EffectPolicy(.merge(max: max), id) }
@@ -68,6 +71,17 @@ package final class DeferredEffect<R: Reactor>: Sendable {
     }
 
     @usableFromInline package var isDeferred: Bool { body != nil }
+
+    /// Why the action must be rejected for its effect's names; nil if they are as they should be.
+    @usableFromInline package var problem: String? {
+        if plan.limits.count > Limits.policiesOfRun {
+            return "the effect has \(plan.limits.count) policies; at most \(Limits.policiesOfRun) can hold together"
+        }
+        let names = [plan.limits.map(\.group), plan.names, cancels].joined()
+        guard let long = names.first(where: { $0.utf8.count > Limits.effectNameBytes }) else { return nil }
+        return "an effect's name of \(long.utf8.count) bytes is above the limit of \(Limits.effectNameBytes): "
+            + "\(long.prefix(40))..."
+    }
 
     func with(
         body: Body? = nil, plan: ((inout RunPlan) -> Void) = { _ in }, cancels: [String] = [],

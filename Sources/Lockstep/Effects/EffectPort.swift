@@ -5,6 +5,8 @@ package import LockstepNode
 package protocol EffectPort: Sendable {
     /// The store's name, which is a part of every effect's key.
     var name: String { get }
+    /// Follows effects in spans; nil without a tracer.
+    var traces: ActionTraces? { get }
     /// Brings mutations to the primary's machine; the runtime hears of `ticket`.
     func emit(_ cause: EffectCause, mutations: [UInt8], ticket: UInt64)
     /// Brings the end of a run; the runtime hears of it.
@@ -18,6 +20,7 @@ package protocol EffectPort: Sendable {
 extension EffectPort {
     /// Where every commit is shown at once.
     package func waitUntilCurrent() async throws {}
+    package var traces: ActionTraces? { nil }
 }
 
 extension StorePort: EffectPort {

@@ -111,10 +111,11 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     @concurrent
     package func run(on port: any EffectPort) async {
         contents.withLock { $0.port = port }
+        let metrics = EffectMetrics(store: port.name)
         await withDiscardingTaskGroup { group in
             for await command in commands {
                 switch command {
-                case .begin(let start): group.addTask { await self.perform(start, port) }
+                case .begin(let start): group.addTask { await self.perform(start, port, metrics) }
                 case .open:
                     for feedback in reactor.feedback { group.addTask { await self.perform(feedback) } }
                     for source in reactor.sources { group.addTask { await self.perform(source) } }
@@ -127,7 +128,7 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         failures.finish()
     }
 
-    private func perform(_ start: RunStart, _ port: any EffectPort) async {
+    private func perform(_ start: RunStart, _ port: any EffectPort, _ metrics: EffectMetrics) async {
         let signal = StopSignal()
         let effect = contents.withLock { contents in
             contents.stops[start.id] = signal
@@ -139,10 +140,21 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         let scope = EmitterScope<R>(
             self, cause: .action(start.id.session, start.id.number), start: start, lifetime: 0,
             idempotencyKey: "\(port.name)/\(start.id)")
-        let outcome = await signal.race { try await body(Emitter(scope)) }
+        let began = MonotonicClock.now
+        let attempt = { await signal.race { try await body(Emitter(scope)) } }
+        let outcome = if let traces = port.traces { await traces.running(start.id, attempt) } else { await attempt() }
         let kept = scope.end()
+        metrics.ended(Self.end(of: outcome), nanoseconds: MonotonicClock.now - began)
         guard let outcome else { return }
         await finish(start.id, outcome, kept, port)
+    }
+
+    private static func end(of outcome: Result<R.Reply, any Error>?) -> EffectMetrics.EffectEnd {
+        switch outcome {
+        case .success: .finished
+        case .failure(let error): error is CancellationError ? .cancelled : .failed
+        case nil: .stopped
+        }
     }
 
     /// Brings the end to the log, however long the primary has no room for it.

@@ -15,7 +15,14 @@ public final class StateHistory<R: Reactor>: CommitObserver {
     /// The most commits whose states are kept.
     public let capacity: Int
     private let commits: Commits<R>?
-    private let contents: Mutex<Deque<Snapshot<R.State>>>
+    private let contents: Mutex<Deque<Kept>>
+
+    private struct Kept {
+        var snapshot: Snapshot<R.State>
+        /// Entries before it were not followed, so the states between it and the one before are unknown.
+        var isAfterGap = false
+        var place: Place { snapshot.place }
+    }
 
     /// Follows a store from its current state on, when ``run()`` is called.
     public convenience init(_ store: Store<R>, capacity: Int = 256) {
@@ -32,7 +39,7 @@ public final class StateHistory<R: Reactor>: CommitObserver {
         precondition(capacity >= 1, "a history has room for a commit")
         self.capacity = capacity
         self.commits = commits
-        contents = Mutex([start])
+        contents = Mutex([Kept(snapshot: start)])
     }
 
     /// Follows the store until its node stops or the task is cancelled.
@@ -44,14 +51,22 @@ public final class StateHistory<R: Reactor>: CommitObserver {
     }
 
     /// Takes note of a commit, and lets go of the oldest state if there are too many.
-    public func didCommit(_ commit: Commit<R>) async {
+    public func didCommit(_ commit: Commit<R>) async { keep(Kept(snapshot: commit.snapshot)) }
+
+    /// Goes on with a later state, whose entries it was not told of: what lies between is answered as not kept.
+    package func passOver(to snapshot: Snapshot<R.State>) { keep(Kept(snapshot: snapshot, isAfterGap: true)) }
+
+    private func keep(_ kept: Kept) {
         let dropped = contents.withLock { states in
-            states.append(commit.snapshot)
+            states.append(kept)
             return states.count > capacity + 1 ? states.popFirst() : nil
         }
         // Let go outside of the lock: it may be the last holder of much memory.
         withExtendedLifetime(dropped) {}
     }
+
+    /// Every state that it has, the oldest first; no state is copied.
+    package var snapshots: [Snapshot<R.State>] { contents.withLock { $0.map(\.snapshot) } }
 
     /// The oldest and the newest state that it has, as their places.
     public var range: ClosedRange<Place> {
@@ -81,7 +96,13 @@ public final class StateHistory<R: Reactor>: CommitObserver {
                 let middle = (low + high) / 2
                 if states[middle].place.sequence <= sequence { low = middle + 1 } else { high = middle }
             }
-            return states[low - 1]
+            if low < states.count, states[low].isAfterGap, sequence > states[low - 1].place.sequence {
+                throw LockstepError(
+                    .positionTooOld,
+                    "the entries between \(states[low - 1].place) and \(states[low].place) were too many to follow: "
+                        + "replay a journal for \(sequence)")
+            }
+            return states[low - 1].snapshot
         }
     }
 }

@@ -265,6 +265,26 @@ extension PersistentTable {
                 other.shards.withUnsafeBufferPointer { own.baseAddress == $0.baseAddress }
             }
     }
+
+    /// The pairs of shards that it does not share with another table: whatever differs is among them on either side.
+    ///
+    /// Of two copies of one table that differ in a few pairs these are some hundreds; no pair is compared.
+    func pairs(notSharedWith other: Self) -> [(key: Key, value: Value)] {
+        var pairs: [(key: Key, value: Value)] = []
+        for (number, shard) in shards.enumerated() {
+            // A block is written by its one owner only, so two tables that have the same block have equal pairs in it.
+            if number < other.shards.count, shard.keys.owner == other.shards[number].keys.owner,
+                shard.values.owner == other.shards[number].values.owner
+            {
+                continue
+            }
+            for position in 0..<shard.count {
+                pairs.append((shard.keys.elements[position], shard.values.elements[position]))
+            }
+        }
+        withExtendedLifetime((self, other)) {}
+        return pairs
+    }
 }
 
 extension PersistentTable: Sequence {

@@ -2,13 +2,15 @@
 ///
 /// It is for logs and tests. Both states are walked as the digest walks them (``StateDigest``), about 2 us for each
 /// part; a value with a digest of its own that is equal in both, such as a ``ReplicatedMap``, an ``IdentifiedList`` or
-/// ``Timers``, is not looked into. So the cost is that of all parts outside of such values, and of every pair of those
-/// in which something changed: a map of 100,000 pairs of which one changed costs a good part of a second.
+/// ``Timers``, is not looked into. So the cost is that of all parts outside of such values, and of the parts of those in
+/// which something changed; of two copies of a ``ReplicatedMap``, of some hundred pairs around each one that changed.
 public struct StateChanges: Hashable, Sendable, CustomStringConvertible {
     /// What changed, in the order in which the states encode it; what was added comes last.
     public let changes: [StateChange]
     /// How many more changes there are, beyond the limit.
     public let omitted: Int
+    /// There was more to compare than was allowed, so nothing is said of what changed.
+    package let isTooLarge: Bool
 
     /// Compares two values, which may be of different types.
     ///
@@ -17,7 +19,18 @@ public struct StateChanges: Hashable, Sendable, CustomStringConvertible {
     ///   - new: The value after.
     ///   - limit: The most changes that are kept, 16 if not said otherwise.
     public init(from old: some Encodable, to new: some Encodable, limit: Int = 16) {
-        let (before, after) = StateDigest.differingParts(old, new)
+        self.init(from: old, to: new, limit: limit, mostParts: .max)
+    }
+
+    /// The same, with a bound of the parts that are walked in each value: ``isTooLarge`` if there are more.
+    package init(from old: some Encodable, to new: some Encodable, limit: Int, mostParts: Int) {
+        guard let (before, after) = DifferingParts(limit: mostParts).between(old, new) else {
+            changes = []
+            omitted = 0
+            isTooLarge = true
+            return
+        }
+        isTooLarge = false
         let comparison = PartComparison([before, after])
         var changes: [StateChange] = []
         var indices: [String: Int] = [:]
@@ -123,16 +136,28 @@ public struct StateChange: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension StateDigest {
-    /// The parts of two values, without those of ``Digestible`` values whose digests are equal.
-    static func differingParts(_ old: some Encodable, _ new: some Encodable) -> ([StatePart], [StatePart]) {
-        let (left, right) = (PartList(isLazy: true), PartList(isLazy: true))
+/// Walks two values beside each other.
+private final class DifferingParts {
+    /// The most parts of a list.
+    private let limit: Int
+    private var isCut = false
+
+    init(limit: Int) { self.limit = limit }
+
+    /// The parts of two values, without those of ``Digestible`` values whose digests are equal; nil if there are too many.
+    func between(_ old: some Encodable, _ new: some Encodable) -> ([StatePart], [StatePart])? {
+        let (left, right) = (list(), list())
         left.add(old, at: PartPlace(text: "", digest: .rootMark))
         right.add(new, at: PartPlace(text: "", digest: .rootMark))
-        return differingParts(left, right)
+        let parts = differing(left, right)
+        return isCut ? nil : parts
     }
 
-    private static func differingParts(_ left: PartList, _ right: PartList) -> ([StatePart], [StatePart]) {
+    private func list(isLazy: Bool = true) -> PartList { PartList(isLazy: isLazy, limit: limit) }
+
+    private func differing(_ left: PartList, _ right: PartList) -> ([StatePart], [StatePart]) {
+        isCut = isCut || left.isCut || right.isCut
+        guard !isCut else { return ([], []) }
         var insides: [[Int: [StatePart]]] = [[:], [:]]
         var others = Dictionary(right.wholes.map { ($0.place.text, $0) }) { first, _ in first }
         for whole in left.wholes {
@@ -141,10 +166,10 @@ extension StateDigest {
                 continue
             }
             guard left.parts[whole.index].content != right.parts[other.index].content else { continue }
-            let lists = (PartList(isLazy: true), PartList(isLazy: true))
-            lists.0.addInside(of: whole.value, at: whole.place)
-            lists.1.addInside(of: other.value, at: other.place)
-            (insides[0][whole.index], insides[1][other.index]) = differingParts(lists.0, lists.1)
+            let lists = (list(), list())
+            lists.0.addInside(of: whole.value, at: whole.place, differingFrom: other.value)
+            lists.1.addInside(of: other.value, at: other.place, differingFrom: whole.value)
+            (insides[0][whole.index], insides[1][other.index]) = differing(lists.0, lists.1)
         }
         for other in others.values { insides[1][other.index] = allParts(inside: other) }
         let parts = zip([left, right], insides).map { list, insides in
@@ -153,9 +178,10 @@ extension StateDigest {
         return (parts[0], parts[1])
     }
 
-    private static func allParts(inside whole: (index: Int, place: PartPlace, value: any Encodable)) -> [StatePart] {
-        let list = PartList()
+    private func allParts(inside whole: (index: Int, place: PartPlace, value: any Encodable)) -> [StatePart] {
+        let list = list(isLazy: false)
         list.addInside(of: whole.value, at: whole.place)
+        isCut = isCut || list.isCut
         return list.parts
     }
 }

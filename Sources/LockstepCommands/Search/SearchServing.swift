@@ -26,7 +26,7 @@ struct SearchServing: ParsableArguments {
     @Option(help: "The most MiB of all answers.", transform: Within.whole(1...1 << 20))
     var searchMebibytes: Int = 64
     @Option(help: "HOST:PORT of an HTTP face of the searches, on any node (built with the trait Web).")
-    var http: String?
+    var searchHttp: String?
 
     func validate() throws {
         guard searchIndex == nil || !searchGithub else {
@@ -75,9 +75,9 @@ struct SearchServing: ParsableArguments {
     private func makeFace(
         _ search: CachedSearch, _ configuration: NodeConfiguration, logger: Logger
     ) throws -> [any Service] {
-        guard let http else { return [] }
+        guard let http = searchHttp else { return [] }
         guard let colon = http.lastIndex(of: ":"), let port = Int(http[http.index(after: colon)...]) else {
-            throw CommandFailure("--http takes HOST:PORT", status: .usage)
+            throw CommandFailure("--search-http takes HOST:PORT", status: .usage)
         }
         #if Web
             let host = http[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
@@ -85,7 +85,7 @@ struct SearchServing: ParsableArguments {
             return [face, ReadReports(search: search)]
         #else
             _ = port
-            throw CommandFailure(Self.withoutWeb("--http"), status: .usage)
+            throw CommandFailure(Self.withoutWeb("--search-http"), status: .usage)
         #endif
     }
 

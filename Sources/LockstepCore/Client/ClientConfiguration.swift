@@ -68,6 +68,9 @@ enum ClientTiming {
     static let farthest = 4
     /// OPEN, RESUME, READ and QUERY are repeated this often.
     static let request: Int64 = 500
+    /// WATCH is repeated after this time, each time later, up to the second value.
+    static let firstWatch: Int64 = 500
+    static let slowestWatch: Int64 = 5_000
     /// Answers that no SUBMIT acknowledges are acknowledged after this time.
     static let acknowledgement: Int64 = 500
     /// Of a client that is slow on purpose.

@@ -23,6 +23,9 @@ package enum ClientDirective: Hashable, Sendable {
     /// The node cannot answer a read now, and why: a text, which may be empty, in the frame that is being received. The
     /// read waits, and is asked again.
     case readDelayed(ReadResult)
+    /// A watched query has another answer, is refused, or cannot be answered now, with the reason as a text; the bytes lie
+    /// in the frame that is being received.
+    case watchAnswered(ReadResult)
     /// A number that was asked about and has no answer now.
     case queried(QueryResult)
     /// A number that was asked about and its answer, one item in the frame that is being received.

@@ -102,6 +102,7 @@ extension ClientStateMachine {
             knowledge.forgetAnswered()
             lose(now: now, into: &directives)
         }
+        watchesAreDue(at: new, now: now, into: &directives)
         // Another boot, reached over the same connection, knows nothing of what was said to the one before.
         guard before?.boot != new.boot || binding.stage == .none else { return }
         binding.unbind()

@@ -16,7 +16,7 @@
 /// - SUBMIT is sent only while bound, by ``turnEnded(now:into:)`` alone, always from the first unsent number on.
 /// - What is sent has a deadline: every state in which the peer owes a frame has a time at which it is asked again.
 ///
-/// Implements PROTOCOL for the side of the client.
+/// Implements PROTOCOL for the side of the client.
 package struct ClientStateMachine: Hashable, Sendable {
     package let configuration: ClientConfiguration
     var link: PrimaryLink
@@ -32,6 +32,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     /// Accepted actions whose end is awaited.
     var runs = PendingRuns()
     var requests = PendingRequests()
+    var watches = PendingWatches()
     var knowledge = LogKnowledge()
     var generator: SplitMix64
     /// Switched off where a test wants rest.
@@ -93,7 +94,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .welcomed:
             min(
                 min(link.nextDeadline, closeEnds, binding.repeatAt), min(pace.busyUntil, progressEnds),
-                min(keepAlives.nextDeadline, requests.nextDeadline, isBound ? runs.nextAsk : .never))
+                min(keepAlives.nextDeadline, requests.nextDeadline, watches.nextDeadline),
+                isBound ? runs.nextAsk : .never)
         }
     }
 
@@ -124,6 +126,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         if now >= progressEnds { submitAgain(now: now) }
         if now >= keepAlives.nextDeadline { sendKeepAlive(now: now, into: &directives) }
         if now >= requests.nextDeadline { repeatRequests(now: now, into: &directives) }
+        if now >= watches.nextDeadline { repeatWatches(now: now, into: &directives) }
         if isBound, now >= runs.nextAsk { askForRuns(now: now, into: &directives) }
     }
 
@@ -152,5 +155,6 @@ package struct ClientStateMachine: Hashable, Sendable {
         precondition(session != nil || runs == PendingRuns(), "runs belong to a session")
         runs.checkInvariants(pending)
         requests.checkInvariants()
+        watches.checkInvariants()
     }
 }

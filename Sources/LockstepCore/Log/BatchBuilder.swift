@@ -8,6 +8,8 @@ package struct BatchBuilder: Hashable, Sendable {
     package var writer: ByteWriter
     /// The replies of the open series, or of the last one.
     package private(set) var replies = ByteWriter()
+    /// Actions that are in the batch as rejected.
+    package private(set) var rejectedActions: UInt64 = 0
     private var openSeries: OpenSeries?
     /// The open series takes no further item when its replies have more bytes.
     private var replyRoom = Int.max
@@ -134,6 +136,7 @@ package struct BatchBuilder: Hashable, Sendable {
     /// Appends the item of an action without effect: rejected with a reason, or void.
     package mutating func appendItem(_ status: ActionStatus, reason: String = "") {
         precondition(status == .rejected || status == .void, "an action with effect is written in steps")
+        if status == .rejected { rejectedActions += 1 }
         writer.writeVarint(UInt64(status.rawValue))
         let replyStart = writer.writeMeasured { $0.writeRaw(Self.cut(reason)) }
         itemFinished(status, replyStart: replyStart)

@@ -23,6 +23,8 @@ package struct CommitPipeline: Hashable, Sendable {
     /// Of what is not committed, in the order of the log.
     private var marks: [LogState.Mark] = []
     private var sealedBytes = 0
+    /// Actions that this boot has rejected, in batches that are complete.
+    package private(set) var rejectedActions: UInt64 = 0
 
     /// The end of what has committed.
     package private(set) var committed: KnownPosition
@@ -97,7 +99,10 @@ package struct CommitPipeline: Hashable, Sendable {
     }
 
     /// Takes the batch under construction out, to be sealed or, if it is empty, forgotten.
-    package mutating func takeOpen() -> BatchBuilder? { open.take() }
+    package mutating func takeOpen() -> BatchBuilder? {
+        rejectedActions += open?.rejectedActions ?? 0
+        return open.take()
+    }
 
     /// The batch is complete; `mark` is its last entry, if it is one.
     package mutating func append(_ batch: SealedBatch, mark: LogState.Mark?) {

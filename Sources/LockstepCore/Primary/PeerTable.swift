@@ -86,22 +86,27 @@ package struct PeerTable: Hashable, Sendable {
     ///
     /// Cost: a walk over the peers, and the order of those that are listed.
     func list(now: Tick, limit: Int) -> PrimaryPeers {
-        func isLive(_ peer: Peer) -> Bool { now - peer.lastHeard < Tick.milliseconds(Self.livePatienceMilliseconds) }
-        var list = PrimaryPeers()
+        var list = listReplicas(now: now)
         var clients: [PrimaryPeers.Peer] = []
-        var silent = lost
         for (connection, peer) in peers where connection != .local {
-            switch (isLive(peer), peer.hello.role) {
-            case (true, .replica):
-                list.liveCount += 1
-                list.live.append(Self.listed(peer))
-            case (true, .client):
-                list.liveCount += 1
-                if clients.count < limit { clients.append(Self.listed(peer)) }
-            case (false, .replica): silent.append(peer)
-            case (false, .client): break
-            }
+            guard peer.hello.role == .client, isLive(peer, now: now) else { continue }
+            list.liveCount += 1
+            if clients.count < limit { clients.append(Self.listed(peer)) }
         }
+        clients.sort { ($0.node, $0.boot) < ($1.node, $1.boot) }
+        list.live = Array((list.live + clients).prefix(limit))
+        list.lost = Array(list.lost.prefix(limit))
+        return list
+    }
+
+    /// The replicas among the peers, all of them.
+    func listReplicas(now: Tick) -> PrimaryPeers {
+        var list = PrimaryPeers()
+        var silent = lost
+        for (connection, peer) in peers where connection != .local && peer.hello.role == .replica {
+            if isLive(peer, now: now) { list.live.append(Self.listed(peer)) } else { silent.append(peer) }
+        }
+        list.liveCount = list.live.count
         let names = Set(list.live.map(\.node))
         // A node that came back on another connection, or was lost twice, is listed once.
         var newest: [String: Peer] = [:]
@@ -110,10 +115,12 @@ package struct PeerTable: Hashable, Sendable {
             newest[peer.hello.node] = peer
         }
         list.live.sort { ($0.node, $0.boot) < ($1.node, $1.boot) }
-        clients.sort { ($0.node, $0.boot) < ($1.node, $1.boot) }
-        list.live = Array((list.live + clients).prefix(limit))
-        list.lost = Array(newest.values.map(Self.listed).sorted { $0.node < $1.node }.prefix(limit))
+        list.lost = newest.values.map(Self.listed).sorted { $0.node < $1.node }
         return list
+    }
+
+    private func isLive(_ peer: Peer, now: Tick) -> Bool {
+        now - peer.lastHeard < Tick.milliseconds(Self.livePatienceMilliseconds)
     }
 
     private static func listed(_ peer: Peer) -> PrimaryPeers.Peer {

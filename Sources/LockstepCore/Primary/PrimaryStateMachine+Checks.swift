@@ -13,6 +13,21 @@ extension PrimaryStateMachine {
     /// Cost: a walk over the peers, and the order of those that are listed.
     package func listPeers(now: Tick, limit: Int) -> PrimaryPeers { peers.list(now: now, limit: limit) }
 
+    /// The replicas that are there and those that are not.
+    ///
+    /// Cost: a walk over the peers, and the order of the replicas.
+    package func listReplicas(now: Tick) -> PrimaryPeers { peers.listReplicas(now: now) }
+
+    /// What waits here, and what was refused.
+    package var load: PrimaryLoad {
+        PrimaryLoad(
+            unpersistedBytes: pipeline.unpersistedBytes, waitingReads: readers.queue.count,
+            rejectedActions: pipeline.rejectedActions)
+    }
+
+    /// Whether a complete batch waits for the journal to be free.
+    package var isBatchWaiting: Bool { !pipeline.sealed.isEmpty }
+
     /// Relations that hold after every event; no walk, so ``step(now:wall:state:into:_:)`` checks them in production too.
     package func checkEvent() {
         pipeline.checkEvent()
@@ -37,7 +52,17 @@ extension PrimaryStateMachine {
         log.runs.checkInvariants()
         scheduler.checkInvariants(log.runs)
         joins.checkInvariants()
+        readers.watches.checkInvariants()
     }
+}
+
+/// A primary's load, for its metrics.
+package struct PrimaryLoad: Hashable, Sendable {
+    package var unpersistedBytes: Int
+    /// Reads of other nodes.
+    package var waitingReads: Int
+    /// Actions that were rejected in this boot.
+    package var rejectedActions: UInt64
 }
 
 /// A primary as it is seen from outside.

@@ -49,6 +49,8 @@ extension PrimaryStateMachine {
         case .read(let read): readReceived(read, frame, from: connection, &step)
         case .query(let query): queryReceived(query, from: connection, &step)
         case .runRequest(let request): runRequestReceived(request, from: connection, &step)
+        case .watch(let request): watchReceived(request, frame, from: connection, &step)
+        case .unwatch(let id): readers.unwatch(id)
         }
     }
 
@@ -68,6 +70,7 @@ extension PrimaryStateMachine {
         _ reason: RefusalReason, _ text: String, nonce: UInt64, _ connection: Connection, _ step: inout PrimaryStep
     ) {
         let refused = Refused(nonce: nonce, reason: reason, text: text)
+        step.directives.append(.count(.refusals))
         step.directives.append(.send(stamp.frame(.refused(refused)), to: connection))
     }
 

@@ -5,7 +5,7 @@ extension PrimaryStateMachine {
     package var nextDeadline: Tick {
         guard phase != .created, phase != .halted else { return .never }
         return min(
-            min(isViewMissing ? readers.viewDue : .never, beaconDue, nextSweep),
+            min(isViewMissing ? readers.viewDue : .never, beaconDue, nextSweep, watchDeadline),
             min(journalRoom.retry, phase == .awaiting ? audience.awaitEnds : .never),
             min(due.next, joins.nextDeadline, readers.nextDeadline, pipeline.heldDeadline))
     }
@@ -27,8 +27,10 @@ extension PrimaryStateMachine {
         }
         if scheduler.isHeld { beginRuns(&step) }
         if step.now >= due.next { emitDue(&step) }
+        readers.advanceWatches(now: step.now)
         refreshView(&step)
         answerReads(&step)
+        answerWatches(&step)
         for answer in readers.takeExpired(now: step.now, stamp) {
             step.directives.append(.send(answer.frame, to: answer.connection))
         }

@@ -67,6 +67,27 @@ extension PrimaryStateMachine {
         }
     }
 
+    /// A WATCH is taken, or there is no room for it; it is answered when time comes to it.
+    mutating func watchReceived(
+        _ request: WatchRequest, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
+    ) {
+        let refused = readers.watch(request, frame: frame, from: connection, now: step.now, stamp)
+        if let refused { step.directives.append(.send(refused, to: connection)) }
+    }
+
+    /// Tells those who watch what is new, some in each turn.
+    mutating func answerWatches(_ step: inout PrimaryStep) {
+        for answer in readers.takeWatched(now: step.now, because: readRefusal, stamp, step.state) {
+            step.directives.append(.send(answer.frame, to: answer.connection))
+        }
+    }
+
+    /// When somebody who watches is to be told something.
+    var watchDeadline: Tick {
+        guard isEpochOpen else { return .never }
+        return readers.watchDeadline(because: readRefusal, isBehind: view.sequence < head)
+    }
+
     /// Why the state may not be read now: a primary that is behind lacks what was acknowledged.
     package var readRefusal: ReadRefusal? {
         switch phase {

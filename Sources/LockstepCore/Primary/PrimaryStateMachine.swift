@@ -19,7 +19,7 @@ import DequeModule
 /// - the stages of ``CommitPipeline`` follow each other without holes, and the log ends with the last sealed batch;
 /// - answers are ordered by the sequence number that they wait for, and all wait for one above the commit.
 ///
-/// Implements PROTOCOL; R-31
+/// Implements PROTOCOL; R-31
 /// to R-34 are ``JoinServer``'s.
 package struct PrimaryStateMachine: Hashable, Sendable {
     package let configuration: PrimaryConfiguration

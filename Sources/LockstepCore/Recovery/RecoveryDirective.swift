@@ -64,7 +64,7 @@ package enum RecoveryWait: Hashable, Sendable {
 package enum RecoveryFailure: Hashable, Sendable {
     /// No WELCOME ever came.
     case noNode
-    /// The answer to HELLO is of another version, or of another program.
+    /// No answer to HELLO could be read: it is of another version, or of another program.
     case welcomeUnreadable(WireError)
     /// The node does not talk to this cluster or store; its own words.
     case refused(String)

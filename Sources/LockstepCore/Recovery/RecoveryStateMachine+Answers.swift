@@ -21,7 +21,9 @@ extension RecoveryStateMachine {
             // Another cluster's node refuses under its own name.
             message = try Message.decode(frame, rule: .any).message
         } catch {
-            return fail(.welcomeUnreadable(error), into: &directives)
+            // It may have been damaged on its way, so HELLO is repeated; if nothing better comes, this is what is said.
+            unreadable = error
+            return
         }
         guard let greeting = Greeting(message) else { return }
         switch greeting {

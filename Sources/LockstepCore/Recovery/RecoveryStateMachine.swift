@@ -30,6 +30,8 @@ package struct RecoveryStateMachine: Hashable, Sendable {
     package internal(set) var log: LogState
     /// The newest WELCOME; nil if none ever came.
     package internal(set) var welcome: Welcome?
+    /// Why the newest answer to HELLO could not be read; nil if all could.
+    var unreadable: WireError?
     var stage = Stage.created
     /// The places that the node is asked for, newest first; the first is asked for now.
     var candidates: [KnownPosition]
@@ -114,10 +116,16 @@ package struct RecoveryStateMachine: Hashable, Sendable {
     package mutating func ticked(now: Tick, into directives: inout [RecoveryDirective]) {
         guard awaited != nil else { return }
         if now >= patienceEnds {
-            fail(welcome == nil ? .noNode : .noAnswer, into: &directives)
+            fail(silence, into: &directives)
         } else if now >= askAt {
             ask(now: now, into: &directives)
         }
+    }
+
+    /// What it means that the present request has no answer.
+    private var silence: RecoveryFailure {
+        guard welcome == nil else { return .noAnswer }
+        return unreadable.map { .welcomeUnreadable($0) } ?? .noNode
     }
 
     private var patienceEnds: Tick {

@@ -41,6 +41,11 @@ extension ReplicaStateMachine {
         }
         switch request {
         case .read(let read): readReceived(read, frame, from: connection, now: now, state: state, into: &directives)
+        case .watch(let request):
+            // Also while it cannot be answered: its sender is told so, and is answered when it can.
+            let refused = readers.watch(request, frame: frame, from: connection, now: now, stamp)
+            if let refused { directives.append(.send(refused, to: connection)) }
+        case .unwatch(let id): readers.unwatch(id)
         case .open(let open): refuseAsReplica(nonce: open.nonce, connection, into: &directives)
         case .resume(let resume): refuseAsReplica(nonce: resume.connectionNonce, connection, into: &directives)
         case .submit, .close, .query, .runRequest: refuseAsReplica(nonce: 0, connection, into: &directives)
@@ -67,6 +72,7 @@ extension ReplicaStateMachine {
         into directives: inout [ReplicaDirective]
     ) {
         let refused = Refused(nonce: nonce, reason: reason, text: text, endpoint: endpoint)
+        directives.append(.count(.refusals))
         directives.append(.send(stamp.frame(.refused(refused)), to: connection))
     }
 
@@ -144,6 +150,19 @@ extension ReplicaStateMachine {
         for answer in readers.takeAnswered(stamp, state) {
             directives.append(.send(answer.frame, to: answer.connection))
         }
+    }
+
+    /// Tells those who watch what is new, some in each turn.
+    mutating func answerWatches(now: Tick, state: any FollowingState, into directives: inout [ReplicaDirective]) {
+        guard phase != .halted else { return }
+        for answer in readers.takeWatched(now: now, because: readRefusal, stamp, state) {
+            directives.append(.send(answer.frame, to: answer.connection))
+        }
+    }
+
+    /// When somebody who watches is to be told something.
+    var watchDeadline: Tick {
+        readers.watchDeadline(because: readRefusal, isBehind: isServing && view.sequence != log.position.sequence)
     }
 
     /// When to look again whether a view is due; never while the present one shows everything.

@@ -9,7 +9,7 @@ extension ReplicaStateMachine {
     /// When ``ticked(now:state:into:)`` is due if nobody wants a view before.
     package var nextDeadline: Tick {
         guard phase != .halted else { return .never }
-        var deadline = min(readers.nextDeadline, joins.nextDeadline, nextView)
+        var deadline = min(readers.nextDeadline, joins.nextDeadline, nextView, watchDeadline)
         if stream.hasMore { deadline = .zero }
         if isListening { deadline = min(deadline, stream.silenceEnds(after: ReplicaTiming.silence)) }
         switch stage {
@@ -46,7 +46,9 @@ extension ReplicaStateMachine {
         }
         stageTicked(now: now, into: &directives)
         if stream.hasMore { advance(now: now, state: state, into: &directives) }
+        readers.advanceWatches(now: now)
         finish(now: now, state: state, into: &directives)
+        answerWatches(now: now, state: state, into: &directives)
     }
 
     /// How long the stream may say nothing, in milliseconds.

@@ -30,7 +30,7 @@
 /// - what was live holds the cluster's state until that is discarded;
 /// - chunks are held while joining only, the decoding of a snapshot is awaited in `preparing` only.
 ///
-/// Implements PROTOCOL, and the serving side of
+/// Implements PROTOCOL, and the serving side of
 /// through ``JoinServer``.
 package struct ReplicaStateMachine: Hashable, Sendable {
     package let configuration: ReplicaConfiguration
@@ -110,6 +110,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     package var channel: Channel? { upstream.channel }
     /// What readers see.
     package var view: ViewPlace { readers.view }
+    /// Reads of other nodes that wait here.
+    package var waitingReads: Int { readers.queue.count }
     /// How the driver cuts the snapshot that it is to encode.
     package var snapshotChunkBytes: Int { snapshots.chunkBytes }
     package var stamp: FrameStamp { upstream.stamp(epoch: log.position.epoch) }
@@ -141,6 +143,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         stream.checkInvariants(epoch: upstream.publisher?.epoch)
         install.checkInvariants()
         joins.checkInvariants()
+        readers.watches.checkInvariants()
     }
 }
 

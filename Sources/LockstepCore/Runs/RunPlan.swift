@@ -1,4 +1,4 @@
-/// How an effect's run shares the primary with others of its group (PROTOCOL, R-63).
+/// How an effect's run shares the primary with others of a group (PROTOCOL, R-63).
 package enum RunPolicy: Hashable, Sendable {
     /// So many at a time; the rest wait in the order of acceptance.
     case merge(max: Int)
@@ -10,18 +10,57 @@ package enum RunPolicy: Hashable, Sendable {
     case first
 }
 
+/// One of the limits that a run keeps to: a policy, and the group of runs that it is about.
+package struct RunLimit: Hashable, Sendable {
+    package var policy: RunPolicy
+    /// The runs that the policy is about, by its name; not empty.
+    package var group: String
+
+    package init(_ policy: RunPolicy, group: String) {
+        self.policy = policy
+        self.group = group
+    }
+
+    /// How many of the group run at a time; nil: as many as there are.
+    package var bound: Int? {
+        switch policy {
+        case .merge(let max): max == .max ? nil : Swift.max(1, max)
+        case .serial: 1
+        case .latest, .first: nil
+        }
+    }
+}
+
 /// What the primary has to know of an effect before it accepts its action.
 package struct RunPlan: Hashable, Sendable {
-    package var policy: RunPolicy
-    /// The runs that the policy is about; empty: this one alone.
-    package var group: String
+    /// All hold; no group stands here twice.
+    package private(set) var limits: [RunLimit]
     /// Names under which it can be cancelled.
     package var names: [String]
 
-    package init(policy: RunPolicy = .merge(max: .max), group: String = "", names: [String] = []) {
-        self.policy = policy
-        self.group = group
+    package init(limits: [RunLimit] = [], names: [String] = []) {
+        self.limits = []
         self.names = names
+        for limit in limits { keep(limit) }
+    }
+
+    /// A plan with one limit.
+    package init(policy: RunPolicy, group: String, names: [String] = []) {
+        self.init(limits: [RunLimit(policy, group: group)], names: names)
+    }
+
+    /// Adds a limit, in place of the one of the same group if there is one.
+    package mutating func keep(_ limit: RunLimit) {
+        if let index = limits.firstIndex(where: { $0.group == limit.group }) {
+            limits[index] = limit
+        } else {
+            limits.append(limit)
+        }
+    }
+
+    /// The limits for which a run may have to wait.
+    var bounds: [(group: String, most: Int)] {
+        limits.compactMap { limit in limit.bound.map { (limit.group, $0) } }
     }
 }
 

@@ -111,12 +111,27 @@ extension FrameStamp {
     }
 
     private func readResult(id: UInt64, status: ReadStatus, view: ViewPlace, answer: [UInt8]) -> [UInt8] {
-        // An answer that no socket takes would be lost without a word.
-        let fits = answer.count <= Limits.actionBytes
-        let bytes = fits ? answer : Array("the answer is larger than \(Limits.actionBytes) bytes".utf8)
+        let (status, bytes) = ReadResult.fitting(status, answer)
         let result = ReadResult(
-            id: id, status: fits ? status : .refused, epoch: view.epoch, sequence: view.sequence, time: view.time,
+            id: id, status: status, epoch: view.epoch, sequence: view.sequence, time: view.time,
             answer: 0..<bytes.count)
         return withBytes(of: bytes) { frame(.readResult(result), source: $0) }
+    }
+
+    /// WATCH_RESULT that says why there is no room for a watch.
+    package func watchRefused(_ id: WatchID, because full: String, view: ViewPlace) -> [UInt8] {
+        let text = Array(full.utf8)
+        let result = ReadResult(
+            id: id.number, status: .unavailable, epoch: view.epoch, sequence: view.sequence, time: view.time,
+            answer: 0..<text.count)
+        return withBytes(of: text) { frame(.watchResult(result), source: $0) }
+    }
+}
+
+extension ReadResult {
+    /// The answer, or why it cannot be sent: one that no socket takes would be lost without a word.
+    package static func fitting(_ status: ReadStatus, _ answer: [UInt8]) -> (ReadStatus, [UInt8]) {
+        guard answer.count > Limits.actionBytes else { return (status, answer) }
+        return (.refused, Array("the answer is larger than \(Limits.actionBytes) bytes".utf8))
     }
 }

@@ -1,4 +1,5 @@
-/// Readers and what they see: the view that is shown, the one that was captured last, and the reads that wait.
+/// Readers and what they see: the view that is shown, the one that was captured last, the reads that wait, and the
+/// queries that are watched.
 ///
 /// A view is captured at the end of what is sequenced, and shown when that has committed. A primary and a
 /// replica have one each; a replica captures only what has committed, and shows it at once.
@@ -9,6 +10,7 @@ package struct ReaderSide: Hashable, Sendable {
     package private(set) var captured: ViewPlace
     private var schedule = ViewSchedule()
     package private(set) var queue = ReadQueue()
+    package private(set) var watches = WatchTable()
 
     package init(at view: ViewPlace) {
         self.view = view
@@ -28,7 +30,8 @@ package struct ReaderSide: Hashable, Sendable {
 
     /// Looks whether somebody wants a view, and says whether one is due.
     package mutating func isViewDue(now: Tick, _ state: any ShownState) -> Bool {
-        schedule.isDue(now: now, isWanted: state.isViewWanted || !queue.isEmpty)
+        let isRead = state.isViewWanted || !queue.isEmpty
+        return schedule.isDue(now: now, wantedAge: isRead ? 10 : watches.wantedViewAge)
     }
 
     /// Takes a view of the state, which is where `log` ends.
@@ -42,6 +45,35 @@ package struct ReaderSide: Hashable, Sendable {
     package mutating func show(through committed: SequenceNumber, _ state: any ShownState) {
         state.publish(through: committed)
         if captured.sequence <= committed { view = captured }
+    }
+
+    // MARK: - Watches
+
+    /// A WATCH came; returns what tells its sender that there is no room, if so.
+    package mutating func watch(
+        _ request: WatchRequest, frame: RawSpan, from connection: Connection, now: Tick, _ stamp: FrameStamp
+    ) -> [UInt8]? {
+        watches.add(request, frame: frame, from: connection, now: now).map {
+            stamp.watchRefused(request.id, because: $0, view: view)
+        }
+    }
+
+    /// The client no longer wants it.
+    package mutating func unwatch(_ id: WatchID) { watches.remove(id) }
+
+    /// Lets time pass for the watches, before a view is taken; some then want a newer one.
+    package mutating func advanceWatches(now: Tick) { watches.advance(now: now) }
+
+    /// Evaluates watches whose turn it is; returns the answers that are new.
+    package mutating func takeWatched(
+        now: Tick, because refusal: ReadRefusal?, _ stamp: FrameStamp, _ state: any ShownState
+    ) -> [Answer] {
+        watches.evaluate(now: now, view, refusal, stamp, state)
+    }
+
+    /// When watches have something to do; `isBehind` says that there is, or will be, more to show.
+    package func watchDeadline(because refusal: ReadRefusal?, isBehind: Bool) -> Tick {
+        watches.nextDeadline(view: view, refusal: refusal, isBehind: isBehind)
     }
 
     // MARK: - Reads

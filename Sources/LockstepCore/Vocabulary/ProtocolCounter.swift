@@ -1,6 +1,7 @@
 /// Events that are counted by name.
 package enum ProtocolCounter: String, Hashable, Sendable, CaseIterable {
     case framesRefused = "frames_refused"
+    case refusals = "refusals"
     case staleFrames = "stale_frames"
     case duplicateActions = "duplicate_actions"
     case duplicateBatches = "duplicate_batches"

@@ -13,6 +13,16 @@ package func sha256Prefix(_ bytes: RawSpan, _ range: Range<Int>) -> UInt128 {
     }
 }
 
+/// The first 128 bits of SHA-256 over one byte and a range of a span after it.
+package func sha256Prefix(after first: UInt8, _ bytes: RawSpan, _ range: Range<Int>) -> UInt128 {
+    unsafe bytes.extracting(range).withUnsafeBytes { buffer in
+        var hasher = SHA256()
+        unsafe withUnsafeBytes(of: first) { unsafe hasher.update(bufferPointer: $0) }
+        unsafe hasher.update(bufferPointer: buffer)
+        return prefix(of: hasher.finalize())
+    }
+}
+
 private func prefix(of digest: SHA256.Digest) -> UInt128 {
     var value: UInt128 = 0
     for byte in digest.prefix(16) { value = value << 8 | UInt128(byte) }

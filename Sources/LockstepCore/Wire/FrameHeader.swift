@@ -146,6 +146,9 @@ package enum MessageKind: UInt8, Hashable, Sendable, CaseIterable {
     case runRequest = 23
     case runEnded = 24
     case runGone = 25
+    case watch = 26
+    case watchResult = 27
+    case unwatch = 28
     // L3, bulk
     case sync = 32
     case syncPlan = 33
@@ -165,12 +168,12 @@ extension MessageKind {
     /// What a peer asks of the node to which it has connected: one that cannot be served gets RESYNC, not silence.
     package var isRequest: Bool {
         switch self {
-        case .hello, .open, .resume, .submit, .keepAlive, .close, .read, .query, .runRequest, .sync, .chunkRequest,
-            .repairRequest:
+        case .hello, .open, .resume, .submit, .keepAlive, .close, .read, .query, .runRequest, .watch, .unwatch, .sync,
+            .chunkRequest, .repairRequest:
             true
         case .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder, .sessionExpired,
-            .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .syncPlan, .chunk,
-            .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .watchResult, .syncPlan,
+            .chunk, .repair, .batch, .beacon, .adminRequest, .adminResponse:
             false
         }
     }

@@ -25,6 +25,8 @@ package enum IngressRequest: Hashable, Sendable {
     case read(Read)
     case query(Query)
     case runRequest(RunMessage)
+    case watch(WatchRequest)
+    case unwatch(WatchID)
 
     package init?(_ message: Message) {
         guard case .ingressRequest(let request) = message.onItsLink else { return nil }
@@ -40,7 +42,7 @@ package enum IngressRequest: Hashable, Sendable {
         case .query(let query): query.session
         case .runRequest(let request): request.session
         case .close(let session): session
-        case .open, .read: nil
+        case .open, .read, .watch, .unwatch: nil
         }
     }
 }
@@ -60,6 +62,7 @@ package enum IngressReply: Hashable, Sendable {
     case queryResult(QueryResult)
     case runEnded(RunEnded)
     case runGone(RunID)
+    case watchResult(ReadResult)
 
     package init?(_ message: Message) {
         guard case .ingressReply(let reply) = message.onItsLink else { return nil }
@@ -147,6 +150,8 @@ extension Message {
         case .read(let read): .ingressRequest(.read(read))
         case .query(let query): .ingressRequest(.query(query))
         case .runRequest(let request): .ingressRequest(.runRequest(request))
+        case .watch(let request): .ingressRequest(.watch(request))
+        case .unwatch(let id): .ingressRequest(.unwatch(id))
         case .opened(let opened): .ingressReply(.opened(opened))
         case .resumed(let resumed): .ingressReply(.resumed(resumed))
         case .sessionMoved(let id): .ingressReply(.sessionMoved(id))
@@ -160,6 +165,7 @@ extension Message {
         case .queryResult(let result): .ingressReply(.queryResult(result))
         case .runEnded(let ended): .ingressReply(.runEnded(ended))
         case .runGone(let id): .ingressReply(.runGone(id))
+        case .watchResult(let result): .ingressReply(.watchResult(result))
         case .sync(let sync): .bulkRequest(.sync(sync))
         case .chunkRequest(let request): .bulkRequest(.chunkRequest(request))
         case .repairRequest(let request): .bulkRequest(.repairRequest(request))

@@ -83,6 +83,9 @@ extension Message {
         case .runRequest: .runRequest
         case .runEnded: .runEnded
         case .runGone: .runGone
+        case .watch: .watch
+        case .watchResult: .watchResult
+        case .unwatch: .unwatch
         case .sync: .sync
         case .syncPlan: .syncPlan
         case .chunkRequest: .chunkRequest
@@ -102,7 +105,8 @@ extension Message {
         case .submit(let submit): submit.actions.count + 64
         case .result(let series): series.items.count + 64
         case .read(let read): read.query.count + 64
-        case .readResult(let result): result.answer.count + 64
+        case .readResult(let result), .watchResult(let result): result.answer.count + 64
+        case .watch(let request): request.query.count + 64
         case .runRequest(let request): request.wishes.count * 11 + 64
         case .runEnded(let ended): ended.item.count + 64
         case .chunk(let chunk): chunk.content.count + 64

@@ -378,6 +378,10 @@ package enum Message: Hashable, Sendable {
     case runEnded(RunEnded)
     /// The primary keeps no such run: it was never accepted, or it is acknowledged, or its session is over.
     case runGone(RunID)
+    case watch(WatchRequest)
+    /// What a watched query is answered with; the ID is the client's number of the watch.
+    case watchResult(ReadResult)
+    case unwatch(WatchID)
     case sync(Sync)
     case syncPlan(SyncPlan)
     case chunkRequest(ChunkRequest)

@@ -13,7 +13,9 @@ struct BenchCase: Sendable {
 
     /// In the order in which they run.
     static let all = [
-        throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, idle, curve, growth,
+        throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, watched, idle,
+        curve,
+        growth,
     ]
 }
 

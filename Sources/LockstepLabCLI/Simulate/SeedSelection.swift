@@ -33,6 +33,8 @@ struct SeedSelection: ParsableArguments {
     var volatile: String?
     @Option(help: "The share of calls about effects, 0 (off) to 1.", transform: Within.fraction(0...1))
     var effects: Double?
+    @Option(help: "How many queries each client watches: 0 to 100.", transform: Within.whole(0...100))
+    var watches: Int?
 
     /// How many a worker runs; below 0 until it is stopped.
     var count: Int {
@@ -55,6 +57,7 @@ struct SeedSelection: ParsableArguments {
             pins.faultTime = faultTime.map { Int64($0) * 1_000_000_000 }
             pins.isVolatile = volatile.map { $0 == "on" }
             pins.effects = effects
+            pins.watches = watches
             for text in faults {
                 let parts = text.split(separator: "=", maxSplits: 1)
                 guard parts.count == 2, let fault = FaultClass(rawValue: String(parts[0])) else {

@@ -12,9 +12,9 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
                 An action whose effect brings its primary down is run again by each restart. Start the primary with \
                 --hold-effects then, look for the one with many attempts, and end it as failed:
 
-                  \(Server.programName) serve --data data/primary --listen tcp://127.0.0.1:7400 --hold-effects
-                  \(Server.programName) actions list --data data/primary
-                  \(Server.programName) actions abandon 1700000000000:42#7 --data data/primary
+                  \(Server.name) serve --data data/primary --listen tcp://127.0.0.1:7400 --hold-effects
+                  \(Server.name) actions list --data data/primary
+                  \(Server.name) actions abandon 1700000000000:42#7 --data data/primary
                 """, subcommands: [List.self, Abandon.self])
     }
 
@@ -72,7 +72,7 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
             CommandConfiguration(
                 commandName: "abandon", abstract: "Ends one as failed; what it has emitted stays.")
         }
-        @Argument(help: "The action, as \"\(Server.programName) actions list\" prints it.")
+        @Argument(help: "The action, as \"\(Server.name) actions list\" prints it.")
         var action: String
         @OptionGroup var place: Place
 

@@ -25,7 +25,7 @@ public struct ClockCommand<Server: LockstepServer>: ParsableCommand {
                     log is accepted until it has passed the log, for every start, unless it goes back by another hour. \
                     Meanwhile the log's time runs at half the clock's rate.
 
-                      \(Server.programName) clock accept --data data/primary
+                      \(Server.name) clock accept --data data/primary
                     """)
         }
         @Option(help: "The stopped node's folder.")

@@ -7,8 +7,8 @@ public struct InitCommand<Server: LockstepServer>: ParsableCommand {
             discussion: """
                 Without --cluster a new cluster is born; every further node gets its ID by --cluster.
 
-                  \(Server.programName) init --data data/primary --node primary
-                  \(Server.programName) init --data data/replica-1 --node replica-1 --cluster 0123456789abcdef0123456789abcdef
+                  \(Server.name) init --data data/primary --node primary
+                  \(Server.name) init --data data/replica-1 --node replica-1 --cluster 0123456789abcdef0123456789abcdef
                 """)
     }
 

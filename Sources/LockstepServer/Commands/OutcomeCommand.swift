@@ -12,7 +12,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
                 A command that ends with status 75, "outcome unknown", names the session and the number to ask with. The \
                 primary knows the answer as long as the session lives: 10 minutes for the program's own commands.
 
-                  \(Server.programName) outcome 1700000000000:42 1 --node tcp://127.0.0.1:7400
+                  \(Server.name) outcome 1700000000000:42 1 --node tcp://127.0.0.1:7400
 
                 Exit status: 0 it took effect, or was accepted; 1 it is certainly without effect; 75 it is not known: it is \
                 not decided yet, or its session has ended; 69 the primary cannot be reached.
@@ -62,7 +62,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     static func commands(for pending: PendingOutcome, node: String, store: String, insecure: Bool) -> String {
         let place = (store == Server.stores.usual ? "" : " --store \(store)") + (insecure ? " --insecure" : "")
         let named = pending.numbers.prefix(3).map {
-            "\(Server.programName) outcome \(pending.session) \($0) --node \(node)\(place)"
+            "\(Server.name) outcome \(pending.session) \($0) --node \(node)\(place)"
         }
         let more = pending.numbers.count > 3 ? " (and so on to \(pending.numbers.upperBound))" : ""
         return named.joined(separator: "; ") + more

@@ -19,8 +19,8 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
                 everything up to the position that the alarm of the last start named, and that this journal does not have; it \
                 takes no other position, and covers nothing that is lost later.
 
-                  \(Server.programName) recover --data data/primary --from tcp://127.0.0.1:7410
-                  \(Server.programName) recover --data data/primary --accept-loss 1763700000000:41230
+                  \(Server.name) recover --data data/primary --from tcp://127.0.0.1:7410
+                  \(Server.name) recover --data data/primary --accept-loss 1763700000000:41230
                 """)
     }
 
@@ -91,7 +91,7 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
         case .noAlarm:
             throw CommandFailure(
                 "nothing was changed: the primary of \(store) has raised no alarm PRIMARY_BEHIND since its last start, so "
-                    + "there is nothing to give up; start it and see \"\(Server.programName) status\"")
+                    + "there is nothing to give up; start it and see \"\(Server.name) status\"")
         case .other(let position):
             throw CommandFailure(
                 "nothing was changed: the alarm of \(store) named \(position.epoch):\(position.sequence), and only that "

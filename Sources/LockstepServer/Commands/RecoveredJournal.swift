@@ -3,7 +3,6 @@ import LockstepCore
 import LockstepFolders
 import LockstepNode
 import LockstepSQLite
-import Synchronization
 
 /// The journal that a recovery writes, opened when the node has said where both histories part: until then, whatever
 /// goes wrong has changed nothing.
@@ -29,7 +28,8 @@ final class RecoveredJournal {
         switch directive {
         case .continueFrom(let place): _ = try opened(keepingAsideAfter: place)
         case .replace(let snapshot):
-            try Self.replace(opened(keepingAsideAfter: snapshot.common), with: snapshot)
+            try opened(keepingAsideAfter: snapshot.common)
+                .replaceRecovered(withSnapshot: snapshot.encoded, at: snapshot.position)
             usedSnapshot = true
         case .append(let batches): try journal?.appendRecovered(batches)
         case .progressed(.snapshot(let bytes, let all)):
@@ -68,19 +68,5 @@ final class RecoveredJournal {
         }
         common = place
         return journal
-    }
-
-    /// Waits for the journal to begin anew with a snapshot.
-    private static func replace(_ journal: SQLiteJournal, with snapshot: RecoverySnapshot) throws {
-        let done = DispatchSemaphore(value: 0)
-        let outcome = Mutex<Result<Void, JournalFailure>>(.success(()))
-        journal.replace(withSnapshot: snapshot.encoded, at: snapshot.position) { result in
-            outcome.withLock { $0 = result }
-            done.signal()
-        }
-        done.wait()
-        if case .failure(let failure) = outcome.withLock({ $0 }) {
-            throw CommandFailure("the snapshot could not be written: \(failure)")
-        }
     }
 }

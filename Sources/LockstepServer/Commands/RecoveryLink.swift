@@ -17,9 +17,12 @@ final class RecoveryLink {
     private let poller = Poller<RecoveryLinkName>()
     private var message = ZeroMQ.Message()
     private let began = ContinuousClock.now
+    /// What a failure means where it means something else than for a recovery.
+    private let meaning: (RecoveryFailure) -> (any Error)?
 
-    init(node endpoint: String) throws {
+    init(node endpoint: String, meaning: @escaping (RecoveryFailure) -> (any Error)? = { _ in nil }) throws {
         self.endpoint = endpoint
+        self.meaning = meaning
         context = try Context()
     }
 
@@ -67,7 +70,7 @@ final class RecoveryLink {
         // What finds no room, or no connection yet, is sent again.
         case .send(let frame, .ingress): _ = try ingress?.send(frame)
         case .send(let frame, .bulk): _ = try bulk?.send(frame)
-        case .failed(let failure): throw failure.error(of: endpoint)
+        case .failed(let failure): throw meaning(failure) ?? failure.error(of: endpoint)
         case .continueFrom, .replace, .append, .progressed, .finished: try work(directive, &machine, &directives)
         }
     }

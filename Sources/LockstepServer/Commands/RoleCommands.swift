@@ -15,7 +15,7 @@ public struct PromoteCommand<Server: LockstepServer>: ParsableCommand {
                 stores of the folder, when the primary's host is lost. There must be no way back for that primary: two \
                 primaries write two histories.
 
-                  \(Server.programName) promote --data data/replica-1 --yes
+                  \(Server.name) promote --data data/replica-1 --yes
                 """)
     }
 
@@ -49,7 +49,7 @@ public struct DemoteCommand<Server: LockstepServer>: ParsableCommand {
                 Other entries stay: if the primary lacks them, it says PRIMARY_BEHIND and this replica AHEAD. Then begin the \
                 replica anew instead, with "init".
 
-                  \(Server.programName) demote --data data/replica-1 --yes
+                  \(Server.name) demote --data data/replica-1 --yes
                 """)
     }
 

@@ -7,8 +7,8 @@ public struct ServeCommand<Server: LockstepServer>: AsyncParsableCommand {
             discussion: """
                 A node listens on its port and the two after it.
 
-                  \(Server.programName) serve --data data/primary --listen tcp://127.0.0.1:7400
-                  \(Server.programName) serve --data data/replica-1 --replica-of tcp://127.0.0.1:7400 --listen tcp://127.0.0.1:7410
+                  \(Server.name) serve --data data/primary --listen tcp://127.0.0.1:7400
+                  \(Server.name) serve --data data/replica-1 --replica-of tcp://127.0.0.1:7400 --listen tcp://127.0.0.1:7410
                 """)
     }
 

@@ -13,10 +13,10 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
                 Look who has them, and close what nobody needs; a client whose session is closed opens another, and reports \
                 the actions that had no answer as unknown.
 
-                  \(Server.programName) sessions list --data data/primary
-                  \(Server.programName) sessions close --data data/primary --unused --idle 60
-                  \(Server.programName) sessions close --data data/primary --peer greedy
-                  \(Server.programName) sessions close --data data/primary 1700000000000:42
+                  \(Server.name) sessions list --data data/primary
+                  \(Server.name) sessions close --data data/primary --unused --idle 60
+                  \(Server.name) sessions close --data data/primary --peer greedy
+                  \(Server.name) sessions close --data data/primary 1700000000000:42
                 """, subcommands: [List.self, Close.self])
     }
 
@@ -87,7 +87,7 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
             CommandConfiguration(
                 commandName: "close", abstract: "Ends one by its ID, or all to which everything given applies.")
         }
-        @Argument(help: "The session, as \"\(Server.programName) sessions list\" prints it.")
+        @Argument(help: "The session, as \"\(Server.name) sessions list\" prints it.")
         var session: String?
         @Option(help: "Those of the node or client of this name.")
         var peer: String?

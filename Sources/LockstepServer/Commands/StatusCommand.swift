@@ -15,8 +15,8 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
                 Exit status: 0 if every node answers, 69 if one does not run or does not answer, 1 if one may not be asked; \
                 with --wait also 1 if one answers and is not ready, or has an alarm, when the time is over.
 
-                  \(Server.programName) status --data data/primary --data data/replica-1
-                  \(Server.programName) status --data data/primary --json
+                  \(Server.name) status --data data/primary --data data/replica-1
+                  \(Server.name) status --data data/primary --json
                 """)
     }
 

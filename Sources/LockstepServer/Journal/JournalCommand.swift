@@ -28,7 +28,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
         static var configuration: CommandConfiguration {
             CommandConfiguration(
                 commandName: "inspect", abstract: "Shows what the journals of a folder are and how far they reach.",
-                discussion: "  \(Server.programName) journal inspect --data data/primary --json")
+                discussion: "  \(Server.name) journal inspect --data data/primary --json")
         }
         @OptionGroup var options: Options
         @Flag(help: "Print JSON, a line for each store.")
@@ -54,7 +54,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                     Prints each damage with its store and its sequence number, and exits with 65 if there is one. Without \
                     --store it also checks the folder's node.json.
 
-                      \(Server.programName) journal verify --data data/primary
+                      \(Server.name) journal verify --data data/primary
                     """)
         }
         @OptionGroup var options: Options
@@ -71,7 +71,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
             guard damaged.isEmpty else {
                 throw CommandFailure(
                     "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else. "
-                        + "\"\(Server.programName) recover --data \(options.data) --from NODE --anew\" makes it anew from another node",
+                        + "\"\(Server.name) recover --data \(options.data) --from NODE --anew\" makes it anew from another node",
                     status: .damaged)
             }
         }
@@ -83,10 +83,10 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                 commandName: "dump", abstract: "Prints every entry as a line of JSON, store by store.",
                 discussion: """
                     Values are decoded by the types of this program's stores; those of a store that it does not know are shown \
-                    as bytes. --kept-aside prints the entries that "\(Server.programName) recover" took out of the log, with the reason.
+                    as bytes. --kept-aside prints the entries that "\(Server.name) recover" took out of the log, with the reason.
 
-                      \(Server.programName) journal dump --data data/primary --store \(Server.stores.usual) --after 1000 --through 2000
-                      \(Server.programName) journal dump --data data/primary --kept-aside
+                      \(Server.name) journal dump --data data/primary --store \(Server.stores.usual) --after 1000 --through 2000
+                      \(Server.name) journal dump --data data/primary --kept-aside
                     """)
         }
         @OptionGroup var options: Options
@@ -128,7 +128,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                     States exist at the ends of batches; the newest at or below the number is printed, with its position and \
                     digest.
 
-                      \(Server.programName) journal state-at 5000 --data data/primary
+                      \(Server.name) journal state-at 5000 --data data/primary
                     """)
         }
         @OptionGroup var rebuilt: RebuiltStore
@@ -151,7 +151,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                     Both states are rebuilt as by "state-at" and compared as the JSON of the program's own types, place by \
                     place. Elements of a list are compared by their index, and a set is a list in an order of its own.
 
-                      \(Server.programName) journal difference 4000 5000 --data data/primary
+                      \(Server.name) journal difference 4000 5000 --data data/primary
                     """)
         }
         @OptionGroup var rebuilt: RebuiltStore
@@ -184,7 +184,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
             guard let hosted = Server.stores[store] else {
                 throw CommandFailure(
                     "this program does not know the store \(store), so it cannot rebuild its state: use "
-                        + "\(Server.programName) journal dump", status: .usage)
+                        + "\(Server.name) journal dump", status: .usage)
             }
             let reader = try JournalFolder(folder: NodeFolder(data), store: store).reader(store)
             defer { try? reader.close() }  // Nothing was written.

@@ -5,7 +5,7 @@ import LockstepSQLite
 /// Where a node of a program keeps its journals, and with whom it talks.
 public struct NodePlace<Server: LockstepServer>: ParsableArguments {
     /// The node's folder.
-    @Option(help: "The node's folder, as \"\(Server.programName) init\" made it.")
+    @Option(help: "The node's folder, as \"\(Server.name) init\" made it.")
     public var data: String
     /// Where the node listens.
     @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")

@@ -126,9 +126,12 @@ extension LockstepError {
 
 /// The version of the package.
 package enum Version {
+    /// The number, also of the Debian packages, and of what a new package depends on.
+    package static var number: String { LockstepVersion.text }
+
     /// What `lockstep --version` prints, and what results are noted with.
     package static let description = text(of: "lockstep")
 
     /// What a program prints for `--version`.
-    package static func text(of program: String) -> String { "\(program) 0.1.0, libzmq \(ZMQ.version)" }
+    package static func text(of program: String) -> String { "\(program) \(number), libzmq \(ZMQ.version)" }
 }

@@ -1,4 +1,6 @@
+import LockstepConsole
 import LockstepFolders
+import LockstepHTTP
 import LockstepNode
 public import Logging
 public import ServiceLifecycle
@@ -11,12 +13,14 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     var insecure = false
     @Flag(
         help:
-            "Do not run the accepted actions that the former primary left; see \"\(Server.programName) actions\".")
+            "Do not run the accepted actions that the former primary left; see \"\(Server.name) actions\".")
     var holdEffects = false
     @Option(
         help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
         transform: Within.seconds(0...600))
     var audienceTimeout = 5.0
+    @Option(help: "HOST:PORT of the console, metrics and health over HTTP, such as 127.0.0.1:9100.")
+    var http: String?
     @OptionGroup var options: Server.ServeOptions
     @Option(
         help: "What is logged to standard error: trace, debug, info, notice, warning, error.",
@@ -41,18 +45,28 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         configuration.holdsEffects = holdEffects
         configuration.audienceTimeout = .seconds(audienceTimeout)
         let level = RunningLogLevel(logLevel)
-        let logger = level.logger(label: Server.programName) { StreamLogHandler.standardError(label: $0) }
+        let logger = level.logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
+        if http != nil { NodeHTTP.bootstrapMetrics() }
         let node = try Node(configuration, logger: logger)
         let serving = HostedStore<Server.ServeOptions>.Serving(
             node: node, configuration: configuration, options: options, logger: logger)
         let stores = Server.stores
         try stores.check()
         var services = read?.services(level, logger) ?? []
+        var shown: [ConsoleStore] = []
         for name in identity.stores {
             guard let store = stores[name] else {
                 throw CommandFailure("\(folder.path) has the store \(name), which this program does not know")
             }
-            services += try store.attach(serving)
+            let hosted = try store.attach(serving)
+            services += hosted.services
+            shown.append(hosted.shown)
+        }
+        if let http {
+            let console = Console(node: node, stores: shown)
+            services.append(console)
+            services += try NodeHTTP.services(
+                for: node, address: http, allowsOtherHosts: insecure, routes: console.routes, logger: logger)
         }
         try await node.serve(beside: services, logger: logger)
     }

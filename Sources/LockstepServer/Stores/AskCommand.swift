@@ -9,7 +9,7 @@ public struct AskCommand<Server: LockstepServer>: AsyncParsableCommand {
                 The query is the JSON of the store's own type, as for "send". A node answers from the state that it has; \
                 with --linearizable the answer includes everything that was acknowledged to anybody before.
 
-                  \(Server.programName) ask \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}'
+                  \(Server.name) ask \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}'
                 """)
     }
 

@@ -9,13 +9,13 @@ package enum JSONArgument {
         do {
             return try JSONDecoder().decode(Value.self, from: Data(text.utf8))
         } catch let error as DecodingError {
-            throw CommandFailure("\(what) cannot be read: \(explanation(error))", status: .usage)
+            throw CommandFailure("\(what) cannot be read: \(explanation(error, of: text))", status: .usage)
         } catch {
             throw CommandFailure("\(what) cannot be read: \(oneLine("\(error)"))", status: .usage)
         }
     }
 
-    private static func explanation(_ error: DecodingError) -> String {
+    private static func explanation(_ error: DecodingError, of text: String) -> String {
         switch error {
         case .keyNotFound(let key, let context):
             return "\"\(key.stringValue)\" is missing\(place(context, joined: " in "))"
@@ -29,17 +29,24 @@ package enum JSONArgument {
             }
             return "\(name(of: type)) is needed\(place(context, joined: " at "))"
         case .dataCorrupted(let context):
-            return context.codingPath.isEmpty && context.underlyingError != nil
-                ? "it is no JSON\(syntax(context.underlyingError))"
-                : oneLine(context.debugDescription) + place(context, joined: " at ")
+            if !context.codingPath.isEmpty {
+                return oneLine(context.debugDescription) + place(context, joined: " at ")
+            }
+            // Foundation says the same of a text that is no JSON and of a number that does not fit, and not where.
+            return syntaxError(in: text).map { "it is no JSON\($0)" } ?? "a number in it does not fit its type"
         @unknown default: return oneLine("\(error)")
         }
     }
 
-    /// Where the text stops being JSON, if Foundation says it.
-    private static func syntax(_ error: (any Error)?) -> String {
-        guard let text = (error as? NSError)?.userInfo[NSDebugDescriptionErrorKey] as? String else { return "" }
-        return ": \(oneLine(text))"
+    /// What Foundation says of a text that is no JSON; nil if it is.
+    private static func syntaxError(in text: String) -> String? {
+        do {
+            _ = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+            return nil
+        } catch {
+            guard let detail = (error as NSError).userInfo["NSDebugDescription"] as? String else { return "" }
+            return ": \(oneLine(detail))"
+        }
     }
 
     private static func place(_ context: DecodingError.Context, joined: String) -> String {

@@ -8,7 +8,7 @@ public struct SendCommand<Server: LockstepServer>: AsyncParsableCommand {
                 The action is the JSON of the store's own type, as Swift's Codable writes it: the case of an enum is a key, \
                 and a value without a name is "_0". It takes effect exactly once.
 
-                  \(Server.programName) send \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}'
+                  \(Server.name) send \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}'
 
                 Exit status: 0 it took effect; 1 it was rejected, and has no effect; 64 the action cannot be read; 69 no \
                 primary was reached; 75 the outcome is unknown, and the error names the command that asks.

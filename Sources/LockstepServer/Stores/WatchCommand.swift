@@ -6,11 +6,12 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
             commandName: "watch",
             abstract: "Prints a store's state, or the answer to a query, whenever it changes, until Ctrl-C.",
             discussion: """
-                Each line is one JSON object, as "ask" prints it. The command holds the store's state for that time, as a \
-                replica does; of changes that follow each other fast it shows the newest.
+                Each line is one JSON object, as "ask" prints it. The node sends the answer to a query whenever it is \
+                another. Without a query the command holds the store's state for that time, as a replica does. Of changes \
+                that follow each other fast, the newest is shown.
 
-                  \(Server.programName) watch \(Server.stores.usual)
-                  \(Server.programName) watch \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}' --node tcp://127.0.0.1:7410
+                  \(Server.name) watch \(Server.stores.usual)
+                  \(Server.name) watch \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}' --node tcp://127.0.0.1:7410
                 """)
     }
 
@@ -30,22 +31,26 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
     public func run() async throws { try await watch(try Server.stores.store(store).makeReader()) }
 
     private func watch<R: Reactor>(_ reactor: R) async throws {
-        guard let query else {
-            return try await watch(reactor) { ["state": $0] }
-        }
+        guard let query else { return try await watchState(of: reactor) }
         let asked = try StoreQuery<R>.read(query, of: store)
-        try await watch(reactor) { ["answer": try R.answer(asked, in: $0)] }
+        var configuration = NodeConfiguration.client(of: node)
+        configuration.allowsPlaintext = insecure
+        let client = try Node(configuration, logger: Program.quiet)
+        let remote = try client.remote(R.self, named: store)
+        try await client.whileRunning {
+            for try await read in remote.watch(asked) where read.unavailable == nil {
+                try Output.json(ReadLine(["answer": read.answer], place: read.place, time: read.time))
+            }
+        }
     }
 
-    /// Prints what `view` makes of each state that differs in it from the one before: the one place that knows how changes
-    /// come.
-    private func watch<R: Reactor, View: Encodable>(_ reactor: R, view: (R.State) throws -> View) async throws {
+    private func watchState<R: Reactor>(of reactor: R) async throws {
         var configuration = NodeConfiguration.replica(of: node)
         configuration.allowsPlaintext = insecure
         try await Program.withReplica(of: reactor, named: store, configuration) { store in
             var last: JSONValue?
             for await snapshot in store.states {
-                let shown = try JSONValue(of: try view(snapshot.state))
+                let shown = try JSONValue(of: ["state": snapshot.state])
                 guard shown != last else { continue }
                 last = shown
                 try Output.json(ReadLine(shown, place: snapshot.place, time: snapshot.time))

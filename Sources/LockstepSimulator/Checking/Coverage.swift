@@ -8,6 +8,8 @@ package struct Coverage: Sendable {
     package internal(set) var buggifySites: UInt64 = 0
     package internal(set) var phases: Set<UInt64> = []
     package internal(set) var operatorActs = 0
+    /// Answers that somebody who watches was told.
+    package internal(set) var watchAnswers = 0
     package internal(set) var effects: [EffectEvent: Int] = [:]
     package internal(set) var deeds: [NodeDeed: Int] = [:]
     private var diverged: Set<Int> = []
@@ -30,6 +32,7 @@ package struct Coverage: Sendable {
         buggifySites |= other.buggifySites
         phases.formUnion(other.phases)
         operatorActs += other.operatorActs
+        watchAnswers += other.watchAnswers
         effects.merge(other.effects) { $0 + $1 }
         deeds.merge(other.deeds) { $0 + $1 }
     }

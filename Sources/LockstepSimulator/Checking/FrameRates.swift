@@ -82,6 +82,7 @@ package struct FrameRates {
             case .resync: (100, .max)
             case .runRequest: (20, .max)
             case .runEnded, .runGone: (100, 150)
+            case .watch, .watchResult, .unwatch: (400, .max)
             case .sync: (30, 40)
             case .syncPlan: (70, 70)
             case .chunkRequest, .chunk: (10, 20)

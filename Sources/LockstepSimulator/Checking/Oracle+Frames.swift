@@ -46,7 +46,7 @@ extension Oracle {
                 checkIsKept(head, "repairs with", process)
             }
             if repair.status == .batches { checkServes("repairs", process) }
-        case .readResult(let result):
+        case .readResult(let result), .watchResult(let result):
             check(result, frame, process)
         case .sessionExpired(let session):
             checkEnded(session, process)
@@ -63,7 +63,7 @@ extension Oracle {
         case .runEnded(let ended): check(ended, bytes, process)
         case .runGone(let id): checkGone(id, process)
         case .hello, .refused, .open, .resume, .sessionMoved, .submit, .busy, .outOfOrder, .sessionUnknown,
-            .keepAlive, .close, .read, .query, .resync, .runRequest, .sync, .chunkRequest, .chunk,
+            .keepAlive, .close, .read, .query, .resync, .runRequest, .watch, .unwatch, .sync, .chunkRequest, .chunk,
             .repairRequest,
             .adminRequest, .adminResponse:
             break

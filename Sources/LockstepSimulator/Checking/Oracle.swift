@@ -43,6 +43,7 @@ final class Oracle {
     /// Replicas whose state is wrong, and what they may still do.
     var divergence = Divergence()
     var givenUp = GivenUp()
+    var watchers = WatchChecker()
     var learnedEnds: [(id: RunID, batch: BatchHash, process: String)] = []
 
     /// A committed batch, and what holds at its end.
@@ -221,7 +222,7 @@ final class Oracle {
         }
         batches[batch.hash] = Known(
             batch: batch, digest: state.digest + reference.digest, print: LogPrint(reference),
-            remembered: store.workload.remember(state.base))
+            remembered: store.workload.remember(state.base, at: batch.head))
         discarded.remove(batch.hash)
         if ends[batch.head.last]?.contains(batch.hash) != true { ends[batch.head.last, default: []].append(batch.hash) }
     }

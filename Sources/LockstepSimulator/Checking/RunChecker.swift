@@ -35,11 +35,18 @@ package struct RunChecker {
 
     /// Whether an action that would have been accepted had to be rejected at this place.
     package func isRejectionRight(_ plan: RunPlan, at sequence: SequenceNumber) -> Bool {
-        let others = groups[plan.group, default: []].count { $0.from < sequence && $0.to > sequence }
-        return switch plan.policy {
-        case .first: others > 0
-        case .serial(let waiting): others > waiting
-        case .merge, .latest: false
+        func members(_ group: String) -> Set<RunID> {
+            Set(groups[group, default: []].lazy.filter { $0.from < sequence && $0.to > sequence }.map(\.id))
+        }
+        // What it would have superseded is in nobody's way.
+        let superseded = plan.limits.filter { $0.policy == .latest }.map { members($0.group) }
+        return plan.limits.contains { limit in
+            let others = superseded.reduce(members(limit.group)) { $0.subtracting($1) }.count
+            return switch limit.policy {
+            case .first: others > 0
+            case .serial(let waiting): others > waiting
+            case .merge, .latest: false
+            }
         }
     }
 
@@ -89,18 +96,22 @@ package struct RunChecker {
         runs[id] = RunNote(sequence: sequence, action: action)
         unfinished.insert(id)
         fired[.accepted, default: 0] += 1
-        guard readsScripts, case .start(let script)? = EffectAction(action), script.plan.group != "" else { return nil }
-        let plan = script.plan
-        let others = groups[plan.group, default: []].count { $0.to.rawValue == .max }
-        groups[plan.group, default: []].append(Member(id: id, from: sequence))
-        let most: Int =
-            switch plan.policy {
-            case .merge: .max
-            case .serial(let waiting): waiting
-            case .latest, .first: 0
-            }
-        guard others > most else { return nil }
-        return Violation(.effects, "\(id) is accepted at \(sequence) beside \(others) of its group \(plan.group)")
+        guard readsScripts, case .start(let script)? = EffectAction(action) else { return nil }
+        var problem: Violation?
+        for limit in script.plan.limits {
+            let others = groups[limit.group, default: []].count { $0.to.rawValue == .max }
+            groups[limit.group, default: []].append(Member(id: id, from: sequence))
+            let most: Int =
+                switch limit.policy {
+                case .merge: .max
+                case .serial(let waiting): waiting
+                case .latest, .first: 0
+                }
+            guard others > most, problem == nil else { continue }
+            problem = Violation(
+                .effects, "\(id) is accepted at \(sequence) beside \(others) of its group \(limit.group)")
+        }
+        return problem
     }
 
     private mutating func finished(
@@ -129,8 +140,9 @@ package struct RunChecker {
         fired[event, default: 0] += 1
         guard readsScripts else { return nil }
         if case .start(let script)? = EffectAction(run.action) {
-            let group = script.plan.group
-            if let index = groups[group]?.firstIndex(where: { $0.id == id }) { groups[group]?[index].to = sequence }
+            for group in script.plan.limits.map(\.group) {
+                if let index = groups[group]?.firstIndex(where: { $0.id == id }) { groups[group]?[index].to = sequence }
+            }
         }
         for mutation in mutations(bytes, item.mutations, item.mutationCount) {
             guard mutation == .lastWord(id, epoch: batch.head.epoch, attempt: run.attempts) else {

@@ -40,6 +40,8 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case effects
         /// A timer fired early, late, twice, or out of order.
         case timers
+        /// Somebody who watches a query is told what is no answer to it, or nothing new.
+        case watching
         /// A node, or a command, did what it must refuse to an operator.
         case refusal
         /// An alarm, or a halt, for which no fault gave a reason.

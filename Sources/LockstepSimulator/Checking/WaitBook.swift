@@ -16,6 +16,7 @@ package struct WaitBook {
         case localRead = "the answer to a local read"
         case sessionRead = "the answer to a session read"
         case linearizableRead = "the answer to a linearizable read"
+        case watch = "the newest answer to what it watches"
         case query = "word of what became of a number"
         case end = "the end of an accepted action, which has committed"
         case liveness = "being live"
@@ -55,6 +56,8 @@ package struct WaitBook {
             case .session, .answer, .linearizableRead, .end: (6, 30)
             case .lostSession: (25, 40)
             case .localRead, .sessionRead: (8, 45)
+            // It is said again every 5 s, which lasts 10 s on a clock of half the rate.
+            case .watch: (16, 45)
             case .query: (5, 8)
             case .liveness: (8, 15)
             case .repair: (6, 8)

@@ -98,6 +98,8 @@ final class Waits {
                 add(kind(record, store), process, 1, UInt64(record), from: throughHome)
             }
         }
+        let head = store.oracle.committed.sequence.rawValue
+        for number in caller.outdatedWatches { add(.watch, process, number, head, from: throughHome) }
         for query in caller.waitingQueries {
             add(.query, process, query.session.sequence.rawValue, query.number, from: toPrimary)
         }

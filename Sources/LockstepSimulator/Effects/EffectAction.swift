@@ -40,22 +40,31 @@ package struct EffectScript: Hashable, Sendable {
 
     package var plan: RunPlan {
         let group = EffectGroup.all[Int(group) % EffectGroup.all.count]
-        return RunPlan(policy: group.policy, group: group.name, names: name == 0 ? [] : ["n\(name)"])
+        return RunPlan(limits: group.limits, names: name == 0 ? [] : ["n\(name)"])
     }
 }
 
-/// Runs that share a policy.
+/// The limits that runs keep to together.
 package struct EffectGroup: Hashable, Sendable {
+    /// What tests call it.
     package var name: String
-    package var policy: RunPolicy
+    package var limits: [RunLimit]
+
+    private static let two = RunLimit(.merge(max: 2), group: "two")
+    private static let line = RunLimit(.serial(waiting: 3), group: "line")
+    private static let newest = RunLimit(.latest, group: "newest")
 
     package static let all = [
-        EffectGroup(name: "", policy: .merge(max: .max)),
-        EffectGroup(name: "two", policy: .merge(max: 2)),
-        EffectGroup(name: "line", policy: .serial(waiting: 3)),
-        EffectGroup(name: "newest", policy: .latest),
-        EffectGroup(name: "oldest", policy: .first),
-        EffectGroup(name: "all", policy: .merge(max: .max)),
+        EffectGroup(name: "", limits: []),
+        EffectGroup(name: "two", limits: [two]),
+        EffectGroup(name: "line", limits: [line]),
+        EffectGroup(name: "newest", limits: [newest]),
+        EffectGroup(name: "oldest", limits: [RunLimit(.first, group: "oldest")]),
+        EffectGroup(name: "all", limits: [RunLimit(.merge(max: .max), group: "all")]),
+        // In both orders, and with one that others wait for until they are superseded.
+        EffectGroup(name: "two, line", limits: [two, line]),
+        EffectGroup(name: "line, two", limits: [line, two]),
+        EffectGroup(name: "newest, line", limits: [newest, line]),
     ]
 }
 

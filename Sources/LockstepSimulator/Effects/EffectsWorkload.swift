@@ -79,8 +79,8 @@ package final class EffectsWorkload: Workload {
 
     // MARK: - Checks
 
-    package func remember(_ state: any ReplicatedState) -> any Sendable {
-        base.remember((state as? EffectState)?.base ?? state)
+    package func remember(_ state: any ReplicatedState, at head: BatchHead) -> any Sendable {
+        base.remember((state as? EffectState)?.base ?? state, at: head)
     }
 
     package func isRight(_ answer: [UInt8], to query: [UInt8], at remembered: any Sendable) -> Bool {

@@ -19,7 +19,7 @@ final class Caller {
     unowned let process: SimulatedProcess
     var machine: ClientStateMachine
     private let client: ClientKey
-    private var directives: [ClientDirective] = []
+    var directives: [ClientDirective] = []
     /// Recorded calls whose actions have no number yet.
     private var staged: Deque<Int> = []
     /// Numbers without an answer, in order, with their records.
@@ -28,6 +28,9 @@ final class Caller {
     private var nextRead: UInt64 = 1
     /// The highest place that this caller has seen in an answer: its next session read includes it.
     var seen = SequenceNumber.zero
+    /// What it watches, by its number.
+    var watches: [UInt64: WatchedQuery] = [:]
+    var nextWatch: UInt64 = 1
     /// Its accepted actions that have not ended, with their records.
     var awaited: [RunID: Int] = [:]
     private(set) var askedAgain: [Query: Int] = [:]
@@ -73,6 +76,7 @@ final class Caller {
         reads = [:]
         askedAgain = [:]
         awaited = [:]
+        watches = [:]
     }
 
     // MARK: - Calls
@@ -208,6 +212,7 @@ final class Caller {
         case .ended(let ended): self.ended(ended, frame)
         case .endLost(let id): endLost(id)
         case .readAnswered(let result): readAnswered(result, frame)
+        case .watchAnswered(let result): watchAnswered(result, frame)
         case .queried(let result):
             if let record = askedAgain.removeValue(forKey: Query(session: result.session, number: result.number)) {
                 // The session is over, here or for the primary; what it had unanswered stays unknown.

@@ -27,6 +27,7 @@ final class ClientProcess: SimulatedProcess, CallerHost {
         self.caller = caller
         simulation.add(caller)
         caller.start()
+        for _ in 0..<simulation.options.watches { caller.beginWatch() }
         return true
     }
 

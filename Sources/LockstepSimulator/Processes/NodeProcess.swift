@@ -244,6 +244,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
     /// Sends a frame of one of the node's own sockets, after the checkers have looked at it.
     func send(_ frame: [UInt8], to connection: Connection) {
         store.oracle.wasSent(frame, by: self)
+        store.oracle.wasSent(frame, to: connection, by: self)
         simulation.silence.sent(frame, to: connection, by: self)
         simulation.trace(id, .sent, UInt64(frame.count > 5 ? frame[5] : 0), connection.rawValue)
         simulation.network.reply(frame, to: connection, by: self)

@@ -123,13 +123,14 @@ final class RecoveryProcess: SimulatedProcess {
     private func failed(_ failure: RecoveryFailure, _ awaited: RecoveryWait?) {
         guard let target else { return }
         switch failure {
-        case .noCommonPlace, .servesNoSnapshots, .welcomeUnreadable:
+        case .noCommonPlace, .servesNoSnapshots:
             return simulation.fail(.falseAlarm, "\(target.name) says \(failure) to an operator who has nothing")
         case .batchUnreadable, .batchUnfit:
             return simulation.fail(.agreement, "an operator is given batches that do not go on: \(failure)")
         case .snapshotTooLarge, .chunksDoNotBelongTogether, .snapshotUnreadable, .otherSnapshot:
             return simulation.fail(.agreement, "an operator is given a snapshot that is of no use: \(failure)")
-        case .noNode, .noAnswer, .refused:
+        // The network damages frames.
+        case .noNode, .welcomeUnreadable, .noAnswer, .refused:
             guard simulation.now - max(heardAt, simulation.health.since(id, target.id)) < patience else {
                 let wait = awaited.map { "\($0)" } ?? "nothing"
                 return simulation.fail(

@@ -74,7 +74,8 @@ struct ClientPropertyTests {
                     givenUp = []
                     session = nil
                 case .welcomed, .count: break
-                case .readAnswered, .readDelayed, .noPrimary, .queried, .queryAnswered, .refused, .closed, .ended,
+                case .readAnswered, .readDelayed, .watchAnswered, .noPrimary, .queried, .queryAnswered, .refused,
+                    .closed, .ended,
                     .endLost:
                     Issue.record("\(directive)")
                 }

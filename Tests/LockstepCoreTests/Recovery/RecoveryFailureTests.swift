@@ -99,6 +99,33 @@ struct RecoveryFailureTests {
         #expect(harness.end == .failed(.refused("no")))
     }
 
+    /// A WELCOME that was damaged on its way is no answer: HELLO is repeated.
+    @Test func aDamagedWelcomeIsNoAnswer() throws {
+        var harness = RecoveryHarness(from: TestPublisher())
+        harness.start()
+        guard case .hello(let hello)? = harness.asked.first else { throw RecoveryHarness.NoRequest() }
+        var frame = harness.publisher.stamp.frame(.welcome(harness.welcome(nonce: hello.nonce)))
+        frame[frame.count - 1] ^= 1
+        harness.receive(frame, on: .ingress)
+        #expect(harness.end == nil)
+        harness.pending = []
+        harness.pass(milliseconds: 300)
+        harness.run()
+        #expect(harness.end == .finished(harness.publisher.log.position))
+    }
+
+    /// Where no answer to HELLO can be read, the operator is told why, and not that nobody answers.
+    @Test func aNodeOfAnotherVersionIsNamedInTheEnd() throws {
+        var harness = RecoveryHarness(from: TestPublisher())
+        harness.start()
+        guard case .hello(let hello)? = harness.asked.first else { throw RecoveryHarness.NoRequest() }
+        var frame = harness.publisher.stamp.frame(.welcome(harness.welcome(nonce: hello.nonce)))
+        frame[4] += 1
+        harness.receive(frame, on: .ingress)
+        harness.pass(milliseconds: 10_000)
+        #expect(harness.end == .failed(.welcomeUnreadable(WireError(.wrongVersion, at: 4))))
+    }
+
     @Test func aNodeWithoutABulkSocketIsOfNoUse() throws {
         var harness = RecoveryHarness(from: TestPublisher())
         harness.start()

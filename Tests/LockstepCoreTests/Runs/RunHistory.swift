@@ -120,7 +120,8 @@ struct RunHistory {
             clients[index].lostEnds.insert(id)
         case .lost(let session, _): clients[index].lostSessions.insert(session)
         case .opened, .welcomed, .refused, .count: break
-        case .readAnswered, .readDelayed, .noPrimary, .queried, .queryAnswered, .closed: Issue.record("\(directive)")
+        case .readAnswered, .readDelayed, .watchAnswered, .noPrimary, .queried, .queryAnswered, .closed:
+            Issue.record("\(directive)")
         }
     }
 

@@ -121,6 +121,84 @@ import Testing
         #expect(scheduler.decide(plan) == .accepted(superseding: []), "the end is sequenced")
     }
 
+    // MARK: - Several groups
+
+    private static func merge(_ groups: String..., max: Int = 1) -> RunPlan {
+        RunPlan(limits: groups.map { RunLimit(.merge(max: max), group: $0) })
+    }
+
+    /// Goal: a run begins when all its groups let it, and takes its slots at once (PROTOCOL R-63).
+    @Test func aRunWaitsForAllItsGroups() {
+        var scheduler = scheduler([Self.merge("a"), Self.merge("b"), Self.merge("a", "b")])
+        #expect(begin(&scheduler, through: 3) == [1, 2])
+        #expect(end(&scheduler, 1, at: 4))
+        #expect(begin(&scheduler, through: 4).isEmpty, "b is taken")
+        #expect(end(&scheduler, 2, at: 5))
+        #expect(begin(&scheduler, through: 5) == [3])
+        scheduler.accepted(Self.id(6), Self.merge("a"), at: Self.at(6))
+        scheduler.accepted(Self.id(7), Self.merge("b"), at: Self.at(7))
+        #expect(begin(&scheduler, through: 7).isEmpty, "both are taken by the third")
+        #expect(end(&scheduler, 3, at: 8))
+        #expect(begin(&scheduler, through: 8) == [6, 7])
+    }
+
+    /// Goal: effects that name two groups in different orders do not wait for each other (PROTOCOL R-63).
+    @Test func noTwoWaitForEachOther() {
+        var scheduler = scheduler([Self.merge("a", "b"), Self.merge("b", "a"), Self.merge("a", "b")])
+        var done: [UInt64] = []
+        var sequence: UInt64 = 3
+        while let running = begin(&scheduler, through: sequence).first {
+            done.append(running)
+            sequence += 1
+            #expect(end(&scheduler, running, at: sequence))
+        }
+        #expect(done == [1, 2, 3])
+        #expect(scheduler == RunScheduler())
+    }
+
+    /// Goal: lines are in the order of acceptance: nobody overtakes who waits for another group, and nobody waits for
+    /// ever (PROTOCOL R-63).
+    @Test func nobodyIsOvertakenInALine() {
+        var scheduler = scheduler([Self.merge("b"), Self.merge("a", "b"), Self.merge("a"), Self.merge("b")])
+        #expect(begin(&scheduler, through: 4) == [1], "the second waits for b, and the third for the second")
+        #expect(end(&scheduler, 1, at: 5))
+        #expect(begin(&scheduler, through: 5) == [2])
+        #expect(end(&scheduler, 2, at: 6))
+        #expect(begin(&scheduler, through: 6) == [3, 4])
+    }
+
+    /// Goal: when one that waits for another group is cancelled, those after it begin (PROTOCOL R-63).
+    @Test func whoStoodAfterACancelledRunBegins() {
+        var scheduler = scheduler([Self.merge("b"), Self.merge("a", "b"), Self.merge("a")])
+        #expect(begin(&scheduler, through: 3) == [1])
+        #expect(!end(&scheduler, 2, at: 4))
+        #expect(scheduler.isDue(through: Self.at(4)), "its end has something to begin")
+        #expect(begin(&scheduler, through: 4) == [3])
+    }
+
+    /// Goal: one group's rejection is the action's, supersedes nobody, and does not count whom the action would end, in
+    /// either order of the groups (PROTOCOL R-63).
+    @Test(arguments: [false, true]) func decisionsAreAllOrNothing(isReversed: Bool) {
+        let latest = RunLimit(.latest, group: "l")
+        let first = RunLimit(.first, group: "f")
+        let plan = RunPlan(limits: isReversed ? [first, latest] : [latest, first])
+        #expect(scheduler([RunPlan(limits: [latest])]).decide(plan) == .accepted(superseding: [Self.id(1)]))
+        let busy = scheduler([RunPlan(limits: [latest]), RunPlan(limits: [first])])
+        #expect(busy.decide(plan) == .rejected(reason: "ignored: f is under way"))
+        #expect(busy.decide(plan, cancelling: [Self.id(2)]) == .accepted(superseding: [Self.id(1)]))
+        #expect(scheduler([plan]).decide(plan) == .accepted(superseding: [Self.id(1)]), "it is in both groups")
+        let serial = RunPlan(limits: [latest, RunLimit(.serial(waiting: 0), group: "s")])
+        #expect(scheduler([serial]).decide(serial) == .accepted(superseding: [Self.id(1)]))
+    }
+
+    /// Goal: a second policy of one group takes the place of the first.
+    @Test func aGroupHasOneLimit() {
+        var plan = RunPlan(policy: .latest, group: "g")
+        plan.keep(RunLimit(.first, group: "h"))
+        plan.keep(RunLimit(.merge(max: 2), group: "g"))
+        #expect(plan.limits == [RunLimit(.merge(max: 2), group: "g"), RunLimit(.first, group: "h")])
+    }
+
     /// Goal: any schedule of acceptance, ends and commits begins what a list would begin, in its order
     /// (PROTOCOL ).
     @Test(arguments: 0..<200 as Range<UInt64>) func randomSchedulesKeepTheModel(seed: UInt64) {
@@ -138,6 +216,8 @@ private struct NaiveScheduler {
         var accepted: UInt64
         var ended: UInt64?
         var hasBegun = false
+
+        func limit(of group: String) -> RunLimit? { plan.limits.first { $0.group == group } }
     }
 
     var random: SplitMix64
@@ -150,10 +230,16 @@ private struct NaiveScheduler {
     init(seed: UInt64) {
         random = SplitMix64(seed: seed)
         let bound = Int(random.next(below: 3)) + 1
+        let merge = RunLimit(.merge(max: bound), group: "m")
+        let other = RunLimit(.merge(max: 2), group: "o")
+        let serial = RunLimit(.serial(waiting: bound), group: "s")
+        let latest = RunLimit(.latest, group: "l")
+        let first = RunLimit(.first, group: "f")
         plans = [
-            RunPlan(names: ["n"]), RunPlan(policy: .merge(max: bound), group: "m", names: ["n"]),
-            RunPlan(policy: .serial(waiting: bound), group: "s"), RunPlan(policy: .latest, group: "l", names: ["o"]),
-            RunPlan(policy: .first, group: "f"),
+            RunPlan(names: ["n"]), RunPlan(limits: [merge], names: ["n"]), RunPlan(limits: [serial]),
+            RunPlan(limits: [latest], names: ["o"]), RunPlan(limits: [first]), RunPlan(limits: [merge, serial]),
+            RunPlan(limits: [serial, merge], names: ["n"]), RunPlan(limits: [other, merge]),
+            RunPlan(limits: [latest, other, serial]), RunPlan(limits: [first, merge, latest]),
         ]
     }
 
@@ -172,15 +258,24 @@ private struct NaiveScheduler {
     }
 
     private mutating func accept(_ plan: RunPlan) {
-        let live = plan.group.isEmpty ? [] : entries.filter { $0.plan.group == plan.group && $0.ended == nil }
-        let decision = scheduler.decide(plan)
-        switch plan.policy {
-        case .merge: #expect(decision == .accepted(superseding: []))
-        case .latest: #expect(decision == .accepted(superseding: live.map(\.id).sorted()))
-        case .serial(let waiting): #expect((decision == .accepted(superseding: [])) == (live.count <= waiting))
-        case .first: #expect((decision == .accepted(superseding: [])) == live.isEmpty)
+        let live = entries.filter { $0.ended == nil }
+        let superseded = live.filter { entry in
+            plan.limits.contains { $0.policy == .latest && entry.limit(of: $0.group) != nil }
+        }.map(\.id)
+        let isAccepted = plan.limits.allSatisfy { limit in
+            let others = live.count { $0.limit(of: limit.group) != nil && !superseded.contains($0.id) }
+            return switch limit.policy {
+            case .merge, .latest: true
+            case .serial(let waiting): others <= waiting
+            case .first: others == 0
+            }
         }
-        guard case .accepted(let superseded) = decision else { return }
+        let decision = scheduler.decide(plan)
+        guard isAccepted else {
+            if case .accepted = decision { Issue.record("\(plan) was to be rejected") }
+            return
+        }
+        #expect(decision == .accepted(superseding: superseded.sorted()))
         for id in superseded { end(entries.firstIndex { $0.id == id } ?? 0) }
         sequence += 1
         let id = RunSchedulerTests.id(sequence)
@@ -201,19 +296,25 @@ private struct NaiveScheduler {
         committed = target
         // A slot is taken by who runs, and by who ran and whose end has not committed.
         func slots(_ group: String) -> Int {
-            entries.count { $0.plan.group == group && $0.hasBegun && ($0.ended ?? .max) > committed }
+            entries.count { $0.limit(of: group) != nil && $0.hasBegun && ($0.ended ?? .max) > committed }
         }
         var expected: [RunID] = []
+        // Groups in whose line somebody stands who was accepted earlier.
+        var lines: Set<String> = []
         for index in entries.indices {
             let entry = entries[index]
             guard !entry.hasBegun, entry.ended == nil, entry.accepted <= committed else { continue }
-            let bound: Int =
-                switch entry.plan.policy {
-                case .merge(let max) where !entry.plan.group.isEmpty: max
-                case .serial: 1
-                default: .max
+            let bounds = entry.plan.limits.compactMap { limit -> (group: String, most: Int)? in
+                switch limit.policy {
+                case .merge(let max): (limit.group, max)
+                case .serial: (limit.group, 1)
+                case .latest, .first: nil
                 }
-            guard slots(entry.plan.group) < bound else { continue }
+            }
+            guard bounds.allSatisfy({ !lines.contains($0.group) && slots($0.group) < $0.most }) else {
+                lines.formUnion(bounds.map(\.group))
+                continue
+            }
             entries[index].hasBegun = true
             expected.append(entry.id)
         }
@@ -224,12 +325,13 @@ private struct NaiveScheduler {
 
     /// Everything that was accepted runs, or was cancelled, when the rest ends: nobody is left in a line.
     mutating func drain() {
+        // Nobody waits for somebody who waits.
+        commit(through: sequence)
         while let index = entries.firstIndex(where: { $0.ended == nil && $0.hasBegun }) {
             end(index)
             commit(through: sequence)
         }
         commit(through: sequence)
-        for index in entries.indices where entries[index].ended == nil { end(index) }
         #expect(entries.allSatisfy { $0.ended != nil })
         commit(through: sequence)
         #expect(scheduler == RunScheduler())

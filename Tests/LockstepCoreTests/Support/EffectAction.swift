@@ -23,7 +23,8 @@ enum EffectAction {
                 default: .first
                 }
             let names = bytes[4] == 0 ? [] : [Self.name(bytes[4])]
-            let plan = RunPlan(policy: policy, group: bytes[3] == 0 ? "" : Self.name(bytes[3]), names: names)
+            let limits = bytes[3] == 0 ? [] : [RunLimit(policy, group: Self.name(bytes[3]))]
+            let plan = RunPlan(limits: limits, names: names)
             self = .run(plan, cancelling: bytes[5...].map { Self.name($0) })
         case 201 where bytes.count == 2: self = .cancelName(Self.name(bytes[1]))
         case 202 where bytes.count == 2: self = .cancelNumber(UInt64(bytes[1]))

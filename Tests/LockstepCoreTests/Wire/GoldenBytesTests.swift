@@ -52,7 +52,9 @@ struct GoldenBytesTests {
 
     private static func hasNoRange(_ message: Message) -> Bool {
         switch message {
-        case .submit, .result, .read, .readResult, .chunk, .batch, .adminRequest, .adminResponse, .runEnded: false
+        case .submit, .result, .read, .readResult, .chunk, .batch, .adminRequest, .adminResponse, .runEnded, .watch,
+            .watchResult:
+            false
         default: true
         }
     }

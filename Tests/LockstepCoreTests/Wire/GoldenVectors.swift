@@ -18,6 +18,7 @@ enum GoldenVectors {
     static let position = Position(epoch: epoch, sequence: SequenceNumber(rawValue: 70_000), hash: hash)
     static let digest = Digest(rawValue: 0xF0E0_D0C0_B0A0_9080_7060_5040_3020_1000)
     static let stamp = FrameStamp(channel: Channel(rawValue: 7), clusterHash: cluster.hash, epoch: epoch)
+    static let watch = WatchID(client: client, number: 5)
     static let open = Open(
         client: client, nonce: 0xABCD, timeToLive: 60_000_000, windowNumbers: 131_072, windowBytes: 1 << 20)
 
@@ -75,6 +76,12 @@ enum GoldenVectors {
                 id: RunID(session: session, number: 129), epoch: epoch, sequence: SequenceNumber(rawValue: 70_003),
                 emissions: 2, item: 6..<8)),
         .runGone(RunID(session: session, number: 127)),
+        .watch(WatchRequest(id: watch, interval: 100_000, has: 0x9ABC, query: 2..<6)),
+        .watchResult(
+            ReadResult(
+                id: watch.number, status: .answered, epoch: epoch, sequence: SequenceNumber(rawValue: 70_002),
+                time: LogTime(rawValue: 1_750_000_000_123_456), answer: 0..<2)),
+        .unwatch(watch),
         .sync(
             Sync(
                 nonce: 4, store: store, node: "node-b", have: KnownPosition(position: position, boot: boot),

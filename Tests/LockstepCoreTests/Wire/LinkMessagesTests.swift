@@ -62,12 +62,12 @@ import Testing
         #expect(AdministrationMessage(.adminResponse(2..<5)) == .response(2..<5))
     }
 
-    /// The session of a request is the one that it names; OPEN and READ name none.
+    /// The session of a request is the one that it names; OPEN, READ and watches name none.
     @Test func requestsNameTheirSessions() {
         for message in GoldenVectors.messages {
             guard let request = IngressRequest(message) else { continue }
             switch request {
-            case .open, .read: #expect(request.session == nil)
+            case .open, .read, .watch, .unwatch: #expect(request.session == nil)
             case .resume, .submit, .keepAlive, .close, .query, .runRequest:
                 #expect(request.session == GoldenVectors.session)
             }

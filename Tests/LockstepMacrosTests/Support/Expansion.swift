@@ -25,6 +25,7 @@
                 sourceFiles: [file: .init(moduleName: "Module", fullFilePath: "source.swift")])
             let specs = [
                 "WireCodable": MacroSpec(type: WireCodableExpansion.self, conformances: ["WireCodable"]),
+                "Digestible": MacroSpec(type: DigestibleExpansion.self, conformances: ["Digestible"]),
                 "WireCase": MacroSpec(type: WireCaseExpansion.self),
                 "WireAdded": MacroSpec(type: WireAddedExpansion.self),
             ]

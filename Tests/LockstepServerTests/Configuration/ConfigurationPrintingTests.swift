@@ -19,7 +19,8 @@ import Testing
                     line("data", "x", "flag"), line("listen", wide, "\(path), line 1"),
                     line("replica-of", "not set", "default"), line("snapshot-after", "67108864", "default"),
                     line("insecure", "false", "default"), line("hold-effects", "true", "flag"),
-                    line("audience-timeout", "5.0", "default"), line("room", "5", "environment DEPOT_SERVE_ROOM"),
+                    line("audience-timeout", "5.0", "default"), line("http", "not set", "default"),
+                    line("room", "5", "environment DEPOT_SERVE_ROOM"),
                     line("gate", "a, b", "\(path), line 3"), line("colour", "green", "default"),
                     line("doors", "2", "default"), line("light", "true", "default"),
                     line("log-level", "info", "default"),
@@ -32,11 +33,11 @@ import Testing
             )
             #expect(json[2].text == #"{"changesWhileRunning":false,"from":"default","key":"replica-of"}"#)
             #expect(
-                json[7].text
+                json[8].text
                     == #"{"changesWhileRunning":false,"from":"environment","key":"room","value":"5","variable":"DEPOT_SERVE_ROOM"}"#
             )
-            #expect(json[8].text.contains(#""value":["a","b"]"#))
-            #expect(json[12].text.contains(#""changesWhileRunning":true,"from":"default","key":"log-level""#))
+            #expect(json[9].text.contains(#""value":["a","b"]"#))
+            #expect(json[13].text.contains(#""changesWhileRunning":true,"from":"default","key":"log-level""#))
         }
     }
 

@@ -34,6 +34,26 @@ import Testing
         #expect(early?.code == .unavailable)
     }
 
+    /// What was passed over is answered as not kept, and not with the state before it.
+    @Test func statesOfAGapAreNotKept() async throws {
+        let start = Snapshot(state: [String](), place: .start, time: .zero)
+        let history = StateHistory<Echo>(start: start, capacity: 4)
+        let first = commit("a", after: start, at: 3)
+        await history.didCommit(first)
+        let far = commit("b", after: first.snapshot, at: 50)
+        history.passOver(to: far.snapshot)
+        await history.didCommit(commit("c", after: far.snapshot, at: 52))
+        func state(_ sequence: UInt64) throws -> [String] {
+            try history.state(at: SequenceNumber(rawValue: sequence)).state
+        }
+        #expect(try state(3) == ["a"] && state(50) == ["a", "b"] && state(51) == ["a", "b"])
+        for sequence in [UInt64(4), 49] {
+            let error = #expect(throws: LockstepError.self) { try state(sequence) }
+            #expect(error?.code == .positionTooOld && error?.message.contains("too many to follow") == true)
+        }
+        #expect(history.snapshots.map(\.place.sequence.rawValue) == [0, 3, 50, 52])
+    }
+
     /// S17: on a node, the state after each receipt is found again, and looking back changes nothing.
     @Test func statesOfAStoreAreFoundAgain() async throws {
         let node = try Node(.local())

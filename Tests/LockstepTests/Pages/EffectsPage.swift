@@ -71,6 +71,12 @@ import Testing
             .cancellable("search")
         }
 
+        private func search(_ text: String, of user: String) -> Effect<Self> {
+            search(text)
+                .policy(.latest("search/\(user)"))  // in place of the one before: a user's newest
+                .policy(.merge("backend", max: 4))  // and at most four of all users
+        }
+
         private func charge(_ amount: Int) -> Effect<Self> {
             .run { [shop] emit in
                 let receipt = try await shop.charge(amount, key: emit.idempotencyKey)

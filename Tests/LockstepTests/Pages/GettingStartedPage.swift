@@ -1,5 +1,8 @@
 import Lockstep
+import Logging
+import ServiceLifecycle
 import Testing
+import UnixSignals
 
 /// The code of GettingStarted.md.
 @Suite(.timeLimit(.minutes(1))) struct GettingStartedPage {
@@ -54,6 +57,23 @@ import Testing
             group.addTask { try await node.run() }
             group.addTask { try await use(stock) }
             try await group.waitForAll()
+        }
+    }
+
+    func serve(_ node: Node, logger: Logger) async throws {
+        let group = ServiceGroup(
+            services: [node], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        try await group.run()
+    }
+
+    func primaryAndReplica(at address: String) async throws -> Int {
+        let primary = try Node(.primary(listen: address, journal: .memory))
+        let replica = try Node(.replica(of: address))
+        let stock = try primary.store(Stock(), named: "stock")
+        let copy = try replica.store(Stock(), named: "stock")
+        return try await primary.whileRunning {
+            _ = try await stock.send(.deliver("pear", 2))
+            return try await replica.whileRunning { try await copy.read(.linearizable) { $0.amounts["pear"] ?? 0 } }
         }
     }
 

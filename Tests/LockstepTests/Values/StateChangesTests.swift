@@ -116,4 +116,46 @@ import Testing
         #expect(StateChanges(from: probes([1, 2, 4]), to: probes([1, 3, 4])).description == "[1]: 2 -> 3")
         #expect(walks.sorted() == [2, 3])
     }
+
+    /// Of two copies of one map the pairs in memory that both have are left out; what comes out is the same as of maps
+    /// that share nothing, also when pairs came and went until the table was another.
+    @Test(arguments: 0..<20) func mapsThatShareMemoryDifferWhereTheyDiffer(seed: Int) {
+        var random = SplitMix(state: UInt64(seed))
+        let first = (0..<(seed % 4 * 700)).map { ("k\($0)", Int($0)) }
+        let old = ReplicatedMap(first)
+        var new = old
+        for _ in 0..<(seed % 5 == 0 ? 2_000 : 7) {
+            let key = "k\(random.next() % 3_000)"
+            if random.next() % 3 == 0 { new[key] = nil } else { new[key] = Int(random.next() % 5) }
+        }
+        let apart = (
+            ReplicatedMap(old.sorted().map { ($0.key, $0.value) }),
+            ReplicatedMap(new.sorted().map { ($0.key, $0.value) })
+        )
+        let changes = StateChanges(from: ["m": old], to: ["m": new], limit: 10_000)
+        let expected = StateChanges(from: ["m": apart.0], to: ["m": apart.1], limit: 10_000)
+        #expect(Set(changes.changes) == Set(expected.changes) && changes.changes.count == expected.changes.count)
+        #expect(changes.isEmpty == (old == new))
+    }
+
+    /// One change of a large map is found by a look at its surroundings; more parts than are allowed are not compared.
+    @Test func aChangeOfALargeMapIsFoundWithinABound() {
+        let old = ReplicatedMap((0..<50_000).map { ("k\($0)", $0) })
+        var new = old
+        new["k77"] = 0
+        let near = StateChanges(from: old, to: new, limit: 16, mostParts: 5_000)
+        #expect(near.description == #"["k77"]: 77 -> 0"# && !near.isTooLarge)
+        let far = StateChanges(from: ReplicatedMap<String, Int>(), to: new, limit: 16, mostParts: 5_000)
+        #expect(far.isTooLarge && far.changes.isEmpty)
+    }
+
+    private struct SplitMix: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var mixed = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ mixed >> 31
+        }
+    }
 }

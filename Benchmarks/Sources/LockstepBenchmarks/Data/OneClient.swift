@@ -70,7 +70,8 @@ final class OneClient {
             case .answered(let answers):
                 guard let frame, let answered else { break }
                 answered(answers, ReplyFrame(bytes: frame))
-            case .connect, .welcomed, .opened, .lost, .ended, .endLost, .readAnswered, .readDelayed, .queried,
+            case .connect, .welcomed, .opened, .lost, .ended, .endLost, .readAnswered, .readDelayed, .watchAnswered,
+                .queried,
                 .queryAnswered, .refused, .noPrimary, .closed, .count:
                 break
             }

@@ -1,0 +1,168 @@
+extension ConsolePage {
+    /// The upper half: who is primary, who follows and how far, figures, alarms, effects under way.
+    static let scriptCluster = #"""
+        /** What became of the store from one status to the next. */
+        function remember(status) {
+          for (const store of status.node.stores) {
+            const series = page.series.get(store.name) || [];
+            const last = series[series.length - 1];
+            // The node began anew, or went back: what was is not comparable.
+            if (last && store.commit < last.commit) series.length = 0;
+            series.push({ at: status.at, commit: store.commit, lag: greatestLag(status, store) });
+            if (series.length > 320) series.splice(0, series.length - 320);
+            page.series.set(store.name, series);
+          }
+        }
+
+        /** Of a replica its own lag, of a primary that of the replica that is furthest behind. */
+        function greatestLag(status, store) {
+          if (status.node.role !== 'primary') return store.lag;
+          const lags = store.peers.filter(peer => peer.role === 'replica').map(peer => peer.lag);
+          return lags.length ? Math.max(...lags) : null;
+        }
+
+        /** Entries a second between each status and the one before. */
+        function rates(name) {
+          const series = page.series.get(name) || [];
+          return series.slice(1).map((now, index) => {
+            const before = series[index];
+            return { at: now.at, value: (now.commit - before.commit) / Math.max(0.05, (now.at - before.at) / 1000) };
+          });
+        }
+
+        /** The rate of the last seconds, so that it does not flicker. */
+        function rateNow(name) {
+          const series = page.series.get(name) || [];
+          const last = series[series.length - 1];
+          const before = [...series].reverse().find(point => last.at - point.at >= 2500) || series[0];
+          return last && before && last.at > before.at ? (last.commit - before.commit) / ((last.at - before.at) / 1000) : null;
+        }
+
+        function drawHeader() {
+          const node = page.status.node;
+          say($('node'), node.node);
+          say($('role'), node.role);
+          $('role').className = node.role === 'primary' ? 'badge good' : 'badge';
+          say($('endpoint'), node.endpoint || 'listens nowhere');
+          document.title = `${node.node} (${node.role}) – Lockstep`;
+          const names = node.stores.map(store => store.name);
+          if (!names.includes(page.store)) choose(names[0]);
+          const nav = $('stores');
+          if ([...nav.children].map(child => child.textContent).join() !== names.join()) {
+            nav.replaceChildren(...names.map(name => h('button', { type: 'button', onclick: () => choose(name) }, name)));
+          }
+          for (const child of nav.children) child.setAttribute('aria-current', String(child.textContent === page.store));
+          say($('facts'), `cluster ${(node.cluster || 'not learnt yet').slice(0, 12)} · process ${node.process} · up `
+            + `${seconds(node.uptimeSeconds)} · ${plural(page.status.readers, 'page', 'pages')} open`);
+        }
+
+        /** Alarms of all stores; one that is new is announced, one whose text changes is not announced again. */
+        function drawAlarms() {
+          const raised = page.status.node.stores.flatMap(store => store.alarms.map(text => ({ store: store.name, text })));
+          $('alarms').hidden = raised.length === 0;
+          const rows = raised.map(({ store, text }) => {
+            const [name, ...rest] = text.split(': ');
+            return h('li', {}, h('code', {}, name), ` at ${store}: ${rest.join(': ')}`);
+          });
+          $('alarm-list').replaceChildren(...rows);
+          const names = new Set(raised.map(({ store, text }) => `${text.split(': ')[0]} at ${store}`));
+          const begun = [...names].filter(name => !page.alarms.has(name));
+          const ended = [...page.alarms].filter(name => !names.has(name));
+          page.alarms = names;
+          if (begun.length) say($('announcement'), `Alarm: ${begun.join(', ')}`);
+          else if (ended.length) say($('announcement'), `Alarm ended: ${ended.join(', ')}`);
+        }
+
+        function nodeRow(name, kind, applied, lag, word, isOwn, isLate) {
+          return h('tr', { className: isOwn ? 'own' : '' },
+            h('td', {}, name, h('span', { className: 'kind' }, kind)), h('td', { className: 'wide' }, applied),
+            h('td', {}, lag), h('td', { className: isLate ? 'late' : '' }, word));
+        }
+
+        function drawCluster() {
+          const node = page.status.node, store = storeStatus();
+          if (!store) return;
+          const rows = [nodeRow(`${node.node}`, `${node.role}, this node`, count(store.sequence),
+            store.lag === null ? '?' : count(store.lag), 'now', true, false)];
+          if (node.role === 'primary') {
+            for (const peer of store.peers) {
+              const isLate = peer.silentSeconds > 3;
+              rows.push(nodeRow(peer.node, peer.role, count(peer.applied), count(peer.lag),
+                `${isLate ? '▲ ' : ''}${seconds(peer.silentSeconds)} ago`, false, isLate));
+            }
+            for (const peer of store.lostReplicas) {
+              rows.push(nodeRow(peer.node, 'replica, lost', count(peer.applied), '?',
+                `▲ ${seconds(peer.silentSeconds)} ago`, false, true));
+            }
+            const replicas = store.peers.filter(peer => peer.role === 'replica').length;
+            say($('cluster-note'), `this node is the primary; ${plural(replicas, 'replica', 'replicas')}`);
+          } else {
+            const silence = store.primarySilentSeconds;
+            const isLate = silence === null || silence > 3;
+            rows.push(nodeRow(node.primary || 'its primary', 'primary, as this node hears it',
+              store.lag === null ? '?' : count(store.sequence + store.lag), '0',
+              silence === null ? 'never heard' : `${isLate ? '▲ ' : ''}${seconds(silence)} ago`, false, isLate));
+            say($('cluster-note'), `follows ${node.primary || 'no primary'}`);
+          }
+          $('nodes').replaceChildren(...rows);
+          const listed = store.peers.length, all = store.peerCount;
+          $('lost').hidden = node.role === 'primary' && all <= listed;
+          say($('lost'), node.role === 'primary' ? `and ${whole.format(all - listed)} more, which lockstep status lists`
+            : 'The other replicas are known to the primary only: open its console to see them.');
+        }
+
+        function sparkline(values) {
+          const known = values.filter(value => value !== null);
+          const svg = s('svg', { viewBox: '0 0 100 26', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+          if (known.length < 2) return svg;
+          const greatest = Math.max(1, ...known);
+          const points = values.map((value, index) =>
+            [index * 100 / (values.length - 1), 25 - 23 * (value ?? 0) / greatest].map(number => number.toFixed(1)).join(','));
+          svg.append(s('polygon', { class: 'under', points: `0,26 ${points.join(' ')} 100,26` }),
+            s('polyline', { class: 'spark', points: points.join(' ') }));
+          return svg;
+        }
+
+        function drawFigures() {
+          const store = storeStatus();
+          if (!store) return;
+          const isGood = store.phase === 'admitting' || store.phase === 'live';
+          say($('figures-title'), `Store ${store.name}`);
+          say($('phase'), store.phase);
+          $('phase').className = isGood ? 'badge good' : 'badge bad';
+          const rate = rateNow(store.name), journal = store.journal;
+          const minute = (page.series.get(store.name) || []).slice(-60);
+          const runs = page.status.runs.find(run => run.store === store.name);
+          const isPrimary = page.status.node.role === 'primary';
+          const lag = minute.length ? minute[minute.length - 1].lag : null;
+          const rows = [
+            ['Entries a second', rate === null ? '–' : count(Math.round(rate)), sparkline(rates(store.name).slice(-60).map(p => p.value))],
+            [isPrimary ? 'Greatest lag of a replica' : 'Lag', lag === null ? (isPrimary ? 'no replica' : '?') : count(lag),
+              sparkline(minute.map(point => point.lag))],
+            ['Committed', count(store.commit), `epoch ${store.epoch}`],
+            ['Digest mark', store.mark ? store.mark.digest.slice(0, 8) : '–',
+              store.mark ? `at ${count(store.mark.sequence)}` : 'none yet'],
+            ['Sessions', count(store.sessionCount), `${whole.format(store.unanswered)} unanswered here`],
+            ['Effects under way', isPrimary ? count(runs ? runs.count : 0) : '–', isPrimary ? '' : 'run on the primary'],
+            ['Journal', journal ? bytes(journal.batchBytes + journal.snapshotBytes) : 'none',
+              journal && journal.freeBytes !== null && journal.freeBytes !== undefined ? `${bytes(journal.freeBytes)} free` : ''],
+          ];
+          $('figures').replaceChildren(...rows.map(([name, value, more]) => h('div', {}, h('dt', {}, name),
+            h('dd', {}, value, typeof more === 'string' ? h('small', {}, more) : more))));
+          drawRuns(runs);
+        }
+
+        function drawRuns(runs) {
+          $('runs').hidden = !runs;
+          if (!runs) return;
+          const more = runs.count - runs.oldest.length;
+          say($('runs').querySelector('summary'), `${plural(runs.count, 'effect', 'effects')} under way`);
+          $('runs').querySelector('ul').replaceChildren(...runs.oldest.map(run =>
+            h('li', {}, h('span', { className: 'mono' }, run.id), ` accepted at ${count(run.sequence)}, `
+              + `${plural(run.emissions, 'emission', 'emissions')}, attempt ${run.attempts}, `
+              + (run.isRunning ? 'running' : 'waiting'))),
+            ...(more > 0 ? [h('li', { className: 'soft' }, `and ${whole.format(more)} more`)] : []));
+        }
+
+        """#
+}

@@ -1,0 +1,132 @@
+import Foundation
+import LockstepCore
+import LockstepFolders
+import LockstepNode
+import LockstepSQLite
+
+/// `restore`: makes a node's folder from a backup and its increments.
+public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
+    /// The command, with an example of each use.
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "restore", abstract: "Makes a node's folder from a backup and its increments.",
+            discussion: """
+                --from names the full backup, and then each increment, the oldest first. The folder must be empty or not there. \
+                Everything is checked: hashes, the chain, digests, and then the new journals. The folder has the name and the \
+                role of the node that was backed up; it stands for that node, which must not be served from another folder \
+                any more. A node beside it needs --node with a name that was never used, and --as-replica. Of a primary that wrote \
+                on after the backup, replicas tell it at its start: it says PRIMARY_BEHIND, and "\(Server.name) recover" helps.
+
+                  \(Server.name) restore --from monday.backup --from tuesday.backup --data data/primary
+                  \(Server.name) restore --from monday.backup --from tuesday.backup --check
+                """)
+    }
+
+    /// Read from the command line.
+    public init() {}
+
+    @Option(help: "A full backup, then its increments in their order; repeated.")
+    var from: [String]
+    @Option(help: "The node's new folder.")
+    var data: String?
+    @Option(help: "The node's name. Default: that of the node that was backed up.")
+    var node: String?
+    @Flag(help: "Make a replica's folder of a primary's backup.")
+    var asReplica = false
+    @Flag(help: "Check the files, and write nothing.")
+    var check = false
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// Asks for a backup, and for a folder or `--check`.
+    public func validate() throws {
+        if from.isEmpty { throw ValidationError("name a backup: --from FILE") }
+        if check == (data != nil) { throw ValidationError("name either --data FOLDER or --check") }
+    }
+
+    /// Restores, or checks only.
+    public func run() throws {
+        let series = try BackupSeries(from)
+        let manifest = series.manifest
+        let name = try parseNode(node ?? manifest.node)
+        let role = asReplica ? .replica : manifest.role.flatMap(JournalRole.init(rawValue:))
+        var report = RestoreReport(
+            data: data, node: name.name, role: role?.rawValue, cluster: manifest.cluster, stores: [])
+        if let data {
+            let restore = JournalRestore(
+                series, to: NodeFolder(data).path, node: name.name, cluster: try parseCluster(manifest.cluster),
+                role: role)
+            report.stores = try Self.make(restore)
+        } else {
+            for store in series.stores {
+                Output.progress("checking \(store)")
+                let log = try series.fold(store, state: try Server.stores.detached(store))
+                report.stores.append(RestoreReport.Store(name: store, end: "\(log.position)"))
+            }
+            Output.progress("")
+        }
+        if json { return try Output.json(report) }
+        let stores = report.stores.map { "\($0.name) through \($0.end)" }.joined(separator: ", ")
+        let what = report.data.map { "\($0): \(report.node)" + (role.map { ", a \($0)" } ?? "") }
+        Output.line("\(what ?? "whole"), \(stores)")
+    }
+
+    /// Makes the folder: `node.json` comes last, and no node starts without it.
+    private static func make(_ restore: JournalRestore) throws -> [RestoreReport.Store] {
+        let folder = NodeFolder(restore.folder)
+        let wasThere = try isThere(folder.path)
+        do {
+            var stores: [RestoreReport.Store] = []
+            for store in restore.series.stores {
+                Output.progress("writing \(store)")
+                let end = try restore.make(store, state: try Server.stores.detached(store))
+                stores.append(RestoreReport.Store(name: store, end: "\(end)"))
+            }
+            try folder.write(
+                NodeFolder.Identity(
+                    node: restore.node, cluster: "\(restore.cluster)", stores: restore.series.stores))
+            Output.progress("")
+            return stores
+        } catch {
+            try remove(folder.path, itself: !wasThere)
+            throw error
+        }
+    }
+
+    /// Whether an empty folder is there; anything else there is an error.
+    private static func isThere(_ path: String) throws -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return false }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw CommandFailure("\(path) is there and is no folder; name another", status: .usage)
+        }
+        guard try FileManager.default.contentsOfDirectory(atPath: path).isEmpty else {
+            throw CommandFailure(
+                "\(path) is not empty: name a new folder, or move this one away; what an interrupted restore has left can be "
+                    + "removed", status: .usage)
+        }
+        return true
+    }
+
+    /// Takes away what was made in a folder that was empty.
+    private static func remove(_ path: String, itself: Bool) throws {
+        let files = FileManager.default
+        guard files.fileExists(atPath: path) else { return }
+        if itself { return try files.removeItem(atPath: path) }
+        for name in try files.contentsOfDirectory(atPath: path) { try files.removeItem(atPath: path + "/" + name) }
+    }
+}
+
+/// What `restore` prints.
+private struct RestoreReport: Encodable {
+    struct Store: Encodable {
+        var name: String
+        var end: String
+    }
+    /// Nil if nothing was written.
+    var data: String?
+    var node: String
+    var role: String?
+    var cluster: String
+    var stores: [Store]
+}

@@ -1,0 +1,107 @@
+import Dispatch
+import Foundation
+import LockstepConsole
+
+/// The terminal that `top` draws on: another screen, keys without echo, and all as it was at the end.
+///
+/// What a terminal sends is read, and signals are taken, on one queue; the rest is used by one task. A signal that ends
+/// the program comes as an event, so that the terminal is put in order before.
+final class Terminal {
+    private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH]
+    /// Another screen, and no cursor; and back.
+    private static let enter = "\u{1B}[?1049h\u{1B}[?25l"
+    private static let leave = "\u{1B}[?25h\u{1B}[?1049l"
+
+    private let queue = DispatchQueue(label: "lockstep-top")
+    private var sources: [any DispatchSourceProtocol] = []
+    private var original: termios?
+    private let hasColours: Bool
+    private let sparkline: Sparkline
+
+    /// Begins to read keys and to take signals; ``begin()`` begins to draw.
+    init(bytes: @escaping @Sendable ([UInt8]) -> Void, signals take: @escaping @Sendable (Int32) -> Void) {
+        let environment = ProcessInfo.processInfo.environment
+        // no-color.org: present and not empty.
+        hasColours = environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        sparkline = Sparkline(isPlain: !locale.lowercased().replacing("-", with: "").contains("utf8"))
+        for number in Self.signals {
+            #if canImport(Darwin)
+                // There the source sees a signal that is ignored; what it does by default would come before.
+                if number != SIGCONT { signal(number, SIG_IGN) }
+            #endif
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { take(number) }
+            source.resume()
+            sources.append(source)
+        }
+        let keys = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
+        keys.setEventHandler {
+            var buffer = [UInt8](repeating: 0, count: 256)
+            let count = read(STDIN_FILENO, &buffer, buffer.count)
+            // The end of the input takes no more keys; signals end the program then.
+            guard count > 0 else {
+                keys.cancel()
+                return
+            }
+            bytes(Array(buffer[..<count]))
+        }
+        keys.resume()
+        sources.append(keys)
+    }
+
+    /// Takes the screen; again after the process was continued.
+    func begin() {
+        if original == nil {
+            var settings = termios()
+            if tcgetattr(STDIN_FILENO, &settings) == 0 { original = settings }
+        }
+        if var settings = original {
+            // Signals of keys stay: Ctrl-C and Ctrl-Z do what they do everywhere.
+            settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+        }
+        write(Self.enter + "\u{1B}[2J")
+    }
+
+    /// Gives the screen back.
+    func end() {
+        if var original { tcsetattr(STDIN_FILENO, TCSANOW, &original) }
+        write(Self.leave)
+    }
+
+    /// Draws a frame of the terminal's present size.
+    func show(_ model: TopModel) {
+        let (columns, rows) = Self.size
+        let frame = model.frame(columns: columns, rows: rows, sparkline: sparkline)
+        let lines = frame.coded(colours: hasColours).map { $0 + "\u{1B}[K" }
+        write("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J")
+    }
+
+    /// Stops the process, as SIGTSTP does by default, with the screen given back; returns when it is continued.
+    func stopUntilContinued() {
+        end()
+        // SIGSTOP cannot be ignored, and stops at once.
+        kill(getpid(), SIGSTOP)
+    }
+
+    /// Ends the process by a signal, as if nothing had taken it, so that the shell sees why.
+    static func die(of number: Int32) -> Never {
+        signal(number, SIG_DFL)
+        kill(getpid(), number)
+        exit(128 + number)
+    }
+
+    private static var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    private func write(_ text: String) {
+        // A terminal that is gone sends SIGHUP, which ends the program.
+        try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+    }
+}

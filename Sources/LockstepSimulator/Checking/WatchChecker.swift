@@ -1,0 +1,35 @@
+import LockstepCore
+
+/// What nodes tell those who watch: places that do not go back on a connection (PROTOCOL R-57).
+struct WatchChecker {
+    /// A watch as its node's frames show it; numbers are a client's own, and so a connection's.
+    private struct Key: Hashable {
+        var process: Int
+        var boot: Int
+        var connection: Connection
+        var number: UInt64
+    }
+
+    private var places: [Key: (epoch: Epoch, sequence: SequenceNumber)] = [:]
+
+    /// A node sends an answer; says whether one of a newer place went before it.
+    mutating func goesBack(_ result: ReadResult, to connection: Connection, by process: SimulatedProcess) -> Bool {
+        guard result.status == .answered else { return false }
+        let key = Key(process: process.id, boot: process.boot, connection: connection, number: result.id)
+        defer { places[key] = (result.epoch, result.sequence) }
+        guard let before = places[key] else { return false }
+        return (result.epoch, result.sequence) < (before.epoch, before.sequence)
+    }
+}
+
+extension Oracle {
+    /// A node sends a frame to somebody, who may watch something.
+    func wasSent(_ frame: [UInt8], to connection: Connection, by process: NodeProcess) {
+        guard frame.count > 5, frame[5] == MessageKind.watchResult.rawValue else { return }
+        let message = withBytes(of: frame) { try? Message.decode($0, rule: .any).message }
+        guard case .watchResult(let result)? = message else { return }
+        if watchers.goesBack(result, to: connection, by: process) {
+            fail(.monotonic, "\(process.name) tells a watcher of \(result.sequence) after a newer place")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Counters
+import Foundation
+import Lockstep
+import LockstepHarness
+import Synchronization
+import Testing
+
+extension IntegrationTests {
+    /// A client watches a counter at a replica while the primary is killed and started again: it is told the last value,
+    /// and frames are few (PROTOCOL ).
+    @Test func aWatcherSeesTheLastValueAfterThePrimaryWasKilled() async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let watched = WatchedCounter()
+            try await Bench.withClient(of: cluster.endpoint(1)) { counters in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await watched.follow(counters, until: 3_000) }
+                    try await Bench.withClient(of: cluster.endpoint(0)) {
+                        try await Bench.add(1_500, to: $0, prefix: "visits/", keys: 1)
+                    }
+                    try await Bench.wait("the watcher to see what is there") { watched.last == 1_500 }
+                    cluster.end(0, signal: SIGKILL)
+                    try cluster.start(0)
+                    try await cluster.waitUntilReady()
+                    try await Bench.withClient(of: cluster.endpoint(0)) {
+                        try await Bench.add(1_500, to: $0, prefix: "visits/", keys: 1)
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            #expect(watched.last == 3_000)
+            #expect(watched.isInOrder)
+            // 10 answers a second at most, of 3,000 changes.
+            #expect(watched.count <= 20 + Int(watched.seconds * 10), "\(watched.count) in \(watched.seconds) s")
+            #expect(watched.count >= 2)
+        }
+    }
+
+    /// A node that is killed and started again is told of the watches, and answers them (PROTOCOL R-59).
+    @Test func aWatchOutlivesItsNode() async throws {
+        try await Bench.withCluster(replicas: 0) { cluster in
+            let watched = WatchedCounter()
+            try await Bench.withClient(of: cluster.endpoint(0)) { counters in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await watched.follow(counters, until: 20) }
+                    try await Bench.withClient(of: cluster.endpoint(0)) {
+                        try await Bench.add(10, to: $0, prefix: "visits/", keys: 1)
+                    }
+                    try await Bench.wait("the watcher to see what is there") { watched.last == 10 }
+                    cluster.end(0, signal: SIGKILL)
+                    try cluster.start(0)
+                    try await cluster.waitUntilReady()
+                    try await Bench.withClient(of: cluster.endpoint(0)) {
+                        try await Bench.add(10, to: $0, prefix: "visits/", keys: 1)
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            #expect(watched.last == 20)
+        }
+    }
+
+    /// "lockstep counter watch" prints each change until it is told to stop.
+    @Test func theCommandPrintsChanges() async throws {
+        try await Bench.withCluster(replicas: 0) { cluster in
+            let endpoint = cluster.endpoint(0)
+            let log = cluster.folder + "/watch.log"
+            let command = try ChildProcess(
+                "watch", Bench.program, ["counter", "watch", "visits", "--node", endpoint], log: log)
+            defer { command.end(SIGKILL) }
+            for value in 1...3 {
+                let added = try Bench.lockstep("counter", "add", "visits", "--node", endpoint)
+                #expect(added.status == 0, "\(added.errors)")
+                try await Bench.wait("the command to print \(value)") {
+                    (try? String(contentsOfFile: log, encoding: .utf8))?.contains("visits \(value)\n") == true
+                }
+            }
+            #expect(try String(contentsOfFile: log, encoding: .utf8) == "visits 1\nvisits 2\nvisits 3\n")
+        }
+    }
+}
+
+/// What somebody who watches the counter `visits/0` was told.
+private final class WatchedCounter: Sendable {
+    private let seen = Mutex<(values: [Int64], places: [Place])>(([], []))
+    private let begin = ContinuousClock.now
+
+    var last: Int64? { seen.withLock { $0.values.last } }
+    var count: Int { seen.withLock { $0.values.count } }
+    var seconds: Double { (ContinuousClock.now - begin) / .seconds(1) }
+    /// One replica gives the answers, and never goes back.
+    var isInOrder: Bool { seen.withLock { zip($0.places, $0.places.dropFirst()).allSatisfy(<) } }
+
+    func follow(_ counters: RemoteStore<Counters>, until end: Int64) async throws {
+        for try await read in counters.watch(.get("visits/0")) {
+            guard case .value(let value?) = read.answer else { continue }
+            seen.withLock {
+                $0.values.append(value)
+                $0.places.append(read.place)
+            }
+            if value == end { return }
+        }
+    }
+}
