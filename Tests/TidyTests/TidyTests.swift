@@ -16,7 +16,8 @@ import Testing
         "LockstepFolders": 0, "LockstepCommands": 0, "LockstepCLI": 0, "LockstepHarness": 0, "LockstepLabCLI": 0,
         "LockstepChecking": 0, "LockstepSimulator": 0, "LockstepTesting": 30,
         "SearchCache": 0, "SearchCacheSQLite": 20, "SearchCacheWeb": 20, "LockstepMacros": 0,
-        "LockstepMacroExpansion": 0, "LockstepLaboratory": 0, "LockstepServer": 3, "LockstepHTTP": 0, "LockstepConsole": 0,
+        "LockstepMacroExpansion": 0, "LockstepLaboratory": 0, "LockstepServer": 3, "LockstepHTTP": 0,
+        "LockstepConsole": 0,
     ]
 
     @Test func noFileIsTooLong() {
