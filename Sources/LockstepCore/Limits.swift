@@ -91,7 +91,8 @@ package enum Limits {
         precondition(chunkBytes + 4_096 <= messageBytes, "a chunk must fit a message")
         precondition(creditActions <= Int(windowNumbers), "the credit must fit a session's window")
         precondition(batchFullBytes < broadcastBytes, "a batch of small entries must fit the broadcast")
-        precondition(watchAnswerBytesUnsaid + actionBytes < watchAnswerBytes, "a client says WATCH before it is waited for")
+        precondition(
+            watchAnswerBytesUnsaid + actionBytes < watchAnswerBytes, "a client says WATCH before it is waited for")
         precondition(joinBufferBytes >= 2 * unpersistedBytes, "a joiner must hold more than one commit")
     }
 }

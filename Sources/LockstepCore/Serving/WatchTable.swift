@@ -287,7 +287,8 @@ package struct WatchTable: Hashable, Sendable {
 
     /// Checks the relations between the lines and the watches, with a walk over all: for tests and the simulator.
     package func checkInvariants() {
-        let lines: [(Deque<Place>, Stage)] = [(ready, .ready), (resting, .resting), (held, .held)] + lanes.map { ($0, .waiting) }
+        let lines: [(Deque<Place>, Stage)] =
+            [(ready, .ready), (resting, .resting), (held, .held)] + lanes.map { ($0, .waiting) }
         let placed = lines.reduce(0) { count, line in
             let (places, stage) = line
             return count + places.count { watches[$0.id]?.ticket == $0.ticket && watches[$0.id]?.stage == stage }
