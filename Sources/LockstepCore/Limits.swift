@@ -48,6 +48,10 @@ package enum Limits {
     /// What their queries may have together.
     package static let watchBytes = 16 << 20
     package static let watchBytesOfConnection = 4 << 20
+    /// Bytes of answers that are pushed to a connection after its last WATCH; then it has to say it again.
+    package static let watchAnswerBytes = 8 << 20
+    /// After so many a client says it.
+    package static let watchAnswerBytesUnsaid = 2 << 20
     /// Answers other than RESULT that wait for a commit; a further one is dropped, and its asker repeats itself.
     package static let waitingAnswers = 65_536
     /// Connections that a node knows; a further HELLO is refused.
@@ -83,6 +87,8 @@ package enum Limits {
         precondition(chunkBytes + 4_096 <= messageBytes, "a chunk must fit a message")
         precondition(creditActions <= Int(windowNumbers), "the credit must fit a session's window")
         precondition(batchFullBytes < broadcastBytes, "a batch of small entries must fit the broadcast")
+        precondition(
+            watchAnswerBytesUnsaid + actionBytes < watchAnswerBytes, "a client says WATCH before it is waited for")
         precondition(joinBufferBytes >= 2 * unpersistedBytes, "a joiner must hold more than one commit")
     }
 }

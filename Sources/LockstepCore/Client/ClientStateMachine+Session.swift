@@ -65,7 +65,7 @@ extension ClientStateMachine {
         case .queryResult(let result): queryResultReceived(result, into: &directives)
         case .runEnded(let ended): runEndedReceived(ended, frame, now: now, into: &directives)
         case .runGone(let id): runGoneReceived(id, into: &directives)
-        case .watchResult(let result): watchResultReceived(result, frame, into: &directives)
+        case .watchResult(let result): watchResultReceived(result, frame, now: now, into: &directives)
         }
     }
 

@@ -41,7 +41,7 @@ extension ClientStateMachine {
     }
 
     mutating func watchResultReceived(
-        _ result: ReadResult, _ frame: RawSpan, into directives: inout [ClientDirective]
+        _ result: ReadResult, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
         let fingerprint = ReadResult.fingerprint(result.status, frame, result.answer)
         switch watches.received(result, fingerprint, from: welcome?.boot ?? .none) {
@@ -52,5 +52,6 @@ extension ClientStateMachine {
             directives.append(.count(.staleFrames))
             send(.unwatch(WatchID(client: configuration.client, number: result.id)), into: &directives)
         }
+        if watches.owesWord { say(result.id, now: now, into: &directives) }
     }
 }

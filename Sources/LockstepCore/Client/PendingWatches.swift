@@ -26,6 +26,8 @@ struct PendingWatches: Hashable, Sendable {
 
     private(set) var watches: [UInt64: PendingWatch] = [:]
     private(set) var nextDeadline = Tick.never
+    /// Bytes of answers that came since WATCH was said last: the node sends so many, and then waits for it.
+    private var unsaidBytes = 0
     /// The connection and the boot to which all were said last.
     private var peer: Peer?
 
@@ -34,6 +36,8 @@ struct PendingWatches: Hashable, Sendable {
         var boot: BootID
     }
 
+    /// Whether the node should hear that its answers come.
+    var owesWord: Bool { unsaidBytes >= Limits.watchAnswerBytesUnsaid }
     var isFull: Bool { watches.count >= Limits.watchesOfConnection }
 
     /// Whether the peer of this WELCOME has not been told of the watches.
@@ -55,6 +59,7 @@ struct PendingWatches: Hashable, Sendable {
     /// At even parts of the clock, so that many wake the node together.
     mutating func said(_ number: UInt64, now: Tick, _ generator: inout SplitMix64) {
         guard var watch = watches[number] else { return }
+        unsaidBytes = 0
         let jitter = watch.delay == ClientTiming.slowestWatch ? Int64(generator.next(below: 1_000)) : 0
         let part = Tick.milliseconds(ClientTiming.firstWatch)
         let at = now.rawValue + Tick.milliseconds(watch.delay - jitter)
@@ -91,6 +96,7 @@ struct PendingWatches: Hashable, Sendable {
     /// An answer came from the node of this boot.
     mutating func received(_ result: ReadResult, _ fingerprint: UInt128, from boot: BootID) -> Verdict {
         guard var watch = watches[result.id] else { return .strange }
+        unsaidBytes += result.answer.count
         if result.status != .unavailable {
             if let newest = watch.newest, newest.boot == boot, newest.isAfter(result.epoch, result.sequence) {
                 return .known

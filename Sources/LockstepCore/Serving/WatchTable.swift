@@ -33,9 +33,11 @@ package struct WatchTable: Hashable, Sendable {
         case ready
         case waiting
         case resting
+        /// Its connection has to say WATCH first.
+        case held
     }
 
-    private struct Place: Hashable, Sendable {
+    struct Place: Hashable, Sendable {
         var id: WatchID
         var ticket: UInt64
         /// When its interval is over.
@@ -43,38 +45,43 @@ package struct WatchTable: Hashable, Sendable {
     }
 
     /// What one connection has of the bounds.
-    private struct Share: Hashable, Sendable {
+    struct Share: Hashable, Sendable {
         var count = 0
         var bytes = 0
+        /// Bytes of answers since it last said WATCH: a peer that does not listen gets no more than so many.
+        var unheard = 0
+
+        var isHeld: Bool { unheard >= Limits.watchAnswerBytes }
     }
 
     /// What a watch is evaluated on.
-    private struct Shown: Hashable, Sendable {
+    struct Shown: Hashable, Sendable {
         var view: ViewPlace
         var refusal: ReadRefusal?
     }
 
-    private(set) var watches: [WatchID: Watch] = [:]
-    private var shares: [Connection: Share] = [:]
+    var watches: [WatchID: Watch] = [:]
+    var shares: [Connection: Share] = [:]
     private var queryBytes = 0
-    private var ready: Deque<Place> = []
-    private var resting: Deque<Place> = []
+    var ready: Deque<Place> = []
+    var resting: Deque<Place> = []
+    private var held: Deque<Place> = []
     /// In each lane the intervals are equal, so that they are over in the order of coming.
     private var lanes = [Deque<Place>](repeating: [], count: WatchTable.intervals.count)
     /// How many watches there are of each lane.
     private var laneCounts = [Int](repeating: 0, count: WatchTable.intervals.count)
-    private var shown: Shown?
+    var shown: Shown?
     /// The newest place of which anybody was told: after a state was found wrong, the next may begin before it.
-    private var newest: ViewPlace?
+    var newest: ViewPlace?
     /// Counts what was shown.
-    private var generation: UInt64 = 1
+    var generation: UInt64 = 1
     /// The generation that those that rest have seen.
-    private var restedAt: UInt64 = 1
+    var restedAt: UInt64 = 1
     /// How many of those that wait are to be evaluated whatever is shown then.
     private var markedCount = 0
     private var lastTicket: UInt64 = 0
     /// Nothing is evaluated before: evaluations take a part of the time only.
-    private var resumeAt = Tick.zero
+    var resumeAt = Tick.zero
     private var nextSweep = Tick.never
     /// Nanoseconds in which this process itself did not run: they are nobody's silence.
     private var excused: Int64 = 0
@@ -101,6 +108,7 @@ package struct WatchTable: Hashable, Sendable {
     package mutating func add(
         _ request: WatchRequest, frame: RawSpan, from connection: Connection, now: Tick
     ) -> String? {
+        heard(connection, now: now)
         let query = copyBytes(of: frame, request.query)
         let lane = Self.lane(microseconds: request.interval)
         if let watch = watches[request.id], watch.connection == connection, watch.query == query, watch.lane == lane {
@@ -131,7 +139,10 @@ package struct WatchTable: Hashable, Sendable {
             watch.seen = 0
             if watch.stage == .waiting { markedCount += 1 }
         }
-        if !isRight, watch.stage == .resting { enqueue(watch, id, .ready, due: now) } else { watches[id] = watch }
+        watches[id] = watch
+        guard !isRight, watch.stage == .resting else { return }
+        enqueue(watch, id, .ready, due: now)
+        dropOldPlaces()
     }
 
     /// The client no longer wants it.
@@ -144,7 +155,23 @@ package struct WatchTable: Hashable, Sendable {
         share.count -= 1
         share.bytes -= watch.query.count
         shares[watch.connection] = share.count > 0 ? share : nil
+        if watches.isEmpty { nextSweep = .never }
         dropOldPlaces()
+    }
+
+    /// A connection said WATCH: it listens, and what was held for it goes on.
+    private mutating func heard(_ connection: Connection, now: Tick) {
+        guard var share = shares[connection], share.unheard > 0 else { return }
+        let wasHeld = share.isHeld
+        share.unheard = 0
+        shares[connection] = share
+        guard wasHeld else { return }
+        let places = held
+        held = []
+        for place in places {
+            guard let watch = watches[place.id], watch.ticket == place.ticket else { continue }
+            enqueue(watch, place.id, watch.connection == connection ? .ready : .held, due: now)
+        }
     }
 
     private func fullness(for connection: Connection, _ bytes: Int) -> String? {
@@ -217,7 +244,7 @@ package struct WatchTable: Hashable, Sendable {
         if lateness > Tick.milliseconds(1_000) { excused += lateness }
         let silent = watches.filter { now - $0.value.asked - excused >= Tick.milliseconds(Self.patience) }
         for id in silent.keys { remove(id) }
-        nextSweep = watches.isEmpty ? .never : now.advanced(byMilliseconds: 1_000)
+        if !watches.isEmpty { nextSweep = now.advanced(byMilliseconds: 1_000) }
     }
 
     // MARK: - Views
@@ -228,81 +255,10 @@ package struct WatchTable: Hashable, Sendable {
         return max(10, Self.intervals[shortest] / 4)
     }
 
-    // MARK: - Evaluation
-
-    /// Evaluates watches whose turn it is on what is shown; returns the answers that are others than those before.
-    package mutating func evaluate(
-        now: Tick, _ view: ViewPlace, _ refusal: ReadRefusal?, _ stamp: FrameStamp, _ state: any ShownState
-    ) -> [ReaderSide.Answer] {
-        guard !watches.isEmpty else { return [] }
-        let current = Shown(view: view, refusal: refusal)
-        if shown != current {
-            shown = current
-            generation += 1
-        }
-        wake(now: now)
-        guard now >= resumeAt, mayTell(of: view, refusal) else { return [] }
-        if refusal == nil { newest = view }
-        var answers: [ReaderSide.Answer] = []
-        var (evaluated, bytes, cost) = (0, 0, Int64(0))
-        while evaluated < Self.turnEvaluations, bytes < Self.turnBytes, cost < Self.turnNanoseconds,
-            let next = ready.popFirst()
-        {
-            guard var watch = watches[next.id], watch.ticket == next.ticket else { continue }
-            evaluated += 1
-            let (status, answer) = Self.answer(watch.query, refusal, state)
-            if refusal == nil { cost += state.answerCost }
-            bytes += answer.count
-            let fingerprint = withBytes(of: answer) { ReadResult.fingerprint(status, $0, 0..<$0.byteCount) }
-            if fingerprint != watch.sent {
-                let result = ReadResult(
-                    id: next.id.number, status: status, epoch: view.epoch, sequence: view.sequence, time: view.time,
-                    answer: 0..<answer.count)
-                let frame = withBytes(of: answer) { stamp.frame(.watchResult(result), source: $0) }
-                answers.append((frame, watch.connection))
-            }
-            watch.sent = fingerprint
-            watch.seen = generation
-            enqueue(watch, next.id, .waiting, due: now.advanced(byMilliseconds: Self.intervals[watch.lane]))
-        }
-        // A fourth of the time at most, however dear the queries are.
-        if cost > 0 { resumeAt = Tick(rawValue: now.rawValue + 4 * cost) }
-        return answers
-    }
-
-    /// Whether the view is none before one of which somebody was told.
-    private func mayTell(of view: ViewPlace, _ refusal: ReadRefusal?) -> Bool {
-        guard refusal == nil, let newest else { return true }
-        return (view.epoch, view.sequence) >= (newest.epoch, newest.sequence)
-    }
-
-    /// What is shown is another than those that rest have seen: all of them are ready.
-    private mutating func wake(now: Tick) {
-        defer { restedAt = generation }
-        guard restedAt != generation else { return }
-        while let next = resting.popFirst() {
-            guard let watch = watches[next.id], watch.ticket == next.ticket else { continue }
-            enqueue(watch, next.id, .ready, due: now)
-        }
-    }
-
-    /// What a query is answered with: by the state, or by why it may not be read.
-    private static func answer(
-        _ query: [UInt8], _ refusal: ReadRefusal?, _ state: any ShownState
-    ) -> (ReadStatus, [UInt8]) {
-        if let refusal { return (.unavailable, Array(refusal.text.utf8)) }
-        do throws(QueryRefusal) {
-            let answer = try withBytes(of: query) { (bytes) throws(QueryRefusal) in
-                try state.answer(bytes, 0..<bytes.byteCount)
-            }
-            return ReadResult.fitting(.answered, answer)
-        } catch {
-            return ReadResult.fitting(.refused, Array(error.reason.utf8))
-        }
-    }
+    // MARK: - Lines
 
     /// Keeps the watch, in the line of this stage.
-    private mutating func enqueue(_ watch: Watch, _ id: WatchID, _ stage: Stage, due: Tick) {
+    mutating func enqueue(_ watch: Watch, _ id: WatchID, _ stage: Stage, due: Tick) {
         lastTicket += 1
         var watch = watch
         watch.stage = stage
@@ -312,24 +268,27 @@ package struct WatchTable: Hashable, Sendable {
         switch stage {
         case .ready: ready.append(place)
         case .resting: resting.append(place)
+        case .held: held.append(place)
         case .waiting: lanes[watch.lane].append(place)
         }
     }
 
     /// Places of watches that have gone stay until they come to the front; there are never many more than watches.
     private mutating func dropOldPlaces() {
-        let count = ready.count + resting.count + lanes.reduce(0) { $0 + $1.count }
+        let count = ready.count + resting.count + held.count + lanes.reduce(0) { $0 + $1.count }
         guard count > 2 * watches.count + 64 else { return }
         let watches = watches
         func isThere(_ place: Place) -> Bool { watches[place.id]?.ticket == place.ticket }
         ready = ready.filter(isThere)
         resting = resting.filter(isThere)
+        held = held.filter(isThere)
         for lane in lanes.indices { lanes[lane] = lanes[lane].filter(isThere) }
     }
 
     /// Checks the relations between the lines and the watches, with a walk over all: for tests and the simulator.
     package func checkInvariants() {
-        let lines: [(Deque<Place>, Stage)] = [(ready, .ready), (resting, .resting)] + lanes.map { ($0, .waiting) }
+        let lines: [(Deque<Place>, Stage)] =
+            [(ready, .ready), (resting, .resting), (held, .held)] + lanes.map { ($0, .waiting) }
         let placed = lines.reduce(0) { count, line in
             let (places, stage) = line
             return count + places.count { watches[$0.id]?.ticket == $0.ticket && watches[$0.id]?.stage == stage }

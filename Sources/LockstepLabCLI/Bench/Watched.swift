@@ -8,7 +8,9 @@ import Synchronization
 
 extension BenchCase {
     /// What watched queries cost the node that evaluates them.
-    static let watched = BenchCase(name: "watched", title: Watched.title) { try await Watched(setting: $0).run() }
+    static let watched = BenchCase(name: "watched", title: Watched.title, isLong: true) {
+        try await Watched(setting: $0).run()
+    }
 }
 
 /// P1's load while clients watch different counters at the primary.

@@ -107,6 +107,20 @@ import Testing
         #expect(listen(&script, 10_000).isEmpty)
     }
 
+    /// Goal: of many answers the node hears in time that they come, since it sends so many and then waits (PROTOCOL R-58).
+    @Test func aClientThatHearsMuchSaysSo() throws {
+        var script = ClientScript(wantsSession: false)
+        try script.welcome()
+        #expect(watching(&script))
+        var said: [Int] = []
+        for round in 1...5 {
+            answer(&script, String(repeating: "x", count: (1 << 20) - round), sequence: UInt64(round))
+            said.append(watches(script.directives).count)
+        }
+        answer(&script, "y", sequence: 6)
+        #expect(said == [0, 0, 1, 0, 0])
+    }
+
     /// Goal: a client watches so many queries and no more.
     @Test func watchesAreBounded() throws {
         var script = ClientScript(wantsSession: false)

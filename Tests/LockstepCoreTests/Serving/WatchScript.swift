@@ -6,6 +6,8 @@ final class ValuesState: ShownState {
     /// Which were asked for, in order.
     var asked: [UInt8] = []
     var answerCost: Int64 = 0
+    /// Bytes after each answer.
+    var padding = 0
     var isViewWanted: Bool { false }
 
     func capture(at sequence: SequenceNumber, epoch: Epoch, time: LogTime) {}
@@ -15,7 +17,7 @@ final class ValuesState: ShownState {
         let number = copyBytes(of: query, range).first ?? 0
         asked.append(number)
         guard number < 250 else { throw QueryRefusal(reason: "there is no such value") }
-        return Array("\(values[number, default: 0])".utf8)
+        return Array("\(values[number, default: 0])".utf8) + Array(repeating: 0, count: max(0, padding - 1))
     }
 }
 

@@ -135,6 +135,14 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case helloToFirstStore
     /// A request that is no store's gets no RESYNC (against R-10).
     case strangeRequestDropped
+    /// What changes inside a watch's interval is not told when that is over (against R-57).
+    case watchForgetsLastChange
+    /// Those who watch are told a place that has not committed (against R-16).
+    case watchNamesUncommitted
+    /// A WATCH that says what its client has heals no lost answer (against R-56).
+    case lostWatchAnswerStays
+    /// A replica whose state a mark contradicts goes on telling those who watch (against R-53).
+    case quarantineTellsWatchers
 
     /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
     case commitNotSynced
