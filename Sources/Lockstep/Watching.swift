@@ -14,16 +14,17 @@ extension RemoteStore {
     /// first. While no node can be reached nothing comes, and the watch goes on when one can.
     ///
     /// A watch costs the node an evaluation in each interval in which anything in the store changes, and nothing
-    /// otherwise. A store watches at most 1,024 queries of together 4 MiB, a node's store 10,000 of 16 MiB; what is
-    /// above is ``WatchedAnswer/unavailable``.
+    /// otherwise. A store watches at most 1,024 queries of together 4 MiB, a node's store 10,000 of 16 MiB; a watch
+    /// above that is `unavailable`.
     ///
     /// - Parameters:
     ///   - query: What to ask.
     ///   - interval: The least time between two answers, 10 ms to 60 s; what is outside counts as the nearer end. The
-    ///     node may take up to three times as long.
+    ///     node may take two and a half times as long.
     /// - Returns: The answers; they begin when the loop does. The loop ends when this node stops or the task is
     ///   cancelled. It throws ``LockstepError``: `refused` with the reactor's reason, or if query or answer cannot be
-    ///   coded; `unavailable` if this store watches too many queries.
+    ///   coded; `unavailable` with the reason, if this store watches too many queries, or if the node says for 30 s that
+    ///   it cannot answer and never did.
     public func watch(_ query: R.Query, atMost interval: Duration = .milliseconds(100)) -> WatchedAnswers<R> {
         let microseconds = min(max(10_000, interval.wholeMicroseconds), 60_000_000)
         return WatchedAnswers(port: port, query: query, microseconds: UInt32(microseconds))

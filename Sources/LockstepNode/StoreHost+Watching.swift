@@ -2,13 +2,16 @@ internal import LockstepCore
 
 /// Queries that callers watch at the node to which this store is connected.
 extension StoreHost {
+    /// So long a node that never answered may say that it cannot, in milliseconds.
+    private static let patience: Int64 = 30_000
+
     package func watch(
         _ id: UInt64, _ query: [UInt8], interval: UInt32, tell: @escaping (Result<WatchUpdate, any Error>) -> Void
     ) {
-        let isTaken = client.watch(
-            id, query: query, interval: interval, now: MonotonicClock.now, into: &directives)
+        let now = MonotonicClock.now
+        let isTaken = client.watch(id, query: query, interval: interval, now: now, into: &directives)
         guard isTaken else { return tell(.failure(WatchDesk.full)) }
-        watchDesk.add(id, tell: tell)
+        watchDesk.add(id, deadline: now.advanced(byMilliseconds: Self.patience), tell: tell)
     }
 
     /// A caller no longer watches.

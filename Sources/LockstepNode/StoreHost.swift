@@ -144,6 +144,7 @@ package final class StoreHost {
         for id in asks.ticked(now, refusal: alarms[.refused]?.text) { client.cancelRead(id) }
         stopAsking()
         ends.ticked(now)
+        for id in watchDesk.ticked(now) { client.unwatch(id, into: &directives) }
         alarms.tick(now: now)
         watch(now: now)
         observe(now: now)
@@ -177,7 +178,7 @@ package final class StoreHost {
     package var nextDeadline: Tick {
         min(
             client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline, ends.nextDeadline,
-            driver?.nextDeadline ?? .never)
+            watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
     }
 
     /// Whether another thread left something.

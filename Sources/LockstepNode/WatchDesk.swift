@@ -18,9 +18,13 @@ package struct WatchUpdate: Sendable {
 /// The client's machine bounds their number. Of each the newest answer is kept.
 package struct WatchDesk {
     private var watches: [UInt64: Watching] = [:]
+    /// When ``ticked(_:)`` is due.
+    package private(set) var nextDeadline = Tick.never
 
     private struct Watching {
         var newest = WatchUpdate(answer: nil, unavailable: nil)
+        /// Until then a node that cannot answer is waited for, if it never did.
+        var deadline: Tick
         var tell: (Result<WatchUpdate, any Error>) -> Void
     }
 
@@ -30,8 +34,30 @@ package struct WatchDesk {
 
     package init() {}
 
-    package mutating func add(_ id: UInt64, tell: @escaping (Result<WatchUpdate, any Error>) -> Void) {
-        watches[id] = Watching(tell: tell)
+    /// Adds a watch, whose first answer is waited for until `deadline` while a node says that it cannot answer.
+    package mutating func add(
+        _ id: UInt64, deadline: Tick, tell: @escaping (Result<WatchUpdate, any Error>) -> Void
+    ) {
+        watches[id] = Watching(deadline: deadline, tell: tell)
+        nextDeadline = min(nextDeadline, deadline)
+    }
+
+    /// Ends the watches that were never answered and whose node has said why for too long; returns them.
+    package mutating func ticked(_ now: Tick) -> [UInt64] {
+        guard now >= nextDeadline else { return [] }
+        var ended: [UInt64] = []
+        for (id, watch) in watches where watch.newest.answer == nil && watch.deadline <= now {
+            guard let reason = watch.newest.unavailable else {
+                // No node was reached, which is waited for.
+                watches[id]?.deadline = now.advanced(byMilliseconds: 1_000)
+                continue
+            }
+            watches[id] = nil
+            watch.tell(.failure(LockstepError(.unavailable, "the node that was asked cannot answer: \(reason)")))
+            ended.append(id)
+        }
+        nextDeadline = watches.values.lazy.filter { $0.newest.answer == nil }.map(\.deadline).min() ?? .never
+        return ended
     }
 
     /// False if nobody watches that.

@@ -15,19 +15,22 @@ import Testing
             let copy = try replica.store(Ledger(), named: "ledger")
             try await withRunning(replica) {
                 try await copy.whenReady()
-                for endpoint in [await primary.listening(), await replica.listening()] {
+                for (round, endpoint) in [await primary.listening(), await replica.listening()].enumerated() {
                     let client = try Node(.client(of: endpoint))
                     let remote = try client.remote(Ledger.self, named: "ledger")
-                    try await withRunning(client) { try await watch(remote, written: ledger) }
+                    try await withRunning(client) {
+                        try await watch(remote, written: ledger, 300 * round + 1...300 * round + 300)
+                    }
                 }
             }
         }
     }
 
-    private func watch(_ remote: RemoteStore<Ledger>, written ledger: Store<Ledger>) async throws {
-        _ = try await ledger.send(.put("a", 0))
+    private func watch(
+        _ remote: RemoteStore<Ledger>, written ledger: Store<Ledger>, _ amounts: ClosedRange<Int>
+    ) async throws {
         async let writing: Void = {
-            for amount in 1...300 { _ = try await ledger.send(.put("a", amount)) }
+            for amount in amounts { _ = try await ledger.send(.put("a", amount)) }
         }()
         var seen: [Double] = []
         var last = Place.start
@@ -35,7 +38,7 @@ import Testing
             #expect(amount.place > last && amount.unavailable == nil)
             last = amount.place
             seen.append(try #require(Double(amount.answer)))
-            if amount.answer == "300.0" { break }
+            if amount.answer == "\(Double(amounts.upperBound))" { break }
         }
         try await writing
         #expect(seen == seen.sorted() && Set(seen).count == seen.count)
