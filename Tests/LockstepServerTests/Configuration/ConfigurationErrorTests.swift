@@ -90,7 +90,8 @@ import Testing
     ]) func aBrokenFileIsRefusedWithItsLine(ending: String, text: String, lines: ClosedRange<Int>) async throws {
         try await withFile("depot.\(ending)", text.utf8) { path in
             let message = try #require(refusal(["--config", path])).message
-            #expect(lines.contains { message.hasPrefix("\(path), line \($0): it is no ") }, "\(message.prefix(300))")
+            let isLineNamed = lines.contains { message.hasPrefix("\(path), line \($0): it is no ") }
+            #expect(isLineNamed, "\(message.prefix(300))")
             #expect(!message.contains(where: \.isNewline))
         }
     }
