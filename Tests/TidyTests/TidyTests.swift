@@ -74,10 +74,8 @@ import Testing
             ],
             "LockstepFolders": system.union(["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"]),
             "LockstepServer": system.union([
-                "ArgumentParser", "Configuration", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders",
-                "LockstepHTTP",
-                "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
-                "ZeroMQ",
+                "ArgumentParser", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders", "LockstepHTTP",
+                "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "ZeroMQ",
             ]),
             "LockstepHTTP": system.union([
                 "LockstepNode", "LockstepCore", "FlyingSocks", "Logging", "Metrics", "ServiceLifecycle",

@@ -22,11 +22,8 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     @Option(help: "HOST:PORT of the console, metrics and health over HTTP, such as 127.0.0.1:9100.")
     var http: String?
     @OptionGroup var options: Server.ServeOptions
-    @Option(
-        help: "What is logged to standard error: trace, debug, info, notice, warning, error.",
-        transform: RunningLogLevel.read)
-    var logLevel: Logger.Level = .info
-    @OptionGroup(title: "Configuration") var source: ConfigurationOptions
+    @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
+    var logLevel: String = "info"
 
     /// Read from the command line.
     public init() {}
@@ -35,24 +32,25 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     ///
     /// - Throws: What keeps the node from starting, or ends it.
     public func run() async throws {
-        let read = try source.read()
-        if try source.isPrinted(read) { return }
         let folder = NodeFolder(place.data)
         let identity = try folder.identity()
+        guard let level = Logger.Level(rawValue: logLevel) else {
+            throw ValidationError("--log-level is one of trace, debug, info, notice, warning, error")
+        }
         var configuration = try place.configuration(identity)
         configuration.allowsPlaintext = insecure
         configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
         configuration.audienceTimeout = .seconds(audienceTimeout)
-        let level = RunningLogLevel(logLevel)
-        let logger = level.logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = level
         if http != nil { NodeHTTP.bootstrapMetrics() }
         let node = try Node(configuration, logger: logger)
         let serving = HostedStore<Server.ServeOptions>.Serving(
             node: node, configuration: configuration, options: options, logger: logger)
         let stores = Server.stores
         try stores.check()
-        var services = read?.services(level, logger) ?? []
+        var services: [any Service] = []
         var shown: [ConsoleStore] = []
         for name in identity.stores {
             guard let store = stores[name] else {
