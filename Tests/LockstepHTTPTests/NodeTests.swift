@@ -45,7 +45,7 @@ import Testing
                 text = try await get("/metrics", at: address)
             } while (try? value("lockstep_actions_rejected_total{store=\"counters\"}", in: text)) != 3
             let store = "{store=\"counters\"}"
-            #expect(try value("lockstep_send_duration_seconds_count\(store)", in: text) == 3)
+            #expect(try value("lockstep_send_duration_seconds_count\(store)", in: text) >= 3)
             #expect(try value("lockstep_commit_duration_seconds_count\(store)", in: text) >= 130)
             #expect(try value("lockstep_sync_duration_seconds_count\(store)", in: text) >= 130)
             #expect(try value("lockstep_entries_committed_total\(store)", in: text) >= 133)
