@@ -110,7 +110,8 @@ extension NodeMetric {
         "Attempts of effects by how they ended: finished, failed, cancelled, or stopped from outside.")
 
     // States, once a second.
-    static let alarm = NodeMetric("raised_alarms", .gauge, labels: ["store", "alarm"], "1 while the alarm is raised, else 0.")
+    static let alarm = NodeMetric(
+        "raised_alarms", .gauge, labels: ["store", "alarm"], "1 while the alarm is raised, else 0.")
     static let serving = NodeMetric(
         "serving", .gauge, "1 while the store admits actions or follows its primary at the end of the stream, else 0.")
     static let sequence = NodeMetric("sequence_entries", .gauge, "The commit number, or what a replica has applied.")
@@ -141,8 +142,10 @@ enum NodeQueues {
     static let askedReads = QueueMetric("peer_reads", "Reads of other nodes that wait at this one")
     static let stream = QueueMetric("stream_ring_bytes", "Of a replica, bytes of the stream that wait for their turn")
     static let link = QueueMetric("link_ring_bytes", "Bytes from the primary's link that wait for their turn")
-    static let ingress = QueueMetric("ingress_ring_bytes", labels: [], "Bytes at the node's ingress that wait for their turn")
-    static let bulk = QueueMetric("bulk_ring_bytes", labels: [], "Bytes at the node's bulk port that wait for their turn")
+    static let ingress = QueueMetric(
+        "ingress_ring_bytes", labels: [], "Bytes at the node's ingress that wait for their turn")
+    static let bulk = QueueMetric(
+        "bulk_ring_bytes", labels: [], "Bytes at the node's bulk port that wait for their turn")
     static let unpersisted = QueueMetric("unpersisted_bytes", "Bytes of entries that are not in the journal yet")
     static let sessions = QueueMetric("sessions", "Open sessions")
     static let keptReplies = QueueMetric("kept_reply_bytes", "Bytes of replies that are kept for their owners")
@@ -157,7 +160,8 @@ enum NodeQueues {
 // Of the HTTP address; it is named here so that ``NodeMetric/all`` has it.
 extension NodeMetric {
     private static let httpConnections = QueueMetric("http_connections", labels: [], "Connections of the HTTP address")
-    private static let httpEventStreams = QueueMetric("http_event_streams", labels: [], "Event streams of the HTTP address")
+    private static let httpEventStreams = QueueMetric(
+        "http_event_streams", labels: [], "Event streams of the HTTP address")
     package static let httpConnectionsUsed = httpConnections.used
     package static let httpConnectionsBound = httpConnections.bound
     package static let httpEventStreamsUsed = httpEventStreams.used
