@@ -15,7 +15,8 @@ import Testing
                 return UInt64(sequence)
             }
             try #require(places.count == 4)
-            let first = try StateReport(reader, Stock(), through: places[1]).json()
+            // The second action's batch may end with a mark.
+            let first = try StateReport(reader, Stock(), through: places[2] - 1).json()
             #expect(first == .object(["amounts": .object(["pear": .integer(2), "blue plum": .integer(1)])]))
             let last = try StateReport(reader, Stock(), through: nil)
             #expect(
