@@ -66,14 +66,14 @@ extension TestCluster {
     var explanation: (entry: String?, differences: [StateDifference]) {
         let views = nodes.enumerated().compactMap { index, node in simulation.node(index).map { (node, $0) } }
         for (_, place) in views {
-            guard let known = simulation.checked(place.position), let expected = known.remembered as? R.State else {
-                continue
-            }
+            guard let known = simulation.checked(place.position),
+                let expected = known.remembered as? Snapshot<R.State>
+            else { continue }
             let there = views.filter { $0.1.position == place.position }
             let owners = there.map { node, view in
                 (name: "\(node)", parts: StateDigest.parts(of: typed(view.state).workingState))
             }
-            let log = (name: "the log, replayed", parts: StateDigest.parts(of: expected))
+            let log = (name: "the log, replayed", parts: StateDigest.parts(of: expected.state))
             let differences = StateDifference.between(owners + [log])
             if !differences.isEmpty { return (entryText(known.batch), differences) }
         }

@@ -80,7 +80,7 @@ struct BenchCommand: AsyncParsableCommand {
     func run() async throws {
         if list {
             for one in BenchCase.all {
-                let name = one.name.padding(toLength: 7, withPad: " ", startingAt: 0)
+                let name = one.name.padding(toLength: 9, withPad: " ", startingAt: 0)
                 Output.line("\(name)\(one.title)\(one.isLong ? " (long)" : "")")
             }
             return
