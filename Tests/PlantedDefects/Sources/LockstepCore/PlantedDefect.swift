@@ -141,8 +141,6 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case watchNamesUncommitted
     /// A WATCH that says what its client has heals no lost answer (against R-56).
     case lostWatchAnswerStays
-    /// A replica whose state a mark contradicts goes on telling those who watch (against R-53).
-    case quarantineTellsWatchers
 
     /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
     case commitNotSynced
