@@ -26,7 +26,7 @@ public protocol ActionTarget<R>: Sendable {
     ///
     /// One lock and one resumption for all: the way to send many, some 256 at a time.
     ///
-    /// - Throws: ``LockstepError`` as ``send(_:timeout:)-(R.Action,_)`` does, except that a refused action is an ``Outcome``.
+    /// - Throws: ``LockstepError`` as ``send(_:timeout:)`` does, except that a refused action is an ``Outcome``.
     @_disfavoredOverload
     func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply>
 

@@ -27,13 +27,13 @@ public struct Store<R: Reactor>: ActionTarget {
 
     // MARK: - Actions
 
-    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)-(R.Action,_)``.
+    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
     @_disfavoredOverload
     public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         try await end.send(action, timeout: timeout)
     }
 
-    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)-([R.Action],_)``.
+    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)``.
     @_disfavoredOverload
     public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
         try await end.send(contentsOf: actions, timeout: timeout)
@@ -105,7 +105,7 @@ public struct Store<R: Reactor>: ActionTarget {
         return published.current()
     }
 
-    /// Answers a query from this node's state, on the caller's thread; see ``ActionTarget/ask(_:_:timeout:)-(R.Query,_,_)``.
+    /// Answers a query from this node's state, on the caller's thread; see ``ActionTarget/ask(_:_:timeout:)``.
     @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
@@ -180,13 +180,13 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
 
     var port: StorePort { end.port }
 
-    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)-(R.Action,_)``.
+    /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
     @_disfavoredOverload
     public func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         try await end.send(action, timeout: timeout)
     }
 
-    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)-([R.Action],_)``.
+    /// Sends actions and waits until all are answered; see ``ActionTarget/send(contentsOf:timeout:)``.
     @_disfavoredOverload
     public func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {
         try await end.send(contentsOf: actions, timeout: timeout)
@@ -210,7 +210,7 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
     /// Asks for an accepted action to be ended; see ``ActionTarget/cancel(_:)``.
     public func cancel(_ run: RunID) { end.port.cancel(run) }
 
-    /// Asks the node that this one is connected to; see ``ActionTarget/ask(_:_:timeout:)-(R.Query,_,_)``.
+    /// Asks the node that this one is connected to; see ``ActionTarget/ask(_:_:timeout:)``.
     @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration

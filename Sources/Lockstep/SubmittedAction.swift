@@ -16,7 +16,7 @@ public struct SubmittedAction<R: Reactor>: Sendable {
 
     /// Waits until the action is in the log: committed, rejected, or accepted with an effect that goes on.
     ///
-    /// - Throws: ``LockstepError`` as ``ActionTarget/send(_:timeout:)-(R.Action,_)`` does, except for a rejection, which is an outcome.
+    /// - Throws: ``LockstepError`` as ``ActionTarget/send(_:timeout:)`` does, except for a rejection, which is an outcome.
     public func accepted() async throws -> Outcome<R.Reply> { try await stages.accepted() }
 
     /// Waits until the action and its effect have ended.

@@ -117,7 +117,7 @@ public struct TypedQuery<R: Reactor, Answer: Sendable>: Sendable {
 }
 
 extension ActionTarget {
-    /// Sends an action and waits up to 30 seconds until it is committed; see ``send(_:timeout:)-(R.Action,_)``.
+    /// Sends an action and waits up to 30 seconds until it is committed; see ``send(_:timeout:)``.
     ///
     /// - Throws: Also ``LockstepError`` of code `refused` if the reply is not the promised one: the action took effect,
     ///   and the primary's reactor is of another version.
