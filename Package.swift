@@ -54,6 +54,9 @@ let syntaxOfTests: [Target.Dependency] =
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax", condition: macros),
     ]
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let configuration: [Target.Dependency] = [
+    .product(name: "Configuration", package: "swift-configuration"), .product(name: "Yams", package: "Yams"),
+]
 let sockets = Target.Dependency.product(name: "FlyingSocks", package: "FlyingFox")
 
 let package = Package(
@@ -79,6 +82,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON", "YAML"]),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -87,6 +91,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -148,7 +153,7 @@ let package = Package(
             dependencies: [
                 "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "LockstepHTTP",
                 "LockstepConsole", "ZeroMQ", arguments, logging, lifecycle, signals,
-            ], swiftSettings: base),
+            ] + configuration, swiftSettings: base),
         .target(
             name: "LockstepCommands",
             dependencies: [

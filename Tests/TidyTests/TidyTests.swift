@@ -74,8 +74,10 @@ import Testing
             ],
             "LockstepFolders": system.union(["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"]),
             "LockstepServer": system.union([
-                "ArgumentParser", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders", "LockstepHTTP",
-                "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "ZeroMQ",
+                "ArgumentParser", "Configuration", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders",
+                "LockstepHTTP",
+                "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
+                "ZeroMQ",
             ]),
             "LockstepHTTP": system.union([
                 "LockstepNode", "LockstepCore", "FlyingSocks", "Logging", "Metrics", "ServiceLifecycle",

@@ -17,13 +17,13 @@ struct SearchServing: ParsableArguments {
     var githubToken: String?
     @Option(help: "Where GitHub's interface is.")
     var githubUrl: String?
-    @Option(help: "How long a page is fresh, in seconds.", transform: Within.seconds(1...32_000_000))
+    @Option(help: "How long a page is fresh, in seconds. (default: 60)", transform: Within.seconds(1...32_000_000))
     var searchFresh: Double = 60
     @Option(
-        help: "How long a query is kept after its newest answer, in seconds.",
+        help: "How long a query is kept after its newest answer, in seconds. (default: 3600)",
         transform: Within.seconds(1...32_000_000))
     var searchKept: Double = 3_600
-    @Option(help: "The most MiB of all answers.", transform: Within.whole(1...1 << 20))
+    @Option(help: "The most MiB of all answers. (default: 64)", transform: Within.whole(1...1 << 20))
     var searchMebibytes: Int = 64
     @Option(help: "HOST:PORT of an HTTP face of the searches, on any node (built with the trait Web).")
     var searchHttp: String?

@@ -15,11 +15,11 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
         help: "The primary's tcp://HOST:PORT; without it the node is the primary. A folder keeps its role: see promote."
     )
     public var replicaOf: String?
-    /// How many bytes of batches a snapshot comes after; nil: as many as ``NodeConfiguration`` says.
+    /// How many bytes of batches a snapshot comes after; as many as ``NodeConfiguration`` says, unless it is told.
     @Option(
-        help: "A snapshot is taken when the batches after the last one have so many bytes. Default: 67108864, 64 MiB.",
+        help: "A snapshot is taken when the batches after the last one have so many bytes. (default: 67108864)",
         transform: Within.whole((1 << 20)...Int.max))
-    public var snapshotAfter: Int?
+    public var snapshotAfter = NodeConfiguration.local().snapshotAfterBytes
 
     /// Read from the command line.
     public init() {}
@@ -46,7 +46,7 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
         configuration.node = try parseNode(identity.node)
         configuration.cluster = try parseCluster(identity.cluster)
         configuration.administrationFolder = folder.administration
-        if let snapshotAfter { configuration.snapshotAfterBytes = snapshotAfter }
+        configuration.snapshotAfterBytes = snapshotAfter
         return configuration
     }
 }

@@ -12,11 +12,15 @@ extension AsyncParsableCommand {
                     "word \(wrong.place) of the command line is not UTF-8 (\(wrong.repaired)): names and paths are given "
                         + "in UTF-8", status: .usage)
             }
-            var command = try parseAsRoot()
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
+            let (parsed, configuration) = try parseConfigured(
+                Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
+            try await ServeConfiguration.$current.withValue(configuration) {
+                var command = parsed
+                if var asynchronous = command as? any AsyncParsableCommand {
+                    try await asynchronous.run()
+                } else {
+                    try command.run()
+                }
             }
         } catch let failure as CommandFailure {
             Output.error(failure.message)

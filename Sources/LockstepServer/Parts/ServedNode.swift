@@ -8,7 +8,7 @@ import UnixSignals
 
 /// What `serve` is told, and how a node then lives until it is told to stop.
 public struct ServedNode<Server: LockstepServer>: ParsableArguments {
-    @OptionGroup var place: NodePlace<Server>
+    @OptionGroup package var place: NodePlace<Server>
     @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
     var insecure = false
     @Flag(
@@ -16,14 +16,19 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
             "Do not run the accepted actions that the former primary left; see \"\(Server.name) actions\".")
     var holdEffects = false
     @Option(
-        help: "How many seconds a primary waits at its start for the replicas that it last had; 0: it does not.",
+        help: """
+            How many seconds a primary waits at its start for the replicas that it last had; 0: it does not. (default: 5)
+            """,
         transform: Within.seconds(0...600))
-    var audienceTimeout = 5.0
+    package var audienceTimeout = 5.0
     @Option(help: "HOST:PORT of the console, metrics and health over HTTP, such as 127.0.0.1:9100.")
     var http: String?
     @OptionGroup var options: Server.ServeOptions
-    @Option(help: "What is logged to standard error: trace, debug, info, notice, warning, error.")
-    var logLevel: String = "info"
+    @Option(
+        help: "What is logged to standard error: trace, debug, info, notice, warning, error. (default: info)",
+        transform: RunningLogLevel.read)
+    package var logLevel: Logger.Level = .info
+    @OptionGroup(title: "Configuration") var source: ConfigurationOptions
 
     /// Read from the command line.
     public init() {}
@@ -32,25 +37,24 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     ///
     /// - Throws: What keeps the node from starting, or ends it.
     public func run() async throws {
+        let read = try source.read()
+        if try source.isPrinted(read) { return }
         let folder = NodeFolder(place.data)
         let identity = try folder.identity()
-        guard let level = Logger.Level(rawValue: logLevel) else {
-            throw ValidationError("--log-level is one of trace, debug, info, notice, warning, error")
-        }
         var configuration = try place.configuration(identity)
         configuration.allowsPlaintext = insecure
         configuration.waitsForAddress = true
         configuration.holdsEffects = holdEffects
         configuration.audienceTimeout = .seconds(audienceTimeout)
-        var logger = Logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = level
+        let level = RunningLogLevel(logLevel)
+        let logger = level.logger(label: Server.name) { StreamLogHandler.standardError(label: $0) }
         if http != nil { NodeHTTP.bootstrapMetrics() }
         let node = try Node(configuration, logger: logger)
         let serving = HostedStore<Server.ServeOptions>.Serving(
             node: node, configuration: configuration, options: options, logger: logger)
         let stores = Server.stores
         try stores.check()
-        var services: [any Service] = []
+        var services = read?.services(level, logger) ?? []
         var shown: [ConsoleStore] = []
         for name in identity.stores {
             guard let store = stores[name] else {
