@@ -1,5 +1,6 @@
 import Foundation
 import LockstepServer
+import Logging
 import Testing
 
 /// `--print-configuration`, and the table of the page, which is made of the same keys.
