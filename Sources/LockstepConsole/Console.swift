@@ -3,6 +3,7 @@ internal import Lockstep
 internal import LockstepHTTP
 package import LockstepNode
 internal import ServiceLifecycle
+internal import Synchronization
 
 /// A page of a node in a browser: what it knows of the cluster, its stores' entries as they come, states as they were.
 ///
@@ -15,6 +16,7 @@ package final class Console: Service {
     let stores: [ConsoleStore]
     let audience: ConsoleAudience
     let desk = ConsoleDesk()
+    private let primary = Mutex<NodeStatus?>(nil)
 
     /// How often news are looked for; each fourth time the whole status is told.
     private static let step = Duration.milliseconds(250)
@@ -47,8 +49,23 @@ package final class Console: Service {
     private func work() async {
         await withTaskGroup(of: Void.self) { group in
             for store in stores { group.addTask { await store.follow() } }
+            group.addTask { await self.followPrimary() }
             await tell()
             group.cancelAll()
+        }
+    }
+
+    /// Asks the primary of a replica once a second what it says of itself and its replicas.
+    ///
+    /// While it does not answer, nothing is known; that it is away is what the replica itself sees.
+    private func followPrimary() async {
+        defer { primary.withLock { $0 = nil } }
+        while !Task.isCancelled {
+            guard let endpoint = node.primaryEndpoint else { return }
+            let bytes = try? await AdministrationClient.askStatus(at: endpoint, timeout: .seconds(1))
+            let status = bytes.flatMap { try? JSONDecoder().decode(NodeStatus.self, from: $0) }
+            primary.withLock { $0 = status }
+            do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }
     }
 
@@ -109,7 +126,7 @@ package final class Console: Service {
             }
         }
         return StatusAnswer(
-            at: Date().timeIntervalSince1970 * 1_000, node: status, kept: stores.map { $0.kept() }, runs: runs,
-            readers: audience.readers)
+            at: Date().timeIntervalSince1970 * 1_000, node: status, primary: primary.withLock { $0 },
+            kept: stores.map { $0.kept() }, runs: runs, readers: audience.readers)
     }
 }

@@ -2,7 +2,7 @@ package import Foundation
 internal import LockstepCore
 internal import ZeroMQ
 
-/// Why a node of this host could not be asked.
+/// Why a node could not be asked.
 package enum AdministrationFailure: Error, Hashable, Sendable {
     /// Nobody listens at the socket, or there is none: no node runs with this folder.
     case notRunning
@@ -18,12 +18,13 @@ package enum AdministrationFailure: Error, Hashable, Sendable {
         case .forbidden(let owner?):
             "no permission to ask the node in \(name): it belongs to \(owner), so ask as that user (sudo -u \(owner))"
         case .forbidden(nil): "no permission to ask the node in \(name): ask as the user that it runs as"
-        case .silent(let reason): "the node in \(name) does not answer: \(reason)"
+        case .silent(let reason):
+            "the node \(name.hasPrefix("tcp://") ? "at" : "in") \(name) does not answer: \(reason)"
         }
     }
 }
 
-/// Asks a node that runs on this host, over the socket in its administration folder.
+/// Asks a node: one of this host over the socket in its administration folder, one elsewhere for its status.
 package enum AdministrationClient {
     /// Sends one command and waits for the answer.
     ///
@@ -49,6 +50,33 @@ package enum AdministrationClient {
         }
     }
 
+    /// Asks a node of any host for its status, over the port that its peers use (PROTOCOL, R-66).
+    ///
+    /// The wait is on a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - endpoint: Where the node listens.
+    ///   - timeout: How long to wait.
+    /// - Returns: The node's status as JSON.
+    /// - Throws: ``LockstepError`` of code `invalidConfiguration` if the endpoint cannot be read, `unavailable` if nothing
+    ///   answers; its `underlying` is an ``AdministrationFailure``.
+    package static func askStatus(at endpoint: String, timeout: Duration = .seconds(2)) async throws -> Data {
+        let endpoint = try TCPEndpoint(endpoint, use: "the node's address")
+        return try await withCheckedThrowingContinuation { continuation in
+            let thread = Thread {
+                continuation.resume(
+                    with: Result {
+                        let context = try Context()
+                        let link = try Endpoints.statusLink(context, to: endpoint)
+                        if let answer = try converse(over: link, #"{"command":"status"}"#, timeout) { return answer }
+                        throw failure(.silent(reason: "nothing came for \(seconds(timeout)) s"), endpoint.description)
+                    })
+            }
+            thread.name = "lockstep-ask"
+            thread.start()
+        }
+    }
+
     private static func exchange(
         _ path: AdministrationPath, _ command: String, _ timeout: Duration, _ name: String
     ) throws -> Data {
@@ -62,7 +90,24 @@ package enum AdministrationClient {
                 .silent(reason: "it has taken no connection for some time: is it stopped or very busy?"), name)
         }
         let context = try Context()
-        let socket = try Endpoints.administrationLink(context, at: path.socket)
+        let link = try Endpoints.administrationLink(context, at: path.socket)
+        if let answer = try converse(over: link, command, timeout) { return answer }
+        // It may have ended while it was asked.
+        if case .nobody = path.reach() { throw failure(.notRunning, name) }
+        let reason = process.flatMap(ProcessLook.trouble) ?? "nothing came for \(seconds(timeout)) s"
+        let who = process.map { "process \($0): " } ?? ""
+        throw failure(.silent(reason: who + reason), name)
+    }
+
+    private static func seconds(_ timeout: Duration) -> Double {
+        Double((timeout / .milliseconds(100)).rounded()) / 10
+    }
+
+    /// Sends a command, and waits for an answer; nil: none came in time.
+    private static func converse(
+        over link: consuming Socket<Dealer>, _ command: String, _ timeout: Duration
+    ) throws -> Data? {
+        let socket = link
         let poller = Poller<Bool>()
         poller.add(socket, as: true)
         let request = Array(command.utf8)
@@ -78,12 +123,7 @@ package enum AdministrationClient {
             }
             if !isSent { isSent = try socket.send(frame) }
         }
-        // It may have ended while it was asked.
-        if case .nobody = path.reach() { throw failure(.notRunning, name) }
-        let waited = Double((timeout / .milliseconds(100)).rounded()) / 10
-        let reason = process.flatMap(ProcessLook.trouble) ?? "nothing came for \(waited) s"
-        let who = process.map { "process \($0): " } ?? ""
-        throw failure(.silent(reason: who + reason), name)
+        return nil
     }
 
     private static func answer(in message: ZeroMQ.Message) -> [UInt8]? {

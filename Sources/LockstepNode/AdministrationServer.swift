@@ -111,7 +111,7 @@ package final class AdministrationServer {
         }
     }
 
-    private static func problem(_ text: String) -> Data {
+    static func problem(_ text: String) -> Data {
         // A dictionary of two texts can always be encoded.
         (try? JSONEncoder().encode(["error": text])) ?? Data("{\"error\":\"\"}".utf8)
     }

@@ -81,6 +81,13 @@ package enum Endpoints {
         return try connected(Socket<Dealer>(in: context, options: options), to: "ipc://\(path)")
     }
 
+    /// DEALER of somebody who asks a node elsewhere for its status.
+    package static func statusLink(_ context: Context, to endpoint: TCPEndpoint) throws -> Socket<Dealer> {
+        var options = network(isIPv6: endpoint.isIPv6)
+        options[.sendHighWaterMark] = 1
+        return try connected(Socket<Dealer>(in: context, options: options), to: endpoint.description)
+    }
+
     /// What every TCP socket has.
     private static func network(isIPv6: Bool) -> SocketOptions {
         var options = SocketOptions()

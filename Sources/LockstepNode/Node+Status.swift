@@ -35,6 +35,9 @@ extension Node {
     /// The elements of each list of a status: an answer of the administration is one frame, of all stores together.
     static func listLimit(stores: Int) -> Int { min(1_000, 3_000 / max(1, stores)) }
 
+    /// The node that this one was told to follow; nil for a primary.
+    package nonisolated var primaryEndpoint: String? { configuration.given.role.upstream }
+
     /// Where this node's ingress is bound; nil before ``run()`` has bound it, and without network.
     package var ingressEndpoint: String? {
         services.flatMap { $0.ingressEndpoint.isEmpty ? nil : $0.ingressEndpoint }

@@ -25,6 +25,7 @@ public actor Node: Service {
     var bulkRing = FairRing(capacity: 16 << 20, share: 4 << 20)
     private var gauges: NodeGauges?
     private var administration: AdministrationServer?
+    private var remoteStatus = RemoteStatus()
     private var finished: CheckedContinuation<Void, Never>?
     private var isStopping = false
     private var reportedDrops: UInt64 = 0
@@ -311,6 +312,17 @@ public actor Node: Service {
     ) -> StoreHost? {
         switch frame.withFrame({ dispatch.verdict(on: $0, rule: rule) }) {
         case .store(let store): return hosts[store]
+        case .node:
+            let response = remoteStatus.answer(to: frame, now: MonotonicClock.now) {
+                try status(listing: RemoteStatus.listLimit)
+            }
+            guard let response, let services else {
+                hosts.first?.count(.framesRefused)
+                return nil
+            }
+            if services.attempt({ try answer(services.server, response) }) == false {
+                hosts.first?.metrics.dropped(.sent)
+            }
         case .dropped: hosts.first?.count(.framesRefused)
         case .resync(let stamp):
             hosts.first?.count(.framesRefused)

@@ -106,6 +106,8 @@ public struct StoreStatus: Codable, Hashable, Sendable {
         public var applied: UInt64
         /// How far that is behind the commit number.
         public var lag: UInt64
+        /// The newest entry with a digest that it said it has applied, and its digest there; `nil` until it has one.
+        public var mark: Mark?
         /// How long it has said nothing; one that is there says something each second.
         public var silentSeconds: Double
     }

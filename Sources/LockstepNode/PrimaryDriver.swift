@@ -284,7 +284,8 @@ package final class PrimaryDriver: StoreDriver {
         func listed(_ peer: PrimaryPeers.Peer) -> StoreStatus.Peer {
             StoreStatus.Peer(
                 node: peer.node, role: peer.role == .replica ? "replica" : "client", applied: peer.applied.rawValue,
-                lag: commit - min(commit, peer.applied.rawValue), silentSeconds: Double(now - peer.lastHeard) / 1e9)
+                lag: commit - min(commit, peer.applied.rawValue), mark: peer.mark.map(StoreStatus.Mark.init),
+                silentSeconds: Double(now - peer.lastHeard) / 1e9)
         }
         status.peers = peers.live.map(listed)
         status.peerCount = peers.liveCount

@@ -34,7 +34,7 @@ package final class ReplicaDriver: StoreDriver {
 
     package func start(now: Tick, wall _: LogTime) {
         machine.start(now: now, state: state)
-        host.setKnown(machine.told)
+        host.setKnown(machine.told, mark: machine.log.mark)
     }
 
     // MARK: - Events
@@ -94,7 +94,8 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     package func endTurn(now: Tick, wall _: LogTime) {
-        if host.client.known != machine.told { host.setKnown(machine.told) }
+        let isNew = host.client.known != machine.told || host.client.knownMark != machine.log.mark
+        if isNew { host.setKnown(machine.told, mark: machine.log.mark) }
     }
 
     package var nextDeadline: Tick {

@@ -40,6 +40,10 @@ extension StoreHost {
     }
 }
 
+extension StoreStatus.Mark {
+    init(_ mark: LogState.Mark) { self.init(sequence: mark.sequence.rawValue, digest: "\(mark.digest)") }
+}
+
 extension StoreStatus {
     mutating func setSessions(_ table: SessionTable, limit: Int) {
         sessionCount = table.count
@@ -50,7 +54,7 @@ extension StoreStatus {
 
     /// The newest mark, and the digest at ``sequence`` if it stands there.
     mutating func setMark(_ mark: LogState.Mark?) {
-        self.mark = mark.map { Mark(sequence: $0.sequence.rawValue, digest: "\($0.digest)") }
+        self.mark = mark.map(Mark.init)
         if let mark = self.mark, mark.sequence == sequence { digest = mark.digest }
     }
 

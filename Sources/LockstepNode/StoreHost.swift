@@ -296,7 +296,7 @@ package final class StoreHost {
     }
 
     /// The replica's position moved: HELLO tells it.
-    package func setKnown(_ known: KnownPosition) { client.setKnown(known) }
+    package func setKnown(_ known: KnownPosition, mark: LogState.Mark?) { client.setKnown(known, mark: mark) }
 
     /// The stream shows another boot: HELLO leaves with the turn's tick.
     package func sayHello(now: Tick) { client.sayHello(now: now) }

@@ -11,6 +11,7 @@ import Testing
         var applied: UInt64 = 0
         var lag: UInt64 = 0
         var silentSeconds = 0.2
+        var mark: Mark?
     }
 
     private struct Mark: Encodable {
@@ -64,6 +65,37 @@ import Testing
         #expect(
             text.contains { $0.hasPrefix("replica-1          replica  live                 600       7      120 ") })
         #expect(text[0].contains("2 of 2 nodes answer"))
+    }
+
+    /// Replicas that nobody asked are shown as their primary hears them, and their digests are compared.
+    @Test func replicasThatOnlyThePrimaryHearsAreShown() throws {
+        func frame(_ digest: String) throws -> [String] {
+            var model = TopModel()
+            for second in 0...1 {
+                let commit = UInt64(second) * 50
+                model.take(
+                    [
+                        try look("replica-1", commit: commit),
+                        try look(
+                            "primary", role: "primary", commit: commit, phase: "admitting",
+                            mark: Mark(sequence: 40, digest: "aa"),
+                            peers: [
+                                Peer(applied: commit), Peer(node: "c", role: "client"),
+                                Peer(
+                                    node: "replica-2", applied: commit, lag: 3, silentSeconds: 4.4,
+                                    mark: Mark(sequence: 40, digest: digest)),
+                            ]),
+                    ], at: Double(second))
+            }
+            return lines(model)
+        }
+        let text = try frame("aa")
+        #expect(text.count { $0.hasPrefix("replica-1 ") } == 1, "a node that answers is shown once")
+        let expected = "replica-2          replica  4 s ago               50       3       50 "
+        #expect(text.contains { $0.hasPrefix(expected) }, "\(text)")
+        #expect(!text.contains { $0.hasPrefix("c ") })
+        #expect(text.contains { $0.contains("digests equal at 40") })
+        #expect(try frame("bb").contains { $0.contains("digests DIFFER at 40") })
     }
 
     /// A node that went back has no rate over that, least of all a huge one.

@@ -73,42 +73,59 @@ extension ConsolePage {
           else if (ended.length) say($('announcement'), `Alarm ended: ${ended.join(', ')}`);
         }
 
-        function nodeRow(name, kind, applied, lag, word, isOwn, isLate) {
+        function nodeRow(name, kind, mark, applied, lag, word, isOwn, isLate) {
           return h('tr', { className: isOwn ? 'own' : '' },
-            h('td', {}, name, h('span', { className: 'kind' }, kind)), h('td', { className: 'wide' }, applied),
+            h('td', {}, name, h('span', { className: 'kind' }, kind)), h('td', { className: 'wide mono' }, mark),
+            h('td', { className: 'wide' }, applied),
             h('td', {}, lag), h('td', { className: isLate ? 'late' : '' }, word));
         }
 
         function drawCluster() {
           const node = page.status.node, store = storeStatus();
           if (!store) return;
-          const rows = [nodeRow(`${node.node}`, `${node.role}, this node`, count(store.sequence),
+          const rows = [nodeRow(`${node.node}`, `${node.role}, this node`, digest(store.mark), count(store.sequence),
             store.lag === null ? '?' : count(store.lag), 'now', true, false)];
           if (node.role === 'primary') {
-            for (const peer of store.peers) {
-              const isLate = peer.silentSeconds > 3;
-              rows.push(nodeRow(peer.node, peer.role, count(peer.applied), count(peer.lag),
-                `${isLate ? '▲ ' : ''}${seconds(peer.silentSeconds)} ago`, false, isLate));
-            }
-            for (const peer of store.lostReplicas) {
-              rows.push(nodeRow(peer.node, 'replica, lost', count(peer.applied), '?',
-                `▲ ${seconds(peer.silentSeconds)} ago`, false, true));
-            }
+            rows.push(...peerRows(store, ''));
             const replicas = store.peers.filter(peer => peer.role === 'replica').length;
             say($('cluster-note'), `this node is the primary; ${plural(replicas, 'replica', 'replicas')}`);
           } else {
             const silence = store.primarySilentSeconds;
             const isLate = silence === null || silence > 3;
-            rows.push(nodeRow(node.primary || 'its primary', 'primary, as this node hears it',
+            const told = primaryStore(store.name);
+            rows.push(nodeRow(told ? page.status.primary.node : node.primary || 'its primary',
+              told ? 'primary' : 'primary, as this node hears it', told ? digest(told.mark) : '–',
               store.lag === null ? '?' : count(store.sequence + store.lag), '0',
               silence === null ? 'never heard' : `${isLate ? '▲ ' : ''}${seconds(silence)} ago`, false, isLate));
+            if (told) rows.push(...peerRows(told, node.node));
             say($('cluster-note'), `follows ${node.primary || 'no primary'}`);
           }
           $('nodes').replaceChildren(...rows);
-          const listed = store.peers.length, all = store.peerCount;
-          $('lost').hidden = node.role === 'primary' && all <= listed;
-          say($('lost'), node.role === 'primary' ? `and ${whole.format(all - listed)} more, which lockstep status lists`
-            : 'The other replicas are known to the primary only: open its console to see them.');
+          const heard = node.role === 'primary' ? store : primaryStore(store.name);
+          const more = heard ? heard.peerCount - heard.peers.length : 0;
+          $('lost').hidden = heard !== null && more <= 0;
+          say($('lost'), heard ? `and ${whole.format(more)} more, which lockstep status lists`
+            : 'The primary does not answer, and it alone knows the other replicas.');
+        }
+
+        /** What the primary of a replica says of a store; null while it does not answer. */
+        function primaryStore(name) {
+          const primary = page.status.primary;
+          return (primary && primary.stores.find(store => store.name === name)) || null;
+        }
+
+        function digest(mark) { return mark ? `${mark.digest.slice(0, 8)} at ${count(mark.sequence)}` : '–'; }
+
+        /** Those that a primary hears, without this node itself. */
+        function peerRows(store, own) {
+          const heard = store.peers.filter(peer => peer.node !== own).map(peer => {
+            const isLate = peer.silentSeconds > 3;
+            return nodeRow(peer.node, peer.role, digest(peer.mark), count(peer.applied), count(peer.lag),
+              `${isLate ? '▲ ' : ''}${seconds(peer.silentSeconds)} ago`, false, isLate);
+          });
+          const lost = store.lostReplicas.filter(peer => peer.node !== own).map(peer => nodeRow(peer.node, 'replica, lost',
+            digest(peer.mark), count(peer.applied), '?', `▲ ${seconds(peer.silentSeconds)} ago`, false, true));
+          return [...heard, ...lost];
         }
 
         function sparkline(values) {

@@ -49,7 +49,7 @@ enum ConsolePage {
           <section class="card cluster" aria-labelledby="cluster-title">
             <div class="bar"><h2 id="cluster-title">Cluster</h2><span id="cluster-note" class="soft"></span></div>
             <table>
-              <thead><tr><th scope="col">Node</th><th scope="col" class="wide">Applied</th><th scope="col">Lag</th>
+              <thead><tr><th scope="col">Node</th><th scope="col" class="wide">Digest</th><th scope="col" class="wide">Applied</th><th scope="col">Lag</th>
                 <th scope="col">Last word</th></tr></thead>
               <tbody id="nodes"></tbody>
             </table>

@@ -42,6 +42,7 @@ extension TopModel {
         }
         frame.add()
         frame.add(.init("RATE/S is of entries committed; LAG of a primary is that of its slowest replica.", .soft))
+        frame.add(.init("A replica that only its primary hears has the age of its last word as its phase.", .soft))
         frame.add(.init("The bars are the last minute, each by its own greatest value.", .soft))
     }
 
@@ -90,31 +91,28 @@ extension TopModel {
         let bars = width >= 6 ? ["RATE".padded(to: width)] + (isBoth ? ["LAG".padded(to: width)] : []) : []
         frame.add(.init(Self.row(Self.columns.map(\.name), bars), .soft))
         guard let store else { return }
-        for look in ordered {
-            guard let found = look.status?.stores.first(where: { $0.name == store }), let node = look.status else {
-                let name = look.status?.node ?? look.path
-                let word = look.status == nil ? look.word : "has no store \(store)"
-                frame.add(.init(name.padded(to: Self.columns[0].width) + " "), .init(word, .alarm))
-                continue
-            }
-            let (rates, lags) = (rates(of: look.path, store), lags(of: look.path, store))
+        for row in rows {
+            let (rates, lags) = (rates(of: row.path, store), lags(of: row.path, store))
             let drawn = [rates, lags].prefix(bars.count).map {
                 sparkline.text($0, now: now, span: Self.span, width: width)
             }
-            frame.add(line(node, found, rate: rates.last?.value, drawn.joined(separator: " ")))
+            frame.add(line(row, rate: rates.last?.value, drawn.joined(separator: " ")))
+        }
+        for look in looks where !(look.status?.stores.contains { $0.name == store } ?? false) {
+            let word = look.status == nil ? look.word : "has no store \(store)"
+            let name = look.status?.node ?? look.path
+            frame.add(.init(name.padded(to: Self.columns[0].width) + " "), .init(word, .alarm))
         }
     }
 
-    private func line(_ node: NodeStatus, _ store: StoreStatus, rate: Double?, _ bars: String) -> [TopFrame.Piece] {
-        let isWell = store.phase == .admitting || store.phase == .live
-        let lag = Self.lag(of: store)
+    private func line(_ row: Row, rate: Double?, _ bars: String) -> [TopFrame.Piece] {
         let widths = Self.columns.map(\.width)
         return [
-            .init(node.node.padded(to: widths[0]) + " ", node.role == "primary" ? .strong : .plain),
-            .init(node.role.padded(to: widths[1]) + " "),
-            .init(store.phase.rawValue.padded(to: widths[2]) + " ", isWell ? .plain : .alarm),
-            .init(String(store.commit).padded(to: -widths[3]) + " "),
-            .init((lag.map(String.init) ?? "?").padded(to: -widths[4]) + " ", lag == nil ? .alarm : .plain),
+            .init(row.node.padded(to: widths[0]) + " ", row.role == "primary" ? .strong : .plain),
+            .init(row.role.padded(to: widths[1]) + " "),
+            .init(row.phase.padded(to: widths[2]) + " ", row.isWell ? .plain : .alarm),
+            .init(String(row.commit).padded(to: -widths[3]) + " "),
+            .init((row.lag.map(String.init) ?? "?").padded(to: -widths[4]) + " ", row.lag == nil ? .alarm : .plain),
             .init((rate.map { String(Int($0.rounded())) } ?? "-").padded(to: -widths[5]) + " "),
             .init(bars, .accent),
         ]

@@ -23,6 +23,18 @@ package struct TopModel {
         }
     }
 
+    /// A line of the table: a node that was asked, or a replica that its primary hears.
+    struct Row {
+        /// By what its samples are kept.
+        var path: String
+        var node: String
+        var role: String
+        var phase: String
+        var isWell: Bool
+        var commit: UInt64
+        var lag: UInt64?
+    }
+
     /// In which order nodes stand.
     package enum Order: String, CaseIterable, Sendable {
         case given, lag, rate
@@ -66,6 +78,9 @@ package struct TopModel {
             guard let status = look.status else { continue }
             for store in status.stores { add(store, of: look.path) }
         }
+        for store in stores {
+            for peer in heard(in: store) { add(peer.applied, lag: peer.lag, Self.heardPath(peer), store) }
+        }
         for key in samples.keys {
             samples[key]?.removeAll { $0.at < now - Self.span - 1 }
             if samples[key]?.isEmpty ?? true { samples[key] = nil }
@@ -73,11 +88,17 @@ package struct TopModel {
     }
 
     private mutating func add(_ store: StoreStatus, of path: String) {
-        let key = Self.key(path, store.name)
-        // A node that went back, or began anew, has no rate over that.
-        if let last = samples[key]?.last, last.commit > store.commit { samples[key] = [] }
-        samples[key, default: []].append(Sample(at: now, commit: store.commit, lag: Self.lag(of: store)))
+        add(store.commit, lag: Self.lag(of: store), path, store.name)
     }
+
+    private mutating func add(_ commit: UInt64, lag: UInt64?, _ path: String, _ store: String) {
+        let key = Self.key(path, store)
+        // A node that went back, or began anew, has no rate over that.
+        if let last = samples[key]?.last, last.commit > commit { samples[key] = [] }
+        samples[key, default: []].append(Sample(at: now, commit: commit, lag: lag))
+    }
+
+    private static func heardPath(_ peer: StoreStatus.Peer) -> String { "\u{0}\(peer.node)" }
 
     /// Of a replica its lag; of a primary that of the replica that is furthest behind, 0 without one.
     static func lag(of store: StoreStatus) -> UInt64? {
@@ -140,14 +161,37 @@ package struct TopModel {
         }
     }
 
-    /// The looks in the order that was chosen; the greatest first.
-    var ordered: [Look] {
-        guard let store, order != .given else { return looks }
-        func weight(_ look: Look) -> Double {
-            let points = order == .lag ? lags(of: look.path, store) : rates(of: look.path, store)
-            return look.status == nil ? -1 : points.last?.value ?? 0
+    /// The replicas that primaries hear of and that did not answer themselves.
+    func heard(in store: String) -> [StoreStatus.Peer] {
+        let own = Set(looks.compactMap { $0.status?.node })
+        return looks.compactMap(\.status).filter { $0.role == "primary" }.flatMap { status in
+            status.stores.first { $0.name == store }?.peers ?? []
+        }.filter { $0.role == "replica" && !own.contains($0.node) }
+    }
+
+    /// The nodes that have a store, in the order that was chosen, the greatest first.
+    var rows: [Row] {
+        guard let store else { return [] }
+        let asked: [Row] = looks.compactMap { look in
+            guard let status = look.status, let found = status.stores.first(where: { $0.name == store }) else {
+                return nil
+            }
+            return Row(
+                path: look.path, node: status.node, role: status.role, phase: found.phase.rawValue,
+                isWell: found.phase == .admitting || found.phase == .live, commit: found.commit,
+                lag: Self.lag(of: found))
         }
-        return looks.enumerated().sorted { left, right in
+        let heard = heard(in: store).map { peer in
+            Row(
+                path: Self.heardPath(peer), node: peer.node, role: peer.role,
+                phase: "\(Int(peer.silentSeconds)) s ago", isWell: peer.silentSeconds < 3, commit: peer.applied,
+                lag: peer.lag)
+        }
+        guard order != .given else { return asked + heard }
+        func weight(_ row: Row) -> Double {
+            (order == .lag ? lags(of: row.path, store) : rates(of: row.path, store)).last?.value ?? 0
+        }
+        return (asked + heard).enumerated().sorted { left, right in
             let (one, two) = (weight(left.element), weight(right.element))
             return one == two ? left.offset < right.offset : one > two
         }.map(\.element)
@@ -155,7 +199,8 @@ package struct TopModel {
 
     /// What the marks of a store say: nil if no two nodes have one at the same place.
     func marks(of store: String) -> (sequence: UInt64, areEqual: Bool)? {
-        let marks = looks.compactMap { $0.status?.stores.first { $0.name == store }?.mark }
+        let asked = looks.compactMap { $0.status?.stores.first { $0.name == store }?.mark }
+        let marks = asked + heard(in: store).compactMap(\.mark)
         let places = Dictionary(grouping: marks, by: \.sequence).filter { $0.value.count > 1 }
         guard let newest = places.keys.max() else { return nil }
         // One difference anywhere is what must be seen.

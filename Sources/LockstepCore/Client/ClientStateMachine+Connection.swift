@@ -67,7 +67,8 @@ extension ClientStateMachine {
     mutating func sendHello(now: Tick, into directives: inout [ClientDirective]) {
         let hello = Hello(
             nonce: link.nonce, role: configuration.role, node: configuration.node,
-            incarnation: configuration.incarnation, boot: configuration.boot, store: configuration.store, known: known)
+            incarnation: configuration.incarnation, boot: configuration.boot, store: configuration.store, known: known,
+            mark: knowledge.mark)
         var stamp = stamp
         stamp.channel = .none
         directives.append(.send(stamp.frame(.hello(hello))))

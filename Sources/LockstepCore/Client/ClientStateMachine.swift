@@ -78,8 +78,13 @@ package struct ClientStateMachine: Hashable, Sendable {
     /// The highest position that this client knows (PROTOCOL, R-40).
     package var known: KnownPosition { knowledge.highest }
 
+    /// The mark that was told with the position.
+    package var knownMark: LogState.Mark? { knowledge.mark }
+
     /// The replica's machine applied something, or began anew; a client is told of a position that was kept elsewhere.
-    package mutating func setKnown(_ position: KnownPosition) { knowledge.give(position) }
+    package mutating func setKnown(_ position: KnownPosition, mark: LogState.Mark? = nil) {
+        knowledge.give(position, mark)
+    }
 
     package mutating func start(now: Tick, into directives: inout [ClientDirective]) {
         precondition(phase == .created, "a client is started once; it is \(phase)")

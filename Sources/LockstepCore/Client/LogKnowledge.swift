@@ -2,6 +2,8 @@
 struct LogKnowledge: Hashable, Sendable {
     /// What the replica of this node has applied, or what was kept elsewhere.
     private var given = KnownPosition.none
+    /// The newest mark there.
+    private(set) var mark: LogState.Mark?
     /// Of the newest entry that an answer named; answers carry no hash.
     private var answered = KnownPosition.none
 
@@ -13,7 +15,10 @@ struct LogKnowledge: Hashable, Sendable {
     /// What this node has applied.
     var applied: SequenceNumber { given.position.sequence }
 
-    mutating func give(_ position: KnownPosition) { given = position }
+    mutating func give(_ position: KnownPosition, _ mark: LogState.Mark?) {
+        given = position
+        self.mark = mark
+    }
 
     /// An answer names an entry.
     mutating func noteAnswered(epoch: Epoch, sequence: SequenceNumber) {

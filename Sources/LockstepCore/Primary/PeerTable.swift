@@ -6,6 +6,8 @@ package struct PrimaryPeers: Hashable, Sendable {
         package var boot: BootID
         /// What it last said that it has applied.
         package var applied: SequenceNumber
+        /// The newest mark that it said it has applied.
+        package var mark: LogState.Mark?
         package var lastHeard: Tick
     }
     /// Those that are there, replicas first, each role in the order of the names.
@@ -126,7 +128,7 @@ package struct PeerTable: Hashable, Sendable {
     private static func listed(_ peer: Peer) -> PrimaryPeers.Peer {
         PrimaryPeers.Peer(
             node: peer.hello.node, role: peer.hello.role, boot: peer.hello.boot, applied: peer.applied,
-            lastHeard: peer.lastHeard)
+            mark: peer.hello.mark, lastHeard: peer.lastHeard)
     }
 
     // MARK: - Two processes of one name

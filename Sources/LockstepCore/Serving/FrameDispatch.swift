@@ -2,11 +2,14 @@
 ///
 /// The rule is the same for any number of stores, and for both of a node's ports that take requests. A frame goes to the
 /// store of its channel, a HELLO to the store that it names. What no store has gets RESYNC if it is a request that can
-/// be read, and is counted and dropped otherwise. The store decodes what it gets, and answers it.
+/// be read, and is counted and dropped otherwise. The store decodes what it gets, and answers it. ADMIN_REQUEST is for
+/// the node itself.
 package struct FrameDispatch: Sendable {
     /// Where a frame goes; stores are named by their places in the order in which they were added.
     package enum Verdict: Hashable, Sendable {
         case store(Int)
+        /// It asks the node itself.
+        case node
         /// It is nobody's: it is counted, and answered by RESYNC with this stamp.
         case resync(FrameStamp)
         /// It is nobody's: it is counted.
@@ -51,6 +54,7 @@ package struct FrameDispatch: Sendable {
         else { return .dropped }
         // The kind stands at the same place in every version.
         if byte == MessageKind.hello.rawValue { return greeted(frame) }
+        if byte == MessageKind.adminRequest.rawValue { return .node }
         let wanted = Channel(rawValue: number)
         if wanted != .none, let store = channels.firstIndex(of: wanted) { return .store(store) }
         return strange(frame, rule)

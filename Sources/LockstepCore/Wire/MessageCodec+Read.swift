@@ -66,6 +66,10 @@ extension Hello {
         boot = BootID(rawValue: try reader.read128(from: frame))
         store = try reader.readName(from: frame)
         known = try reader.readKnownPosition(from: frame)
+        guard try reader.readBool(from: frame) else { return }
+        mark = LogState.Mark(
+            sequence: SequenceNumber(rawValue: try reader.read(from: frame)),
+            digest: Digest(rawValue: try reader.read128(from: frame)))
     }
 }
 

@@ -74,6 +74,10 @@ extension Hello {
         writer.write128(boot.rawValue)
         writer.writeString(store)
         writer.writeKnownPosition(known)
+        writer.writeBool(mark != nil)
+        guard let mark else { return }
+        writer.write(mark.sequence.rawValue)
+        writer.write128(mark.digest.rawValue)
     }
 }
 

@@ -37,10 +37,12 @@ package struct Hello: Hashable, Sendable {
     package var boot: BootID
     package var store: String
     package var known: KnownPosition
+    /// The newest mark that the sender has applied, for operators: what nodes are compared by.
+    package var mark: LogState.Mark?
 
     package init(
         nonce: UInt64, role: PeerRole, node: String, incarnation: Incarnation, boot: BootID, store: String,
-        known: KnownPosition
+        known: KnownPosition, mark: LogState.Mark? = nil
     ) {
         self.nonce = nonce
         self.role = role
@@ -49,6 +51,7 @@ package struct Hello: Hashable, Sendable {
         self.boot = boot
         self.store = store
         self.known = known
+        self.mark = mark
     }
 }
 

@@ -2,13 +2,15 @@ import Foundation
 import LockstepFolders
 import LockstepNode
 
-/// `status`: asks running nodes of this host, over the socket in each one's folder.
+/// `status`: asks running nodes, those of this host over the socket in each one's folder, others over their ports.
 public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
     /// The command, with an example.
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "status", abstract: "Shows nodes that run on this host.",
+            commandName: "status", abstract: "Shows running nodes.",
             discussion: """
+                --data names nodes of this host, --node nodes anywhere, which tell less: no sessions.
+
                 Role, phase, epoch, sequence and commit number, lag, and the newest digest; below each store its alarms, and \
                 at a primary the replicas that it hears of and those that it has lost. --json shows all.
 
@@ -17,11 +19,11 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
                   \(Server.name) status --data data/primary --data data/replica-1
                   \(Server.name) status --data data/primary --json
+                  \(Server.name) status --node tcp://10.0.0.1:7400
                 """)
     }
 
-    @Option(help: "A node's folder; may be repeated.")
-    var data: [String]
+    @OptionGroup var nodes: LookedAtNodes
     @Flag(help: "Print one JSON object for each node that answers.")
     var json = false
     @Flag(help: "Show the table again and again until Ctrl-C.")
@@ -38,7 +40,6 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Asks the nodes, and prints what they say.
     public func run() async throws {
-        guard !data.isEmpty else { throw ValidationError("name a node's folder with --data") }
         if let wait { try await waitUntilReady(seconds: wait) }
         var rates = RateTable()
         while true {
@@ -56,9 +57,10 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Asks each node once.
     private func look() async throws -> [NodeLook] {
-        try await WaitNotice.during("an answer of \(data.count == 1 ? "the node in \(data[0])" : "the nodes")") {
+        let places = nodes.places
+        return try await WaitNotice.during("an answer of \(places.count == 1 ? places[0].text : "the nodes")") {
             var looks: [NodeLook] = []
-            for path in data { looks.append(NodeLook(path, await NodeFolder(path).status(digests: digest))) }
+            for place in places { looks.append(await place.look(digests: digest)) }
             return looks
         }
     }
@@ -75,58 +77,21 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func waitUntilReady(seconds: Double) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
         let notice = WaitNotice()
-        for path in data {
+        for place in nodes.places {
             while true {
-                let look = NodeLook(path, await NodeFolder(path).status())
+                let look = await place.look()
                 // Neither a wrong path nor a permission comes with time.
                 if let failure = look.failure, failure.status != .unreachable { throw failure }
                 guard let reason = look.unreadiness else { break }
                 guard ContinuousClock.now < deadline else {
                     throw CommandFailure(
-                        "the node in \(path) is not ready after \(seconds.formatted()) s: \(reason)",
+                        "\(place.text) is not ready after \(seconds.formatted()) s: \(reason)",
                         status: look.failure?.status ?? .failed)
                 }
-                notice.waiting(for: "the node in \(path): \(reason)")
+                notice.waiting(for: "\(place.text): \(reason)")
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
-    }
-}
-
-/// What one question to a node came to.
-struct NodeLook {
-    let path: String
-    var bytes: Data?
-    var status: NodeStatus?
-    var failure: CommandFailure?
-    /// In the table, in place of a phase.
-    var word = ""
-
-    init(_ path: String, _ answer: Result<Data, any Error>) {
-        self.path = path
-        do {
-            let bytes = try answer.get()
-            status = try JSONDecoder().decode(NodeStatus.self, from: bytes)
-            self.bytes = bytes
-        } catch let error as LockstepError {
-            failure = CommandFailure(describing: error)
-            word =
-                switch error.underlying as? AdministrationFailure {
-                case .notRunning: "not running"
-                case .forbidden: "no permission"
-                case .silent: "does not answer"
-                case nil: "unknown"
-                }
-        } catch {
-            failure = CommandFailure("the node in \(path) is of another version: its status cannot be read")
-            word = "unknown"
-        }
-    }
-
-    /// Why nobody should rely on the node yet; nil if all is well.
-    var unreadiness: String? {
-        if let failure { return failure.message }
-        return status?.unreadiness
     }
 }
 

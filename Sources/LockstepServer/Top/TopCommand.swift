@@ -1,26 +1,27 @@
 import Foundation
 import LockstepConsole
-import LockstepFolders
 
-/// `top`: the nodes of this host in a live table.
+/// `top`: the nodes of a cluster in a live table.
 public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
     /// The command, with an example of each use.
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "top", abstract: "Shows nodes that run on this host in a live table.",
+            commandName: "top", abstract: "Shows the nodes of a cluster in a live table.",
             discussion: """
+                One node is enough: its primary is asked too, and tells of all replicas.
+
                 Role, phase, commit number, lag and rate of each node, the last minute of both as bars, alarms, and whether \
                 the digests are equal. Keys: q quit, arrows choose a store, s sort, p pause, ? help.
 
                 Where standard output is no terminal, a table is printed each second, without codes. NO_COLOR is honoured.
 
                   \(Server.name) top --data data/primary --data data/replica-1
+                  \(Server.name) top --node tcp://10.0.0.1:7400
                   \(Server.name) top --data data/primary --frames 1
                 """)
     }
 
-    @Option(help: "A node's folder; may be repeated.")
-    var data: [String]
+    @OptionGroup var nodes: LookedAtNodes
     @Option(help: "End after so many tables.", transform: Within.whole(1...Int.max))
     var frames: Int?
 
@@ -29,16 +30,15 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Shows the table until it is told to end.
     public func run() async throws {
-        guard !data.isEmpty else { throw ValidationError("name a node's folder with --data") }
         guard Output.isTerminal else { return try await printTables() }
-        try await TopScreen(folders: data, frames: frames).run()
+        try await TopScreen(places: nodes.places, frames: frames).run()
     }
 
     private func printTables() async throws {
         var model = TopModel()
         var count = 0
         while true {
-            model.take(await TopLooks.at(data), at: TopLooks.now)
+            model.take(await TopLooks.at(nodes.places), at: TopLooks.now)
             count += 1
             Output.line(model.frame(columns: 132, rows: 1_000).text.joined(separator: "\n"))
             if let frames, count >= frames { return }
@@ -55,16 +55,26 @@ enum TopLooks {
     /// Seconds since this program began.
     static var now: Double { began.duration(to: .now) / .seconds(1) }
 
-    /// Asks all nodes at once, for two seconds at most.
-    static func at(_ folders: [String]) async -> [TopModel.Look] {
+    /// Asks all nodes at once, for two seconds at most, and then the primaries of those that follow one that is not
+    /// among them.
+    static func at(_ places: [NodeLocation]) async -> [TopModel.Look] {
+        let looks = await asked(places)
+        let statuses = looks.compactMap(\.status)
+        let known = Set(statuses.filter { $0.role == "primary" }.map(\.cluster))
+        let others = statuses.filter { !known.contains($0.cluster) }.compactMap(\.primary)
+        let primaries = Set(others).sorted().map { NodeLocation.address($0) }.filter { !places.contains($0) }
+        return looks + (await asked(primaries))
+    }
+
+    private static func asked(_ places: [NodeLocation]) async -> [TopModel.Look] {
         await withTaskGroup(of: (Int, TopModel.Look).self) { group in
-            for (place, path) in folders.enumerated() {
+            for (index, place) in places.enumerated() {
                 group.addTask {
-                    let look = NodeLook(path, await NodeFolder(path).status())
+                    let look = await place.look()
                     return (
-                        place,
+                        index,
                         TopModel.Look(
-                            path: path, status: look.status, word: look.word, reason: look.failure?.message)
+                            path: place.name, status: look.status, word: look.word, reason: look.failure?.message)
                     )
                 }
             }

@@ -3,7 +3,7 @@ import LockstepConsole
 
 /// `top` on a terminal: takes keys, signals and looks in the order in which they come, and draws.
 struct TopScreen {
-    let folders: [String]
+    let places: [NodeLocation]
     let frames: Int?
 
     private enum Event: Sendable {
@@ -30,7 +30,7 @@ struct TopScreen {
 
     private func look(_ feed: AsyncStream<Event>.Continuation) async {
         while !Task.isCancelled {
-            feed.yield(.looks(await TopLooks.at(folders), at: TopLooks.now))
+            feed.yield(.looks(await TopLooks.at(places), at: TopLooks.now))
             // Only the end of the program ends the sleep early.
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }

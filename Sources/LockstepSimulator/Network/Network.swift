@@ -260,6 +260,8 @@ final class Network {
         case .store(let index):
             if index > 0 { simulation.coverage.note(.secondStoreReached) }
             nodes[index].arrived(.server(port, connection, bytes))
+        // There is no operator who asks.
+        case .node: return
         case .resync(let stamp):
             simulation.coverage.note(.strangeRequestAnswered)
             reply(stamp.frame(.resync), to: connection, by: first)

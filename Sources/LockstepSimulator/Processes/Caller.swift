@@ -178,7 +178,9 @@ final class Caller {
     }
 
     func sayHello() { machine.sayHello(now: process.now) }
-    func setKnown(_ known: KnownPosition) { if machine.known != known { machine.setKnown(known) } }
+    func setKnown(_ known: KnownPosition, mark: LogState.Mark?) {
+        if machine.known != known || machine.knownMark != mark { machine.setKnown(known, mark: mark) }
+    }
 
     func finishTurn() {
         if process.now >= machine.nextDeadline {

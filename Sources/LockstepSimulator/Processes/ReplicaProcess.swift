@@ -70,7 +70,7 @@ final class ReplicaProcess: NodeProcess {
                 timeToLive: simulation.timeToLive(&random),
                 seed: random.next(), wantsSession: true,
                 buggify: simulation.plan.isOn(.buggify) ? Buggify(seed: random.next()) : .off))
-        if let machine { caller?.setKnown(machine.told) }
+        if let machine { caller?.setKnown(machine.told, mark: machine.log.mark) }
         caller?.start()
         return true
     }
@@ -145,7 +145,7 @@ final class ReplicaProcess: NodeProcess {
             nextLook = now.advanced(byMilliseconds: 1_000)
             if hasJournal, isSnapshotDue { machine?.snapshotDue() }
         }
-        if let machine { caller?.setKnown(machine.told) }
+        if let machine { caller?.setKnown(machine.told, mark: machine.log.mark) }
         caller?.finishTurn()
         execute()
         answerReaders()

@@ -61,6 +61,13 @@ struct FrameDispatchTests {
         }
     }
 
+    /// Goal: what an operator asks is for the node, whatever its channel is (PROTOCOL R-66).
+    @Test func anOperatorsRequestIsForTheNode() {
+        for channel: UInt16 in [0xFFFF, 3, 77] {
+            #expect(Self.verdict(Self.dispatch(stores: 2), Self.frame(.adminRequest(0..<0), channel)) == .node)
+        }
+    }
+
     /// Goal: with any number of stores, a request on a channel that none has gets RESYNC with its own channel and
     /// cluster and no epoch; 65,535 is no store's, also where a channel is not known yet (PROTOCOL ).
     @Test(arguments: 0...3)

@@ -29,7 +29,8 @@ enum GoldenVectors {
         .hello(
             Hello(
                 nonce: 1, role: .replica, node: "node-b", incarnation: incarnation, boot: boot, store: "counters",
-                known: KnownPosition(position: position, boot: boot))),
+                known: KnownPosition(position: position, boot: boot),
+                mark: LogState.Mark(sequence: SequenceNumber(rawValue: 70_000), digest: Digest(rawValue: 0xD1)))),
         .welcome(
             Welcome(
                 nonce: 1, cluster: cluster, role: .primary, isVolatile: false, node: "node-a",
