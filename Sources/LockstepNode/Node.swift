@@ -14,7 +14,7 @@ internal import ZeroMQ
 public actor Node: Service {
     private nonisolated let loop: NodeEventLoop
     private nonisolated let registry = StoreRegistry()
-    private nonisolated let configuration: CheckedConfiguration
+    nonisolated let configuration: CheckedConfiguration
     private let logger: Logger
 
     var services: NodeServices?

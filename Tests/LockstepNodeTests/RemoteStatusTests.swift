@@ -29,7 +29,7 @@ struct RemoteStatusTests {
         try await withRunning(primary) {
             let endpoint = try await primary.listening()
             var configuration = NodeConfiguration.replica(of: endpoint)
-            configuration.node = "replica-1"
+            configuration.node = try #require(NodeID("replica-1"))
             let replica = try Node(configuration)
             _ = try replica.attach(name: "sum") { SumState() }
             try await withRunning(replica) {
