@@ -36,6 +36,7 @@ extension ClientStateMachine {
 
     /// A node that knows nothing of the watches is told of all.
     mutating func watchesAreDue(at new: Welcome, now: Tick, into directives: inout [ClientDirective]) {
+        watches.stands(at: new.commit.epoch, new.boot)
         guard watches.isNewPeer(nonce: link.nonce, boot: new.boot) else { return }
         for number in watches.takeAll() { say(number, now: now, into: &directives) }
     }

@@ -47,6 +47,14 @@ struct PendingWatches: Hashable, Sendable {
         return peer != new
     }
 
+    /// The node of this boot is at an epoch: one that it had before is of a log that is gone, and no place there counts
+    ///
+    mutating func stands(at epoch: Epoch, _ boot: BootID) {
+        for (number, watch) in watches where watch.newest.map({ $0.boot == boot && epoch < $0.epoch }) ?? false {
+            watches[number]?.newest = nil
+        }
+    }
+
     mutating func add(_ number: UInt64, query: [UInt8], interval: UInt32) {
         precondition(watches[number] == nil, "watch \(number) is there already")
         watches[number] = PendingWatch(interval: interval, query: query)

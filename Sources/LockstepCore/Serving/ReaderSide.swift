@@ -17,10 +17,11 @@ package struct ReaderSide: Hashable, Sendable {
         captured = view
     }
 
-    /// The state can no longer be read: it is given up for another.
+    /// The log is gone, and the state with it: what is read next belongs to another.
     package mutating func forget() {
         view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
         captured = view
+        watches.forgetPlaces()
     }
 
     // MARK: - Views

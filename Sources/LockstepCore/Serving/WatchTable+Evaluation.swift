@@ -47,6 +47,9 @@ extension WatchTable {
         return answers
     }
 
+    /// The log to which all places belonged is gone: the next may begin anywhere.
+    mutating func forgetPlaces() { newest = nil }
+
     /// Whether the view is none before one of which somebody was told.
     func mayTell(of view: ViewPlace, _ refusal: ReadRefusal?) -> Bool {
         guard refusal == nil, let newest else { return true }

@@ -238,6 +238,7 @@ final class Oracle {
     func forgot(_ process: NodeProcess) {
         divergence.began(process.id)
         places[process.id] = nil
+        watchers.forgot(process.id)
     }
 
     func applied(_ new: [SealedBatch], by process: ReplicaProcess) {

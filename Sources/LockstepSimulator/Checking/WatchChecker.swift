@@ -12,6 +12,15 @@ struct WatchChecker {
 
     private var places: [Key: (epoch: Epoch, sequence: SequenceNumber)] = [:]
 
+    /// How often a node gave up its log for another, which begins anywhere.
+    private(set) var losses = 0
+
+    /// A node gives up its log: what it told before is of another.
+    mutating func forgot(_ process: Int) {
+        losses += 1
+        places = places.filter { $0.key.process != process }
+    }
+
     /// A node sends an answer; says whether one of a newer place went before it.
     mutating func goesBack(_ result: ReadResult, to connection: Connection, by process: SimulatedProcess) -> Bool {
         guard result.status == .answered else { return false }

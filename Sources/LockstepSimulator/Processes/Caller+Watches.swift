@@ -8,6 +8,8 @@ struct WatchedQuery {
     var sequence = SequenceNumber.zero
     /// Whose answer it is.
     var boot = BootID.none
+    /// How many nodes had given up their logs when it came.
+    var losses = 0
     /// The node cannot answer now.
     var isUnavailable = false
 }
@@ -50,7 +52,8 @@ extension Caller {
         case .answered:
             let bytes = Array(frame[result.answer])
             let boot = machine.welcome?.boot ?? .none
-            if watch.boot == boot {
+            let losses = store.oracle.watchers.losses
+            if watch.boot == boot, watch.losses == losses {
                 if (result.epoch, result.sequence) < (watch.epoch, watch.sequence) {
                     simulation.fail(.monotonic, "\(process.name) watches, and is told of \(result.sequence) too late")
                 }
@@ -63,7 +66,8 @@ extension Caller {
                     bytes, to: watch.query, epoch: result.epoch, result.sequence, by: process)
             }
             watch = WatchedQuery(
-                query: watch.query, answer: bytes, epoch: result.epoch, sequence: result.sequence, boot: boot)
+                query: watch.query, answer: bytes, epoch: result.epoch, sequence: result.sequence, boot: boot,
+                losses: losses)
             simulation.coverage.watchAnswers += 1
         }
         watches[result.id] = watch

@@ -76,6 +76,24 @@ import Testing
         #expect(told(script.directives).count == 1)
     }
 
+    /// Goal: a node whose log is gone may begin anew at a lower epoch, as the clock of a volatile primary says; its WELCOME
+    /// shows that, and its places count again (PROTOCOL ).
+    @Test func aLogThatBeganAnewIsTold() throws {
+        var script = ClientScript(wantsSession: false)
+        try script.welcome()
+        #expect(watching(&script))
+        answer(&script, "5", sequence: 10)
+        answer(&script, "0", sequence: 2)
+        #expect(told(script.directives).isEmpty)
+        for (epoch, isTold) in [(5, false), (4, true)] as [(UInt64, Bool)] {
+            var welcome = script.primary.welcome(nonce: script.client.welcome?.nonce ?? 0)
+            welcome.commit.epoch = Epoch(rawValue: epoch)
+            script.receive(.welcome(welcome))
+            answer(&script, "0", sequence: 2)
+            #expect(told(script.directives).isEmpty == !isTold)
+        }
+    }
+
     /// Goal: a node that the client comes to is told of all watches at once, in order; places may begin anew there.
     @Test func anotherNodeIsToldOfAllWatches() throws {
         var script = ClientScript(wantsSession: false)

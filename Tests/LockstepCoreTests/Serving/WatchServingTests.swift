@@ -131,6 +131,25 @@ import Testing
         #expect(pass(harness, 1_000).isEmpty)
     }
 
+    /// Goal: where the memory of a volatile primary is gone, and its clock was set back, a replica tells what the new log
+    /// answers, at lower places (PROTOCOL R-43, R-57).
+    @Test func aReplicaOfAnotherMemoryBeginsAnew() {
+        var publisher = TestPublisher()
+        publisher.isVolatile = true
+        let harness = ReplicaHarness(publisher)
+        harness.join()
+        _ = receive(harness, watch())
+        #expect(pass(harness, 200).map { $0.prefix(2) } == ["0@"])
+        harness.broadcast(harness.publisher.write([5]))
+        #expect(pass(harness, 200).map { $0.prefix(2) } == ["5@"])
+        harness.publisher.restart(epoch: 500, losingEverything: true)
+        harness.welcome()
+        harness.beacon()
+        harness.settle()
+        #expect(harness.machine.phase == .live)
+        #expect(pass(harness, 1_000).last?.prefix(2) == "0@")
+    }
+
     /// Goal: a replica that was never live, and one that found its state wrong, say so, and answer when they can.
     @Test func aReplicaThatMustNotBeReadSaysSo() {
         let harness = ReplicaHarness(channel: TestPublisher().channel)

@@ -17,6 +17,7 @@ import Testing
                 writer.write128(1)
                 writer.writeBytes(store)
                 writer.writeKnownPosition(.none)
+                writer.writeBool(false)
             }
         }
         func problem(_ frame: [UInt8]) -> WireError.Problem? {
