@@ -19,8 +19,12 @@ extension IntegrationTests {
             let address = "tcp://127.0.0.1:\(port)"
             func serve(_ body: () async throws -> Void) async throws {
                 let nodes = [
-                    try ChildProcess("primary", Bench.program, ["serve", "--data", primary, "--listen", address]),
-                    try ChildProcess("replica", Bench.program, ["serve", "--data", replica, "--replica-of", address]),
+                    try ChildProcess(
+                        "primary", Bench.program, ["serve", "--data", primary, "--listen", address],
+                        log: folder + "/p.log"),
+                    try ChildProcess(
+                        "replica", Bench.program, ["serve", "--data", replica, "--replica-of", address],
+                        log: folder + "/r.log"),
                 ]
                 defer { for node in nodes { node.end(SIGTERM) } }
                 let ready = try Bench.lockstep("status", "--data", primary, "--data", replica, "--wait", "30")
