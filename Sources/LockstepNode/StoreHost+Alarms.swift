@@ -13,7 +13,7 @@ extension StoreHost {
         case .sessionsNearLimit(let count, let limit):
             raise(
                 .sessionsNearLimit,
-                "\(count) of \(limit) sessions are open; see who has them: lockstep sessions list")
+                "\(count) of \(limit) sessions are open; see who has them: \"sessions list\"")
         case .sessionsHaveRoom: clear(.sessionsNearLimit)
         case .duplicateNodes(let names):
             guard !names.isEmpty else { return clear(.duplicateNode) }

@@ -13,7 +13,8 @@ struct BenchCase: Sendable {
 
     /// In the order in which they run.
     static let all = [
-        throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, watched, idle,
+        throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, watched, scraped,
+        idle,
         curve,
         growth,
     ]

@@ -9,6 +9,7 @@ public struct InitCommand<Server: LockstepServer>: ParsableCommand {
 
                   \(Server.name) init --data data/primary --node primary
                   \(Server.name) init --data data/replica-1 --node replica-1 --cluster 0123456789abcdef0123456789abcdef
+                  \(Server.name) init --data data/primary --add
                 """)
     }
 

@@ -4,7 +4,7 @@ import LockstepFolders
 import LockstepNode
 import LockstepSQLite
 
-/// What `init` is told, and how it makes a node's folder, and a cluster if none is named.
+/// What `init` is told, and how it makes a node's folder, and a cluster if none is named; or adds stores to a folder.
 public struct NewNode<Server: LockstepServer>: ParsableArguments {
     @Option(help: "The node's folder.")
     var data: String
@@ -16,15 +16,25 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         name: .customLong("store"),
         help: "A store to host; may be repeated. Default: \(Server.stores.initialText).")
     var stores: [String] = Server.stores.initialNames
+    @Flag(help: "Add stores to the folder of a node that is there; without --store those that it lacks.")
+    var add = false
     @Flag(help: "Print JSON.")
     var json = false
 
     /// Read from the command line.
     public init() {}
 
-    /// Makes the folder.
+    /// Checks what goes together.
+    public func validate() throws {
+        guard !add || (node == nil && cluster == nil) else {
+            throw ValidationError("--add keeps the node's name and cluster: leave --node and --cluster out")
+        }
+    }
+
+    /// Makes the folder, or adds stores to it.
     ///
-    /// - Throws: ``CommandFailure``, or what the journal throws, if there is a node already or a file cannot be made.
+    /// - Throws: ``CommandFailure``, or what the journal throws, if there is a node already, or with `--add` none, or a
+    ///   file cannot be made.
     public func run() throws {
         try Server.stores.check()
         let known = Server.stores.names
@@ -32,19 +42,15 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         guard !stores.isEmpty, Set(stores).isSubset(of: known), Set(stores).count == stores.count else {
             throw ValidationError("--store is one of \(known.joined(separator: ", ")), each at most once")
         }
+        if add { return try addStores(to: folder) }
         guard !FileManager.default.fileExists(atPath: folder.identityPath) else {
-            throw CommandFailure("\(folder.path) is a node's folder already; choose another, or serve it")
+            throw CommandFailure(
+                "\(folder.path) is a node's folder already; choose another, serve it, or add stores to it with --add")
         }
         let name = try parseNode(node ?? URL(fileURLWithPath: folder.path).lastPathComponent)
         var generator = SystemRandomNumberGenerator()
         let clusterID = try cluster.map(parseCluster) ?? begunCluster(folder) ?? ClusterID(using: &generator)
-        let source = JournalSource.sqlite(at: folder.path, create: true)
-        // A store's channel is the same on all nodes, whichever of the stores they host.
-        for (channel, store) in known.enumerated() where stores.contains(store) {
-            let request = JournalRequest(
-                cluster: clusterID, storeName: store, nodeName: name.name, channel: Channel(rawValue: UInt16(channel)))
-            try source.open(request).close()
-        }
+        try makeJournals(of: stores, in: folder, clusterID, name)
         try folder.write(
             NodeFolder.Identity(node: name.name, cluster: "\(clusterID)", stores: known.filter(stores.contains)))
         if json {
@@ -52,6 +58,39 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         } else {
             Output.line("cluster \(clusterID)")
             Output.line("node    \(name) in \(folder.path)")
+        }
+    }
+
+    /// Gives a node the stores that it lacks; a running one serves them after its next start.
+    private func addStores(to folder: NodeFolder) throws {
+        var identity = try folder.identity()
+        let missing = stores.filter { !identity.stores.contains($0) }
+        guard !missing.isEmpty else {
+            throw CommandFailure("\(folder.path) has the store \(stores.joined(separator: ", ")) already")
+        }
+        try makeJournals(of: missing, in: folder, try parseCluster(identity.cluster), try parseNode(identity.node))
+        let all = Set(identity.stores + missing)
+        // Those that this program does not know stay, so that nothing is lost to another version.
+        let known = Server.stores.names
+        identity.stores = known.filter(all.contains) + identity.stores.filter { !known.contains($0) }
+        try folder.write(identity)
+        if json {
+            try Output.json(["data": folder.path, "added": missing.joined(separator: ",")])
+        } else {
+            let names = missing.joined(separator: ", ")
+            Output.line("added \(names) to \(folder.path); serve has them from its next start")
+        }
+    }
+
+    private func makeJournals(
+        of stores: [String], in folder: NodeFolder, _ cluster: ClusterID, _ name: NodeID
+    ) throws {
+        let source = JournalSource.sqlite(at: folder.path, create: true)
+        // A store's channel is the same on all nodes, whichever of the stores they host.
+        for (channel, store) in Server.stores.names.enumerated() where stores.contains(store) {
+            let request = JournalRequest(
+                cluster: cluster, storeName: store, nodeName: name.name, channel: Channel(rawValue: UInt16(channel)))
+            try source.open(request).close()
         }
     }
 
