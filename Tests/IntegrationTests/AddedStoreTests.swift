@@ -32,14 +32,16 @@ extension IntegrationTests {
                 try await body()
             }
             try await serve {
-                #expect(try Bench.lockstep("counter", "add", "a", "--node", address).output == "1\n")
+                let added = try Bench.lockstep("counter", "add", "a", "--node", address)
+                #expect(added.output == "1\n", "\(added.errors)")
             }
             for data in [primary, replica] {
                 let added = try Bench.lockstep("init", "--data", data, "--add")
                 #expect(added.status == 0 && added.output.hasPrefix("added search to \(data);"), "\(added.errors)")
             }
             try await serve {
-                #expect(try Bench.lockstep("counter", "add", "a", "--node", address).output == "2\n")
+                let added = try Bench.lockstep("counter", "add", "a", "--node", address)
+                #expect(added.output == "2\n", "\(added.errors)")
                 for data in [primary, replica] {
                     let json = try Bench.lockstep("status", "--data", data, "--json").output
                     let status = try JSONDecoder().decode(NodeStatus.self, from: Data(json.utf8))
