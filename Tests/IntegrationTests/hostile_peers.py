@@ -70,7 +70,7 @@ def frame(kind, body, channel=0xFFFF, cluster=0):
 
 def hello(role, node, boot, store=b"counters"):
     body = struct.pack("<QB", boot, role) + bytes([len(node)]) + node + bytes(16) + boot.to_bytes(16, "big")
-    return frame(1, body + bytes([len(store)]) + store + bytes(48))
+    return frame(1, body + bytes([len(store)]) + store + bytes(49))
 
 
 def receive(peer):
