@@ -63,8 +63,9 @@ def sessions(book, a):
     """SESSIONS_NEAR_LIMIT: its commands, with the session that the lost answer has left open."""
     section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
     done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
-    rows = [line.split() for line in done.output.splitlines()[1:]]
-    book.check(section, "list shows who has them", rows and rows[0][1] not in ("", "-"), done.text)
+    # One that was left open by a process that is gone has no peer that this boot knows.
+    rows = [row for row in map(str.split, done.output.splitlines()[1:]) if row[1] != "-"]
+    book.check(section, "list shows who has them", rows, done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --unused")
     book.check(section, "close ends those to which all applies", done.output.startswith("closed 0 "), done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",

@@ -81,8 +81,8 @@ extension ReplicaStateMachine {
         stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(100)))
         pause()
         let sync = Sync(
-            nonce: nonce, store: log.store, node: configuration.node, have: known, firstFrame: stream.firstFrame,
-            wantsSnapshot: install.isRequired)
+            nonce: nonce, store: log.store, node: configuration.node, have: install.isRequired ? told : known,
+            firstFrame: stream.firstFrame, wantsSnapshot: install.isRequired)
         directives.append(.sendBulk(stamp.frame(.sync(sync))))
         setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
     }
@@ -145,7 +145,14 @@ extension ReplicaStateMachine {
             stream.planned(through: plan.commit.sequence, isTail: false)
             fetchSnapshot(info, now: now, into: &directives)
         case .diverged, .ahead:
-            becomeAhead(of: KnownPosition(position: plan.commit, boot: plan.boot), now: now, into: &directives)
+            guard !install.isRequired, told != known else {
+                becomeAhead(of: KnownPosition(position: plan.commit, boot: plan.boot), now: now, into: &directives)
+                return
+            }
+            // What it has beyond the publisher's history was perhaps told to nobody: asked without that, the publisher
+            // decides once more.
+            install.require()
+            sync(now: now, into: &directives)
         case .busy(let retryAfter):
             wait(min(max(Int64(retryAfter) / 1_000, 10), 10_000), now: now)
         }

@@ -96,7 +96,7 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         if log.position.sequence > .zero { showView(now: now, state: state) }
     }
 
-    /// What SYNC says of this replica, and its status.
+    /// What its status says of this replica, and its SYNC, unless that asks for a snapshot.
     package var known: KnownPosition { log.position.sequence == .zero ? .none : log.known }
 
     package var status: ReplicaStatus {

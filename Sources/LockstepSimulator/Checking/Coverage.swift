@@ -60,6 +60,8 @@ package enum NodeDeed: String, CaseIterable, Sendable, Hashable, Codable {
     /// A primary's folder became a replica's, and the other way round; an end that told nobody anything was cut.
     case switchedOver
     case emptyEndCut
+    /// A replica gave up an end that told nobody anything, to follow a primary that does not have it.
+    case emptyEndGivenUp
     /// Folders changed their roles, and something that only the primary's had was given up.
     case switchedOverWithLoss
     /// An old copy of a replica's folder came back to live.

@@ -69,6 +69,29 @@ extension Oracle {
         return true
     }
 
+    /// A replica may leave only what tells nothing: marks, and the opening of epochs (PROTOCOL R-42).
+    func checkLeft(_ place: BatchHash, for position: Position, by process: NodeProcess) {
+        let kept = Set((path(to: position.hash) ?? []).map(\.hash))
+        var left = place
+        while !kept.contains(left), let batch = batches[left]?.batch {
+            guard !batch.tellsSomething else {
+                return fail(.monotonic, "\(process.name) gave up \(batch.head.last) for \(position.sequence)")
+            }
+            left = batch.head.previous
+        }
+        if left != place { simulation.coverage.note(.emptyEndGivenUp) }
+    }
+
+    /// A replica follows nobody: its primary lacks what it was told, and not only an end that tells nothing.
+    func checkAhead(_ process: NodeProcess, of primary: Position) {
+        // A primary with a lower epoch is not even asked.
+        guard let machine = (process as? ReplicaProcess)?.machine, machine.log.position.epoch <= primary.epoch
+        else { return }
+        let told = machine.told.position
+        guard let path = path(to: primary.hash), path.contains(where: { $0.hash == told.hash }) else { return }
+        fail(.falseAlarm, "\(process.name) AHEAD of \(primary.sequence), which has all that it was told: \(told.sequence)")
+    }
+
     /// A primary was told that it is behind: of its epoch nothing commits but what it had taken by then.
     func toldBehind(_ process: NodeProcess) {
         guard let machine = (process as? PrimaryProcess)?.machine, behind?.epoch != machine.epoch else { return }

@@ -65,6 +65,7 @@ final class OperatorDesk {
                 simulation.fail(.falseAlarm, "\(process.name) AHEAD: \(own.position), primary \(primary.position)")
                 return
             }
+            simulation.store.oracle.checkAhead(process, of: primary.position)
             ahead.insert(process.id)
             lookSoon()
         }

@@ -112,6 +112,53 @@ struct ReplicaDivergenceTests {
         #expect(harness.machine.log == log)
     }
 
+    /// A primary that lacks only marks, as one from a backup, has all that anybody was told: the replica gives its end up
+    /// for a snapshot (PROTOCOL ).
+    @Test func anEndThatWasToldToNobodyIsGivenUp() {
+        let harness = ReplicaHarness(hasJournal: true)
+        harness.join()
+        harness.broadcast(harness.publisher.write([9]))
+        let (backup, sum) = (harness.publisher, harness.publisher.state.sum)
+        for _ in 1...3 { harness.broadcast(harness.publisher.write([], mark: true)) }
+        let end = harness.machine.known
+        harness.publisher = backup
+        harness.publisher.state.sum = sum
+        harness.publisher.restart(epoch: 2_000)
+        harness.welcome()
+        harness.beacon()
+        harness.settle()
+        harness.pass(1_000)
+        harness.expectSame()
+        #expect(harness.machine.phase == .live)
+        #expect(harness.publisher.reports == [end])
+        #expect(harness.trace.alarms.isEmpty)
+        #expect(harness.journal.isEmpty, "the snapshot has taken the old log's place")
+        harness.broadcast(harness.publisher.write([3]))
+        harness.expectSame()
+    }
+
+    /// One that also lacks what was told is asked twice, and not followed (PROTOCOL R-42).
+    @Test func anEndThatWasToldIsKeptWithTheMarksAfterIt() {
+        let harness = ReplicaHarness()
+        harness.join()
+        let (backup, sum) = (harness.publisher, harness.publisher.state.sum)
+        harness.broadcast(harness.publisher.write([9]))
+        let told = harness.machine.known
+        harness.broadcast(harness.publisher.write([], mark: true))
+        let log = harness.machine.log
+        harness.publisher = backup
+        harness.publisher.state.sum = sum
+        harness.publisher.restart(epoch: 2_000)
+        harness.welcome()
+        harness.beacon()
+        harness.settle()
+        harness.pass(5_000)
+        #expect(harness.publisher.reports == [log.known, told])
+        #expect(harness.machine.phase == .ahead)
+        #expect(harness.machine.log == log)
+        #expect(harness.trace.alarms.count == 1)
+    }
+
     /// The server finds by itself that a joiner knows more, and tells its host (PROTOCOL ).
     @Test func anOldCopyOfThePrimaryIsFoundOut() {
         let harness = ReplicaHarness()
