@@ -108,6 +108,8 @@ package struct ReplicaStateMachine: Hashable, Sendable {
 
     /// Of the own journal, and since a WELCOME the primary's; it stays when the link to the primary is lost.
     package var channel: Channel? { upstream.channel }
+    /// Of its log, and of every WELCOME that it took.
+    package var highestEpoch: Epoch { upstream.highestEpoch }
     /// What readers see.
     package var view: ViewPlace { readers.view }
     /// Reads of other nodes that wait here.

@@ -84,12 +84,13 @@ extension Oracle {
 
     /// A replica follows nobody: its primary lacks what it was told, and not only an end that tells nothing.
     func checkAhead(_ process: NodeProcess, of primary: Position) {
-        // A primary with a lower epoch is not even asked.
-        guard let machine = (process as? ReplicaProcess)?.machine, machine.log.position.epoch <= primary.epoch
-        else { return }
+        // A primary whose epoch is below one that was seen is not even asked.
+        guard let machine = (process as? ReplicaProcess)?.machine, machine.highestEpoch <= primary.epoch else { return }
         let told = machine.told.position
         guard let path = path(to: primary.hash), path.contains(where: { $0.hash == told.hash }) else { return }
-        fail(.falseAlarm, "\(process.name) AHEAD of \(primary.sequence), which has all that it was told: \(told.sequence)")
+        fail(
+            .falseAlarm,
+            "\(process.name), at \(machine.log.position), AHEAD of \(primary), which has all that it was told: \(told)")
     }
 
     /// A primary was told that it is behind: of its epoch nothing commits but what it had taken by then.
