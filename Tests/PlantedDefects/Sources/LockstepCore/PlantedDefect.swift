@@ -37,6 +37,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case voidWins
     /// A replica that is ahead gives its history up by itself (against R-42).
     case aheadReplicaFollows
+    /// A replica stands aside for an end that was told to nobody (against R-42).
+    case standsAsideForMarks
+    /// A replica takes all that it has for something that was told to nobody (against R-42).
+    case givesUpWhatWasTold
     /// A primary that heard of a higher position goes on admitting (against R-41).
     case behindPrimaryAdmits
     /// A commit that failed counts as committed (against R-44).
