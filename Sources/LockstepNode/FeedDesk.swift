@@ -34,11 +34,12 @@ package struct FeedDesk {
         serve()
     }
 
-    /// A snapshot replaced everything: consumers that were before it have missed something.
+    /// A snapshot replaced everything, perhaps with another history: those who wait have missed something, or may have.
     package mutating func restart(at sequence: SequenceNumber) {
         window.removeAll()
         end = sequence
-        serve()
+        for consumer in waiting { consumer.resume(.failure(Self.tooOld(consumer.after))) }
+        waiting = []
     }
 
     package mutating func request(
@@ -63,6 +64,12 @@ package struct FeedDesk {
         waiting = []
     }
 
+    private static func tooOld(_ sequence: SequenceNumber) -> LockstepError {
+        LockstepError(
+            .positionTooOld,
+            "the batches after \(sequence) are no longer held here: read the state and go on from its position")
+    }
+
     private mutating func serve() {
         guard waiting.contains(where: { $0.after < end }) else { return }
         for consumer in waiting where consumer.after < end {
@@ -74,12 +81,7 @@ package struct FeedDesk {
             {
                 consumer.resume(.success(Array(batches.prefix(Self.batchesAtATime))))
             } else {
-                consumer.resume(
-                    .failure(
-                        LockstepError(
-                            .positionTooOld,
-                            "the batches after \(consumer.after) are no longer held here: "
-                                + "read the state and go on from its position")))
+                consumer.resume(.failure(Self.tooOld(consumer.after)))
             }
         }
         waiting.removeAll { $0.after < end }

@@ -203,7 +203,7 @@ package final class ReplicaDriver: StoreDriver {
                 desk.append(batches, now: now)
             case .prepare(let ticket, let content): prepare(ticket, content)
             case .installed(let log, _, let encoded): installed(log, encoded, now: now)
-            case .discarded: host.feed.restart(at: .zero)
+            case .discarded: discarded()
             case .phaseChanged(let phase): phaseChanged(phase)
             case .send(let frame, let connection): host.send(frame, to: connection)
             case .sendBulkReply(let frame, let connection): host.sendBulk(frame, to: connection)
@@ -218,6 +218,11 @@ package final class ReplicaDriver: StoreDriver {
             case .count(let counter): host.count(counter)
             }
         }
+    }
+
+    private func discarded() {
+        host.feed.restart(at: .zero)
+        host.logger.notice("all was discarded, and is fetched anew")
     }
 
     private func phaseChanged(_ phase: ReplicaPhase) {

@@ -41,8 +41,7 @@ extension StoreHost {
         ask(id, [], level: level, minimum: minimum, isIndexOnly: true, deadline: deadline) { [self] outcome in
             switch outcome {
             case .failure(let error): resume(.failure(error))
-            case .success(let answer):
-                addReader(id, minimum: answer.view.sequence, deadline: deadline, resume: resume)
+            case .success(let answer): addReader(id, confirmed: answer.view, deadline: deadline, resume: resume)
             }
         }
     }
@@ -62,6 +61,20 @@ extension StoreHost {
     ) {
         if let state, readRefusal == nil, state.published.sequence >= minimum { return resume(.success(())) }
         readers.add(id, minimum: minimum, deadline: deadline, resume: resume)
+    }
+
+    /// The same with the place that the primary named.
+    ///
+    /// A number that this node has in a lower epoch is of a history that the primary does not have: in one history, the
+    /// opening of an epoch comes before all of its numbers.
+    private func addReader(
+        _ id: UInt64, confirmed: ViewPlace, deadline: Tick, resume: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        if let own = state?.published, own.epoch < confirmed.epoch, own.sequence >= confirmed.sequence {
+            let text = "this node's history is not its primary's: try again later, or ask the primary"
+            return resume(.failure(LockstepError(.unavailable, text)))
+        }
+        addReader(id, minimum: confirmed.sequence, deadline: deadline, resume: resume)
     }
 
     package func ask(

@@ -14,12 +14,7 @@ extension SealedBatch {
             while reader.remaining > 0 {
                 // An entry that cannot be read is answered with "yes", the careful side.
                 guard let entry = try? Entry(from: bytes, &reader) else { return true }
-                switch entry {
-                case .epochOpen, .digestMark: continue
-                case .actions, .sessionOpen, .sessionClose, .sessionExpire, .sessionAck, .clockJump, .accepted,
-                    .emitted, .finished, .runAck:
-                    return true
-                }
+                if entry.tellsSomething { return true }
             }
             return false
         }
@@ -31,26 +26,5 @@ extension SealedBatch {
             // A batch without entries, or one that cannot be read, opens nothing.
             return try? Entry(from: bytes, &reader)
         }
-    }
-}
-
-extension LogState {
-    /// The end of the last batch that tells anything; what follows it was never told to anybody (PROTOCOL, R-40, R-41).
-    ///
-    /// `window` ends with this log. What lies before it counts as told. Cost: one entry of each batch that tells nothing.
-    func told(in window: ResendWindow) -> KnownPosition {
-        guard position.sequence > .zero else { return .none }
-        var end = known
-        for batch in window.newestFirst {
-            guard !batch.tellsSomething else { return end }
-            let sequence = SequenceNumber(rawValue: batch.head.first.rawValue - 1)
-            guard sequence > .zero else { return .none }
-            let owner = epochEnds.first { $0.sequence >= sequence }
-            end = KnownPosition(
-                position: Position(
-                    epoch: owner?.epoch ?? position.epoch, sequence: sequence, hash: batch.head.previous),
-                boot: owner?.boot ?? boot)
-        }
-        return end
     }
 }

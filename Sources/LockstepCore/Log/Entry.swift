@@ -86,6 +86,16 @@ package enum Entry: Hashable, Sendable {
         if case .epochOpen = self { true } else { false }
     }
 
+    /// Whether somebody may have been told of it: anything but the opening of an epoch and a mark.
+    package var tellsSomething: Bool {
+        switch self {
+        case .epochOpen, .digestMark: false
+        case .actions, .sessionOpen, .sessionClose, .sessionExpire, .sessionAck, .clockJump, .accepted, .emitted,
+            .finished, .runAck:
+            true
+        }
+    }
+
     /// How many sequence numbers the record takes.
     package var sequenceCount: Int {
         guard case .actions(let series) = self else { return 1 }

@@ -6,8 +6,8 @@ package struct SnapshotContent: Sendable {
     package var state: [UInt8]
 
     private static let magic: UInt32 = 0x4B4C_534E
-    /// Version 1 has no runs.
-    private static let version: UInt32 = 2
+    /// Version 1 has no runs; versions 1 and 2 do not say what was told.
+    private static let version: UInt32 = 3
 
     package init(log: LogState, digest: Digest, state: [UInt8]) {
         self.log = log
@@ -26,6 +26,8 @@ package struct SnapshotContent: Sendable {
         writer.write128(digest.rawValue)
         writer.write(log.mark?.sequence.rawValue ?? 0)
         writer.write128(log.mark?.digest.rawValue ?? 0)
+        writer.writePosition(log.told.position)
+        writer.write128(log.told.boot.rawValue)
         writer.writeEpochEnds(log.epochEnds)
         log.sessions.write(to: &writer)
         log.runs.write(to: &writer)
@@ -51,6 +53,8 @@ package struct SnapshotContent: Sendable {
                 throw WireError(.outOfRange, at: reader.offset)
             }
             if markSequence > .zero { log.mark = LogState.Mark(sequence: markSequence, digest: markDigest) }
+            // Without the fields all counts as told, the careful side.
+            log.told = version > 2 ? try Self.told(from: span, &reader, through: log.position) : log.known
             log.epochEnds = try reader.readEpochEnds(from: span)
             log.sessions = try SessionTable(from: span, &reader)
             // A session after the position would be opened once more by the entry that stands there.
@@ -65,5 +69,17 @@ package struct SnapshotContent: Sendable {
             try reader.finish()
             return SnapshotContent(log: log, digest: digest, state: state)
         }
+    }
+
+    /// The place up to which somebody was told something: zero, or a place of the log.
+    private static func told(
+        from span: RawSpan, _ reader: inout ByteReader, through end: Position
+    ) throws(WireError) -> KnownPosition {
+        let position = try reader.readPosition(from: span)
+        let boot = BootID(rawValue: try reader.read128(from: span))
+        guard position.epoch <= end.epoch, position.sequence <= end.sequence,
+            position.sequence < end.sequence || position == end
+        else { throw WireError(.outOfRange, at: reader.offset) }
+        return KnownPosition(position: position, boot: boot)
     }
 }

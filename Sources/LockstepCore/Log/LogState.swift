@@ -15,6 +15,8 @@ package struct LogState: Hashable, Sendable {
     package internal(set) var epochEnds: [EpochEnd] = []
     /// The newest digest mark.
     package internal(set) var mark: Mark?
+    /// The end of the last batch that tells anything; what follows it was never told to anybody.
+    package internal(set) var told = KnownPosition.none
 
     package struct Mark: Hashable, Sendable {
         package var sequence: SequenceNumber
@@ -62,6 +64,7 @@ package struct LogState: Hashable, Sendable {
         guard head.epoch >= position.epoch else { throw .lowerEpoch(head.epoch) }
         var sequence = head.first
         var found: Mark?
+        var tells = false
         do throws(WireError) {
             try withBytes(of: batch.bytes) { (bytes) throws(WireError) in
                 var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
@@ -78,6 +81,7 @@ package struct LogState: Hashable, Sendable {
                         throw WireError(.outOfRange, at: reader.offset)
                     }
                     try apply(entry, bytes, head: head, sequence: sequence, to: state)
+                    if entry.tellsSomething { tells = true }
                     if case .digestMark(let digest) = entry { found = Mark(sequence: sequence, digest: digest) }
                     sequence = sequence.advanced(by: entry.sequenceCount)
                 }
@@ -86,15 +90,16 @@ package struct LogState: Hashable, Sendable {
         } catch {
             throw .malformed(at: sequence, error)
         }
-        finish(head: head, hash: batch.hash)
+        finish(head: head, hash: batch.hash, tells: tells)
         if let found { mark = found }
         return found
     }
 
-    /// Moves the position to the end of a batch whose entries are applied.
-    package mutating func finish(head: BatchHead, hash: BatchHash) {
+    /// Moves the position to the end of a batch whose entries are applied; `tells`: one of them tells something.
+    package mutating func finish(head: BatchHead, hash: BatchHash, tells: Bool) {
         position = Position(epoch: head.epoch, sequence: head.last, hash: hash)
         time = max(time, head.time)
+        if tells { told = known }
     }
 
     /// Log time does not go back.

@@ -45,14 +45,14 @@ package struct CommitPipeline: Hashable, Sendable {
         committed = recovered.known
         committedTime = recovered.time
         committedMark = recovered.mark
-        told = recovered.told(in: window).position.sequence
+        told = recovered.told.position.sequence
         self.window = window
     }
 
     /// Bytes that have been sequenced and are not in the journal.
     ///
-    /// What the journal has is not counted, though it may wait in ``persisted`` for another node's word. Today nothing
-    /// waits there: it commits in the event that persists it. Once other nodes count, ``persisted`` needs a bound too.
+    /// What the journal has is not counted, though it may wait in ``persisted`` for another node's word. Nothing
+    /// waits there: it commits in the event that persists it.
     package var unpersistedBytes: Int { sealedBytes + (open?.byteCount ?? 0) }
     package var isFull: Bool { unpersistedBytes > unpersistedLimit }
     /// Whether the journal has nothing to write.

@@ -242,7 +242,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         marks.sealed(isMarked: mark != nil)
         let head = batch.head
         let result = batch.sealed()
-        log.finish(head: head, hash: result.hash)
+        log.finish(head: head, hash: result.hash, tells: result.tellsSomething)
         pipeline.append(result, mark: mark)
         if let mark { log.mark = mark }
     }

@@ -45,13 +45,12 @@ extension ReplicaStateMachine {
         }
     }
 
-    /// Goes back to the beginning: the primary's memory, to which all this belonged, is gone.
+    /// Goes back to the beginning: what there is belongs to nobody that can be followed.
     private mutating func discard(state: any FollowingState, into directives: inout [ReplicaDirective]) {
         stop()
         // What was wrong, or ahead, is gone with the rest.
         setPhase(.connecting, into: &directives)
         log = LogState(store: log.store)
-        told = .none
         window.removeAll()
         snapshots.forget()
         // The journal keeps its old batches until a snapshot replaces them, so nothing may be appended before.
@@ -62,6 +61,13 @@ extension ReplicaStateMachine {
         holdsCluster = false
         readers.forget()
         dropSnapshots(into: &directives)
+    }
+
+    /// What the publisher does not have was told to nobody: all is fetched from it anew.
+    private mutating func giveUpEnd(state: any FollowingState, into directives: inout [ReplicaDirective]) {
+        discard(state: state, into: &directives)
+        upstream.endIsGivenUp()
+        setPhase(.joining, into: &directives)
     }
 
     /// Opens a new subscription; whatever was under way begins again after its first frame.
@@ -81,8 +87,8 @@ extension ReplicaStateMachine {
         stage = .syncing(nonce: nonce, deadline: now.advanced(byMilliseconds: patience + jitter(100)))
         pause()
         let sync = Sync(
-            nonce: nonce, store: log.store, node: configuration.node, have: install.isRequired ? told : known,
-            firstFrame: stream.firstFrame, wantsSnapshot: install.isRequired)
+            nonce: nonce, store: log.store, node: configuration.node, have: upstream.isAskedFromTold ? told : known,
+            firstFrame: stream.firstFrame, wantsSnapshot: install.isRequired || upstream.isAskedFromTold)
         directives.append(.sendBulk(stamp.frame(.sync(sync))))
         setPhase(phase == .quarantined ? .quarantined : .joining, into: &directives)
     }
@@ -142,16 +148,15 @@ extension ReplicaStateMachine {
             directives.append(.count(.joins))
             follow(now: now, state: state, into: &directives)
         case .snapshot(let info):
+            // The publisher has all that was told.
+            if upstream.isAskedFromTold { giveUpEnd(state: state, into: &directives) }
             stream.planned(through: plan.commit.sequence, isTail: false)
             fetchSnapshot(info, now: now, into: &directives)
         case .diverged, .ahead:
-            guard !install.isRequired, told != known else {
-                becomeAhead(of: KnownPosition(position: plan.commit, boot: plan.boot), now: now, into: &directives)
-                return
+            let primary = KnownPosition(position: plan.commit, boot: plan.boot)
+            guard told != known, upstream.mayAskFromTold() else {
+                return becomeAhead(of: primary, now: now, into: &directives)
             }
-            // What it has beyond the publisher's history was perhaps told to nobody: asked without that, the publisher
-            // decides once more.
-            install.require()
             sync(now: now, into: &directives)
         case .busy(let retryAfter):
             wait(min(max(Int64(retryAfter) / 1_000, 10), 10_000), now: now)

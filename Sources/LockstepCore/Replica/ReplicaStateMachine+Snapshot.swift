@@ -70,7 +70,6 @@ extension ReplicaStateMachine {
         install.installed()
         state.install(prepared)
         log = pending.log
-        told = log.known
         window.removeAll()
         upstream.reached(log.position.epoch)
         snapshots.forget()

@@ -148,7 +148,6 @@ extension ReplicaStateMachine {
         window.append(batch)
         if buggify(.shrinksWindow) { window.shrink(to: 4_096) }
         newlyApplied.append(batch)
-        if batch.tellsSomething { told = log.known }
         upstream.reached(batch.head.epoch)
         guard let mark else { return }
         directives.append(.count(.digestChecks))

@@ -7,7 +7,7 @@
 ///                                       refused, another boot      |
 ///                                                                  | digest differs
 ///     ahead <-- WELCOME with a lower epoch,                        v           a snapshot is in place
-///       |       AHEAD or DIVERGED                             quarantined ------------------------> catchingUp
+///       |       AHEAD or DIVERGED                      quarantined ------------------------> catchingUp
 ///       `-----> joining at a WELCOME of another boot               | differs again within an hour
 ///                                                                  v
 ///     halted <---- the log cannot be applied ----------------------'
@@ -38,8 +38,6 @@ package struct ReplicaStateMachine: Hashable, Sendable {
     /// What was applied; its store is unknown (zero) until a WELCOME if neither journal nor configuration tell it.
     package internal(set) var log: LogState
     var window: ResendWindow
-    /// What HELLO says of this replica: the end of the last batch that tells anything.
-    package internal(set) var told: KnownPosition
     /// Applied in this event, not yet handed to the driver.
     var newlyApplied: [SealedBatch] = []
     /// The state is the cluster's: this process was live with it, or its journal brought entries.
@@ -82,7 +80,6 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         holdsCluster = log.position.sequence > .zero
         precondition(store == nil || store == log.store, "the journal belongs to another store")
         self.window = window
-        told = log.told(in: window)
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
         upstream = Upstream(
@@ -96,7 +93,9 @@ package struct ReplicaStateMachine: Hashable, Sendable {
         if log.position.sequence > .zero { showView(now: now, state: state) }
     }
 
-    /// What its status says of this replica, and its SYNC, unless that asks for a snapshot.
+    /// What HELLO says of this replica: the end of the last batch that tells anything.
+    package var told: KnownPosition { log.told }
+    /// What SYNC says of this replica, unless it asks whether its end may be given up, and its status.
     package var known: KnownPosition { log.position.sequence == .zero ? .none : log.known }
 
     package var status: ReplicaStatus {

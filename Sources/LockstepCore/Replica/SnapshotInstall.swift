@@ -24,7 +24,7 @@ struct SnapshotInstall: Hashable, Sendable {
     private var pending: Pending?
     /// Of the newest decoding; the end of an older one changes nothing.
     private var ticket: PrepareTicket = 0
-    /// The state is wrong, or belongs to what is gone, or its end is given up: only a snapshot goes on.
+    /// The state is wrong, or belongs to what is gone: only a snapshot goes on.
     private(set) var isRequired = false
     /// When a digest differed and a snapshot was asked for.
     private var healedAt: Tick?

@@ -48,6 +48,8 @@ struct Upstream: Hashable, Sendable {
     private(set) var primaryEndpoint = ""
     /// Of the log and of every WELCOME: a primary below is not followed.
     private(set) var highestEpoch: Epoch
+    /// It lacks what this replica has, and is asked whether it has at least what was told.
+    private(set) var isAskedFromTold = false
     /// The alarm for this position was raised.
     private var alarmedAhead: KnownPosition?
     private var nextDoubt: Tick = .zero
@@ -74,6 +76,7 @@ struct Upstream: Hashable, Sendable {
     mutating func welcomed(_ welcome: Welcome, at endpoint: String) -> Change {
         let new = Publisher(welcome)
         let previous = publisher
+        if previous?.boot != new.boot { isAskedFromTold = false }
         cluster = welcome.cluster
         channel = welcome.channel
         primaryEndpoint = endpoint
@@ -133,6 +136,19 @@ struct Upstream: Hashable, Sendable {
 
     /// The publisher was heard, or another one is asked: its sockets are trusted again.
     mutating func trustSockets() { missedPlans = 0 }
+
+    /// It does not have what this replica has: whether it may be asked with less, which it is once.
+    mutating func mayAskFromTold() -> Bool {
+        isAskedFromTold.toggle()
+        return isAskedFromTold
+    }
+
+    /// It has what was told, and what it lacks is given up: it is followed, whatever epochs were seen.
+    mutating func endIsGivenUp() {
+        isAskedFromTold = false
+        forgetEpochs()
+        if let publisher { reached(publisher.epoch) }
+    }
 
     /// The publisher does not have this replica's history; whether that is news, and worth an alarm.
     mutating func isAhead(of primary: KnownPosition) -> Bool {

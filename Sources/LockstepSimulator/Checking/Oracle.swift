@@ -23,6 +23,8 @@ final class Oracle {
     private(set) var forkedAt = SequenceNumber.zero
     /// Where each node's log ends, as it said.
     private var places: [Int: BatchHash] = [:]
+    /// Where replicas stood that have discarded it and have no snapshot yet.
+    private var givenUpBy: [Int: BatchHash] = [:]
     /// What callers learned, to be compared with the log at the end.
     private var learned: [Learned] = []
     /// The committed batches that end at a number: one, unless an operator gave a history up.
@@ -238,7 +240,15 @@ final class Oracle {
     func forgot(_ process: NodeProcess) {
         divergence.began(process.id)
         places[process.id] = nil
+        givenUpBy[process.id] = nil
         watchers.forgot(process.id)
+    }
+
+    /// A replica discards what it has: of a memory that is gone, or an end that was told to nobody.
+    func gaveUp(_ process: ReplicaProcess) {
+        let place = places[process.id]
+        forgot(process)
+        if !simulation.options.isVolatile { givenUpBy[process.id] = place }
     }
 
     func applied(_ new: [SealedBatch], by process: ReplicaProcess) {
@@ -265,7 +275,7 @@ final class Oracle {
         if known.print != LogPrint(log) || known.digest != digest {
             fail(.joinIntegrity, "\(process.name) installed a snapshot at \(log.position) with other tables")
         }
-        moved(process, to: log.position, from: places[process.id])
+        moved(process, to: log.position, from: places[process.id] ?? givenUpBy[process.id])
         compareDigest(process)
     }
 
@@ -274,6 +284,7 @@ final class Oracle {
         divergence.began(process.id)
         if let place, !simulation.coverage.wasDiverged(process.id) { checkLeft(place, for: position, by: process) }
         places[process.id] = position.sequence == .zero ? nil : position.hash
+        givenUpBy[process.id] = nil
     }
 
     private func compareDigest(_ process: ReplicaProcess) {

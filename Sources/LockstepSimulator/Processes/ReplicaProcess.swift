@@ -203,7 +203,7 @@ final class ReplicaProcess: NodeProcess {
         case .applied(let batches): applied(batches)
         case .prepare(let ticket, let content): prepare(ticket, content)
         case .installed(let log, let digest, let encoded): installed(log, digest, encoded)
-        case .discarded: store.oracle.forgot(self)
+        case .discarded: store.oracle.gaveUp(self)
         case .phaseChanged(let phase): phaseChanged(phase)
         case .send(let frame, let connection): send(frame, to: connection)
         case .sendBulkReply(let frame, let connection):

@@ -34,7 +34,7 @@ import Testing
             guard let batch = pipeline.takeOpen() else { preconditionFailure("the batch was begun") }
             let head = batch.head
             let sealed = batch.sealed()
-            log.finish(head: head, hash: sealed.hash)
+            log.finish(head: head, hash: sealed.hash, tells: true)
             pipeline.append(sealed, mark: mark)
             check()
             return head.last

@@ -133,19 +133,34 @@ import Testing
         }
     }
 
-    /// Goal: a snapshot of version 1, which has no runs, is still read; a later version than 2 is not (PROTOCOL,
-    /// section 7).
-    @Test func versionOneIsRead() throws {
+    /// Goal: snapshots of version 2, which do not say what was told, and of version 1, which have no runs either, are
+    /// still read, and all counts as told; later versions are not read (PROTOCOL R-40, section 7).
+    @Test func olderVersionsAreRead() throws {
         let bytes = try GoldenVectors.snapshot()
-        var first = bytes
-        first[4] = 1
+        let log = try SnapshotContent(bytes).log
+        #expect(log.told == log.known)
+        var older = bytes
+        older[4] = 2
+        older.removeSubrange(120..<168)
+        #expect(try SnapshotContent(older).log == log)
+        older[4] = 1
         // The empty table stands before the state: its length and eight bytes.
-        first.remove(at: bytes.count - 10)
-        let old = try SnapshotContent(first)
-        #expect(old.log == (try SnapshotContent(bytes)).log)
-        for version in [0, 3, 255] as [UInt8] {
-            first[4] = version
-            #expect(throws: WireError(.wrongVersion, at: 4)) { _ = try SnapshotContent(first) }
+        older.remove(at: older.count - 10)
+        #expect(try SnapshotContent(older).log == log)
+        for version in [0, 4, 255] as [UInt8] {
+            older[4] = version
+            #expect(throws: WireError(.wrongVersion, at: 4)) { _ = try SnapshotContent(older) }
+        }
+    }
+
+    /// Goal: what was told is a place of the snapshot's log, or none (PROTOCOL R-40, section 7).
+    @Test func whatWasToldLiesInTheSnapshotsLog() throws {
+        let bytes = try GoldenVectors.snapshot()
+        // The sequence number of the place, above the snapshot's; then its hash, at the same place.
+        for index in [128, 136] {
+            var wrong = bytes
+            wrong[index] &+= 1
+            #expect(throws: WireError.self) { _ = try SnapshotContent(wrong) }
         }
     }
 

@@ -39,8 +39,6 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case aheadReplicaFollows
     /// A replica stands aside for an end that was told to nobody (against R-42).
     case standsAsideForMarks
-    /// A replica takes all that it has for something that was told to nobody (against R-42).
-    case givesUpWhatWasTold
     /// A primary that heard of a higher position goes on admitting (against R-41).
     case behindPrimaryAdmits
     /// A commit that failed counts as committed (against R-44).
