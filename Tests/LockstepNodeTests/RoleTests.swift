@@ -70,7 +70,7 @@ struct RoleTests {
         try await serve(.local(journal: log.source))
         let old = log.content.withLock { $0 }
         let endpoint = "tcp://127.0.0.1:21900"
-        try await live(log, kept, at: endpoint, adding: [1, 2])
+        try await live(log, kept, at: endpoint, adding: [UInt8](repeating: 1, count: 50))
         log.content.withLock { $0 = old }
         let first = try await behind(log, kept, at: endpoint)
         let text = try #require(log.content.withLock { $0.notes[.reportedBehind] })
@@ -79,9 +79,17 @@ struct RoleTests {
             content.notes[.lossAccepted] = content.notes.removeValue(forKey: .reportedBehind)
         }
         // The replica still has what was given up: it is told that it is ahead, and stops nobody.
-        try await serve(log, kept, at: endpoint) { port, _ in
+        try await serve(log, kept, at: endpoint) { port, copy in
             let sums = try await port.add([7])
             #expect(sums == [7])
+            try await until { try await copy.status().phase == .ahead }
+            // It has higher numbers than the primary, of another history: no linearizable read is answered from them.
+            let (own, commit) = try await (copy.status().sequence, port.status().commit)
+            #expect(own > commit)
+            let error = await #expect(throws: LockstepError.self) {
+                try await copy.waitUntilReadable(.linearizable, minimum: .zero, timeout: StorePort.patience)
+            }
+            #expect(error?.code == .unavailable)
         }
         let accepted = log.content.withLock { $0 }
         let other = KeptLog()
