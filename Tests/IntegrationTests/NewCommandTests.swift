@@ -7,6 +7,9 @@ extension IntegrationTests {
     ///
     /// That it builds and does what its page says is the business of deploy/new-test.
     @Suite struct NewCommandTests {
+        /// A repository, as the command is told of one; nobody fetches it.
+        private static let repository = "https://repository.example/lockstep"
+
         /// Runs `lockstep new` in a folder.
         private func new(_ arguments: String..., in folder: String) throws -> (
             status: Int32, output: String, errors: String
@@ -23,7 +26,7 @@ extension IntegrationTests {
         @Test func aPackageIsMade() throws {
             let folder = try Bench.folder()
             defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.
-            let run = try new("online-shop", in: folder)
+            let run = try new("online-shop", "--lockstep", Self.repository, in: folder)
             #expect(run.status == 0 && run.errors.isEmpty, "\(run)")
             let shop = folder + "/online-shop"
             let made = try files(below: shop)
@@ -42,7 +45,7 @@ extension IntegrationTests {
             }
             let manifest = try String(contentsOfFile: shop + "/Package.swift", encoding: .utf8)
             let version = try #require(try Bench.lockstep("--version").output.firstMatch(of: /lockstep ([0-9.]+),/)).1
-            #expect(manifest.contains("from: \"\(version)\""))
+            #expect(manifest.contains("url: \"\(Self.repository)\", from: \"\(version)\""))
             #expect(FileManager.default.isExecutableFile(atPath: shop + "/run"))
             #expect(try files(below: folder).filter { !$0.hasPrefix("online-shop") } == [])
         }
@@ -65,13 +68,16 @@ extension IntegrationTests {
             let folder = try Bench.folder()
             defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.
             try FileManager.default.createDirectory(atPath: folder + "/shop", withIntermediateDirectories: false)
-            let again = try new("shop", in: folder)
+            let again = try new("shop", "--lockstep", Self.repository, in: folder)
             #expect(again.status == 1 && again.errors.contains("shop is there already"), "\(again)")
             #expect(try files(below: folder) == ["shop"])
+            let placeless = try new("bakery", in: folder)
+            #expect(placeless.status == 64 && placeless.errors.split(separator: "\n").count == 1, "\(placeless)")
+            #expect(placeless.errors.hasPrefix("lockstep: say where Lockstep is: --lockstep PATH"), "\(placeless)")
             let missing = try new("bakery", "--lockstep", folder, in: folder)
             #expect(missing.status == 64 && missing.errors.contains("no Package.swift"), "\(missing)")
             // Nobody can make a folder there, root neither.
-            let unwritable = try new("bakery", in: "/proc")
+            let unwritable = try new("bakery", "--lockstep", Self.repository, in: "/proc")
             #expect(unwritable.status == 1 && unwritable.errors.split(separator: "\n").count == 1, "\(unwritable)")
             #expect(try files(below: folder) == ["shop"])
         }

@@ -46,6 +46,7 @@ def installed(life):
     for path, wanted in (("/usr/bin/lockstep", "root:root 755"), ("/usr/bin/lockstep-lab", "root:root 755"),
                          ("/etc/lockstep", "root:root 755"), ("/etc/lockstep/primary.env", "root:root 644"),
                          ("/etc/lockstep/replica.env", "root:root 644"),
+                         ("/etc/lockstep/lockstep.yaml", "root:root 644"),
                          ("/var/lib/lockstep", "lockstep:lockstep 700")):
         life.shows(f"{path} is {wanted}", f"stat -c '%U:%G %a' {path}", wanted)
     life.shows("the user is one of the system", "getent passwd lockstep | cut -d: -f6,7",

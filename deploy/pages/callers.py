@@ -67,7 +67,7 @@ def sessions(book, a):
     rows = [row for row in map(str.split, done.output.splitlines()[1:]) if row[1] != "-"]
     book.check(section, "list shows who has them", rows, done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --unused")
-    book.check(section, "close ends those to which all applies", done.output.startswith("closed 0 "), done.text)
+    book.check(section, "close ends those that match every option", done.output.startswith("closed 0 "), done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",
                     NODE=rows[0][1])
     book.check(section, "close ends those of a peer", done.output.startswith("closed 1 "), done.text)

@@ -10,6 +10,8 @@ PAGE = "deploy/README.md"
 PRIMARY = "/var/lib/lockstep/primary"
 REPLICA = "/var/lib/lockstep/replica"
 NODE = "tcp://10.0.0.1:7400"
+# The backups of a run are of one day, which the shell says.
+TODAY = {"DATE": "$(date +%F)"}
 
 
 def folder(host):
@@ -181,6 +183,10 @@ def look(book, a, b):
     silent(book, section, a)
     wrong = a.run("lockstep counter --no-such-option")
     book.check(section, "wrong usage", wrong.status == book.status("wrong usage"), wrong.text)
+    said = book.section(PAGE, "12. Command line")
+    said.says("Of a command line that cannot be read there are three or four lines, which begin with `Error:`")
+    book.check(said, "wrong usage begins with Error", wrong.error.startswith("Error: ")
+               and wrong.error.strip().count("\n") in (2, 3), wrong.text)
 
 
 def monitor(book, a, b):
@@ -252,7 +258,7 @@ def backup(book, a, b):
                re.fullmatch(r"/backup/replica-\S+: \d+ bytes, counters through \d+:\d+, search through \d+:\d+\n",
                             done.output), done.text)
     add(a)
-    done = book.run(b, section, "sudo -u lockstep lockstep backup --data /var/lib/lockstep/replica")
+    done = book.run(b, section, "sudo -u lockstep lockstep backup --data /var/lib/lockstep/replica", **TODAY)
     book.check(section, "an increment says what it follows",
                re.search(r"counters through \S+ \((since \S+|whole)\)", done.output), done.text)
     done = book.run(b, section, "sudo -u lockstep lockstep backup show")
@@ -268,7 +274,7 @@ def backup(book, a, b):
     count = add(a)
     section = book.section(PAGE, "10. Restore")
     for beginning in ("sudo systemctl stop", "sudo mv", "sudo -u lockstep lockstep restore", "sudo systemctl start"):
-        book.run(b, section, beginning)
+        book.run(b, section, beginning, **TODAY)
     done = book.run(b, section, "sudo -u lockstep lockstep status")
     section.says("A replica fetches what it lacks.")
     book.check(section, "a replica fetches what it lacks",
@@ -285,7 +291,7 @@ def restored_primary(book, a, count):
     for beginning in ("sudo systemctl stop lockstep-primary", "sudo mv /var/lib/lockstep/primary",
                       "sudo -u lockstep lockstep restore --from /backup/primary",
                       "sudo systemctl start lockstep-primary"):
-        book.run(a, section, beginning)
+        book.run(a, section, beginning, **TODAY)
     done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
     book.check(section, "a restored primary admits", "admitting" in done.output, done.text)
     book.check(section, "it has what was acknowledged", add(a) == count + 1)

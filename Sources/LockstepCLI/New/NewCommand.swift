@@ -9,7 +9,7 @@ struct NewCommand: ParsableCommand {
             The folder NAME is made in the current one. It builds and passes its tests at once; its README.md says how it is \
             run and deployed.
 
-              lockstep new shop
+              lockstep new shop --lockstep ~/lockstep
               cd shop && swift test && ./run
             """)
 
@@ -17,16 +17,19 @@ struct NewCommand: ParsableCommand {
     var name: String
     @Option(
         help: ArgumentHelp(
-            "Where Lockstep is: a folder with its sources, or the URL of its repository. Default: \(Self.repository).",
+            "Where Lockstep is: a folder with its sources, or the URL of its repository. Needed.",
             valueName: "path-or-url"))
     var lockstep: String?
 
-    /// Where packages find Lockstep if nothing else is said.
-    static let repository = "https://example.org/lockstep"
-
     func run() throws {
         let name = try ProgramName(name)
-        let dependency = try Self.dependency(on: lockstep ?? Self.repository)
+        // Nothing can be guessed: a package that depends on a place where nobody has Lockstep cannot be built.
+        guard let lockstep else {
+            throw CommandFailure(
+                "say where Lockstep is: --lockstep PATH, a folder with its sources, or the URL of its repository",
+                status: .usage)
+        }
+        let dependency = try Self.dependency(on: lockstep)
         let folder = URL(fileURLWithPath: name.text, isDirectory: true)
         guard !FileManager.default.fileExists(atPath: folder.path) else {
             throw CommandFailure("\(name.text) is there already; choose another name, or go to another folder")

@@ -10,7 +10,7 @@ public enum ExitStatus: Int32, Sendable {
     case failed = 1
     /// The command line makes no sense.
     case usage = 64
-    /// A journal, or a node.json, is damaged.
+    /// A journal, a backup or a node.json is damaged.
     case damaged = 65
     /// A node cannot be reached.
     case unreachable = 69
@@ -20,7 +20,7 @@ public enum ExitStatus: Int32, Sendable {
     /// All of them in words, for a program's help.
     public static let explanation = """
         Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 75 outcome unknown; \
-        65 a journal, or a node.json, is damaged.
+        65 a journal, a backup or a node.json is damaged.
         """
 }
 

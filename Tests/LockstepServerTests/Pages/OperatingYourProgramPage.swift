@@ -21,13 +21,14 @@ import Testing
     }
 
     struct ShopOptions: ParsableArguments {
-        @Option(help: "The most pieces of an article.", transform: Within.whole(1...1_000_000))
+        @Option(help: "The most pieces of an article. (default: 1000)", transform: Within.whole(1...1_000_000))
         var room = 1_000
     }
 
     struct LargeShop: LockstepServer {
         typealias ServeOptions = ShopOptions
 
+        static let name = "shop"
         static let about = "Keeps a stock of goods."
         static var stores: Stores {
             HostedStore("stock", reader: Stock()) { hosting in
@@ -50,6 +51,7 @@ import Testing
     @Test func theProgramHasWhatThePageAdds() throws {
         let help = LargeShop.helpMessage(for: ServeCommand<LargeShop>.self)
         #expect(help.contains("--room <room>") && help.contains("--replica-of"))
+        #expect(help.contains("(default: 1000)") && help.contains("shop serve --data"))
         #expect(LargeShop.helpMessage().contains("count") && LargeShop.helpMessage().contains("journal"))
         #expect(try ShortList.parseAsRoot(["count", "pear"]) is CountCommand)
         #expect(throws: (any Error).self) {
