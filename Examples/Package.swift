@@ -2,6 +2,8 @@
 import PackageDescription
 
 let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
+// As the tests of the package above were built, if they were: `deploy/test` says so, and nothing of it is built again.
+let traits: Set<Package.Dependency.Trait> = Context.environment["LOCKSTEP_TEST_BUILD"] != nil ? ["Web", "Macros"] : []
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 
 let lockstep = Target.Dependency.product(name: "Lockstep", package: "lockstep")
@@ -25,7 +27,7 @@ let package = Package(
         .executable(name: "shop", targets: ["Shop"]),
     ],
     dependencies: [
-        .package(name: "lockstep", path: ".."),
+        .package(name: "lockstep", path: "..", traits: traits),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
