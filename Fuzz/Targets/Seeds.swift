@@ -121,17 +121,19 @@ package enum Seeds {
         return seeds
     }
 
-    /// A journal of one batch, and one with the snapshot after it.
+    /// A journal of one batch, and those with a snapshot after it.
     private static func tables(_ vectors: [Seed]) -> [Seed] {
         named("batch", vectors).flatMap { vector in
-            [
-                Seed(name: "batch", bytes: tables(batch: vector.bytes, snapshot: [])),
-                Seed(name: "snapshot", bytes: tables(batch: vector.bytes, snapshot: named("snapshot", vectors))),
-            ]
+            [Seed(name: vector.name, bytes: tables(batch: vector.bytes, snapshot: nil))]
+                + named("snapshot", vectors).map { snapshot in
+                    Seed(
+                        name: "\(vector.name).\(snapshot.name)",
+                        bytes: tables(batch: vector.bytes, snapshot: snapshot.bytes))
+                }
         }
     }
 
-    private static func tables(batch: [UInt8], snapshot: [Seed]) -> [UInt8] {
+    private static func tables(batch: [UInt8], snapshot: [UInt8]?) -> [UInt8] {
         var tables = FuzzInputWriter()
         func hash(_ value: UInt128) -> [UInt8] {
             var writer = ByteWriter()
@@ -154,7 +156,7 @@ package enum Seeds {
         for value in [1, 6, Golden.epoch.rawValue] { integer(value) }
         blob(hash(sha256Prefix(batch)))
         blob(batch)
-        for content in snapshot.map(\.bytes) {
+        if let content = snapshot {
             let chunkHash = hash(sha256Prefix(content))
             tables.byte(2)
             integer(6)
@@ -201,18 +203,19 @@ package enum Seeds {
                     writer.byte(ReplicaTarget.Step.batch.rawValue)
                     writer.block(Array(batch.bytes[BatchHead.byteCount...].prefix(41)))
                 }
-            },
-            input("fetch") { writer in
-                for snapshot in named("snapshot", vectors) {
+            }
+        ]
+        for snapshot in named("snapshot", vectors) {
+            seeds.append(
+                input("fetch.\(snapshot.name)") { writer in
                     writer.byte(ReplicaTarget.Step.offer.rawValue)
                     writer.block(snapshot.bytes)
                     writer.byte(1)
                     writer.byte(ReplicaTarget.Step.chunk.rawValue)
                     writer.byte(0)
                     writer.byte(0)
-                }
-            },
-        ]
+                })
+        }
         for vector in named("message.", vectors) where vector.bytes.count < 1_024 {
             for step in [ReplicaTarget.Step.broadcast, .bulk, .ingress, .join] {
                 seeds.append(

@@ -77,9 +77,11 @@ package struct SnapshotContent: Sendable {
     ) throws(WireError) -> KnownPosition {
         let position = try reader.readPosition(from: span)
         let boot = BootID(rawValue: try reader.read128(from: span))
-        guard position.epoch <= end.epoch, position.sequence <= end.sequence,
-            position.sequence < end.sequence || position == end
-        else { throw WireError(.outOfRange, at: reader.offset) }
-        return KnownPosition(position: position, boot: boot)
+        let told = KnownPosition(position: position, boot: boot)
+        let isPlace =
+            position.sequence > .zero && position.epoch <= end.epoch
+            && (position.sequence < end.sequence || position == end)
+        guard told == .none || isPlace else { throw WireError(.outOfRange, at: reader.offset) }
+        return told
     }
 }
