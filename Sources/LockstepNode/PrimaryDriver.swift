@@ -102,10 +102,10 @@ package final class PrimaryDriver: StoreDriver {
         pump(now: now, wall: wall)
     }
 
-    package var nextDeadline: Tick { min(machine.nextDeadline, nextLook) }
+    package var nextDeadline: Tick { min(inPlace(&machine) { $0.nextDeadline }, nextLook) }
 
     package func tick(now: Tick, wall: LogTime) {
-        if now >= machine.nextDeadline {
+        if now >= inPlace(&machine, { $0.nextDeadline }) {
             step(now: now, wall: wall) { $0.ticked(&$1) }
             execute(now: now, wall: wall)
         }
@@ -126,11 +126,11 @@ package final class PrimaryDriver: StoreDriver {
 
     package var service: StoreLife.Service {
         guard machine.phase == .admitting else { return .none }
-        return .admitting(machine.epoch, machine.committed.position.sequence)
+        return inPlace(&machine) { .admitting($0.epoch, $0.committed.position.sequence) }
     }
 
     package func beginStop() { machine.stop() }
-    package var isDrained: Bool { machine.isDrained }
+    package var isDrained: Bool { inPlace(&machine) { $0.isDrained } }
     package func close() { journal.close() }
 
     // MARK: - Directives
@@ -157,7 +157,7 @@ package final class PrimaryDriver: StoreDriver {
     }
 
     private func execute(now: Tick, wall: LogTime) {
-        if sealed == nil, machine.isBatchWaiting { sealed = now }
+        if sealed == nil, inPlace(&machine, { $0.isBatchWaiting }) { sealed = now }
         guard !directives.isEmpty else { return }
         precondition(!isRunning, "directives run one list at a time")
         isRunning = true
@@ -251,15 +251,15 @@ package final class PrimaryDriver: StoreDriver {
     private var stamp: FrameStamp {
         FrameStamp(
             channel: machine.configuration.channel, clusterHash: machine.configuration.cluster.hash,
-            epoch: machine.epoch)
+            epoch: inPlace(&machine) { $0.epoch })
     }
 
     // MARK: - Status
 
     package var phase: StoreStatus.Phase { .init(machine.phase) }
     package var channel: Channel? { machine.configuration.channel }
-    package var position: Position { machine.committed.position }
-    package var readRefusal: ReadRefusal? { machine.readRefusal }
+    package var position: Position { inPlace(&machine) { $0.committed.position } }
+    package var readRefusal: ReadRefusal? { inPlace(&machine) { $0.readRefusal } }
 
     /// Nil while entries are on their way to the journal: the working state holds them, and nothing shows that.
     package var digest: Digest? {

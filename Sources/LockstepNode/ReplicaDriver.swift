@@ -94,16 +94,19 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     package func endTurn(now: Tick, wall _: LogTime) {
-        let isNew = host.client.known != machine.told || host.client.knownMark != machine.log.mark
-        if isNew { host.setKnown(machine.told, mark: machine.log.mark) }
+        let (told, mark) = inPlace(&machine) { ($0.told, $0.log.mark) }
+        let isNew = inPlace(&host.client) { $0.known != told || $0.knownMark != mark }
+        if isNew { host.setKnown(told, mark: mark) }
     }
 
     package var nextDeadline: Tick {
-        min(machine.nextDeadline, nextLook, desk.line.nextDeadline, min(retryAdoption, host.links.nextRenewal))
+        min(
+            inPlace(&machine) { $0.nextDeadline }, nextLook, desk.line.nextDeadline,
+            min(retryAdoption, host.links.nextRenewal))
     }
 
     package func tick(now: Tick, wall _: LogTime) {
-        if machine.isTickDue(now: now, state: state) {
+        if inPlace(&machine, { $0.isTickDue(now: now, state: state) }) {
             machine.ticked(now: now, state: state, into: &directives)
             execute(now: now)
         }
@@ -182,7 +185,7 @@ package final class ReplicaDriver: StoreDriver {
     // MARK: - Directives
 
     private func execute(now: Tick) {
-        machine.checkEvent()
+        inPlace(&machine) { $0.checkEvent() }
         guard !directives.isEmpty else { return }
         let batch = directives
         directives.removeAll(keepingCapacity: true)
@@ -208,7 +211,7 @@ package final class ReplicaDriver: StoreDriver {
             case .send(let frame, let connection): host.send(frame, to: connection)
             case .sendBulkReply(let frame, let connection): host.sendBulk(frame, to: connection)
             case .sendChunks(let number, let indices, let connection):
-                snapshots.sendChunks(of: number, indices, to: connection, stamp: machine.stamp)
+                snapshots.sendChunks(of: number, indices, to: connection, stamp: inPlace(&machine) { $0.stamp })
             case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
             case .encodeSnapshot(let number): snapshots.encode(number, now: now)
             case .saveSnapshot(let number): snapshots.save(number, now: now)
@@ -275,10 +278,11 @@ package final class ReplicaDriver: StoreDriver {
 
     /// It keeps what it had while the primary is away.
     package var channel: Channel? {
-        FrameDispatch.channel(ofReplica: machine.channel, welcome: host.client.welcome?.channel)
+        FrameDispatch.channel(
+            ofReplica: inPlace(&machine) { $0.channel }, welcome: inPlace(&host.client) { $0.welcome?.channel })
     }
     package var position: Position { machine.log.position }
-    package var readRefusal: ReadRefusal? { machine.readRefusal }
+    package var readRefusal: ReadRefusal? { inPlace(&machine) { $0.readRefusal } }
     package var digest: Digest? { state.digest + machine.log.digest }
 
     package func fill(_ status: inout StoreStatus, limit: Int) {

@@ -8,7 +8,7 @@ extension StoreHost {
 
     /// The store's channel, as far as it is known.
     package var channel: Channel? {
-        guard let driver else { return client.welcome?.channel }
+        guard let driver else { return inPlace(&client) { $0.welcome?.channel } }
         return driver.channel
     }
 

@@ -7,8 +7,8 @@ extension StoreHost {
 
     /// How long nothing was heard of the primary, in nanoseconds; nil if nothing ever was.
     package func primarySilence(now: Tick) -> Int64? {
-        guard client.lastHeard > .zero else { return nil }
-        return max(0, now - client.lastHeard)
+        let heard = inPlace(&client) { $0.lastHeard }
+        return heard > .zero ? max(0, now - heard) : nil
     }
 
     /// Raises NO_PRIMARY when the primary has been away for long enough, and ends it when there is one again.
@@ -20,7 +20,7 @@ extension StoreHost {
             if lostPrimary.take() != nil { clear(.noPrimary) }
             return
         }
-        let since = max(client.lastHeard, services.started)
+        let since = max(inPlace(&client) { $0.lastHeard }, services.started)
         guard lostPrimary == nil, alarms[.noPrimary] == nil,
             now - since >= Tick.milliseconds(Self.primaryPatience)
         else { return }
@@ -51,7 +51,7 @@ extension ReplicaDriver {
     package var hasPrimary: Bool {
         switch machine.phase {
         case .catchingUp, .live: true
-        case .connecting, .joining, .quarantined, .ahead, .halted: host.client.welcome != nil
+        case .connecting, .joining, .quarantined, .ahead, .halted: inPlace(&host.client) { $0.welcome != nil }
         }
     }
 }

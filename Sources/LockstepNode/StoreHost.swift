@@ -133,7 +133,7 @@ package final class StoreHost {
 
     /// What time brings.
     package func tick(now: Tick, wall: LogTime) {
-        if now >= client.nextDeadline {
+        if now >= inPlace(&client, { $0.nextDeadline }) {
             client.ticked(now: now, into: &directives)
             execute(now: now)
         }
@@ -156,13 +156,15 @@ package final class StoreHost {
         life.serves(driver?.service ?? .none, now: now)
         guard primary == nil else { return }
         let link: StoreLife.Link =
-            switch client.phase {
+            switch inPlace(&client, { $0.phase }) {
             case .created, .greeting, .stopped: .greeting
             case .waiting: .lost
             case .welcomed:
-                client.welcome.map { .found($0.boot, endpoint: client.endpoint, commit: $0.commit) } ?? .greeting
+                inPlace(&client) { client in
+                    client.welcome.map { .found($0.boot, endpoint: client.endpoint, commit: $0.commit) } ?? .greeting
+                }
             }
-        life.links(link, own: client.known.position, now: now)
+        life.links(link, own: inPlace(&client) { $0.known.position }, now: now)
     }
 
     /// Why a caller whose time is over has no answer.
@@ -177,7 +179,7 @@ package final class StoreHost {
 
     package var nextDeadline: Tick {
         min(
-            client.nextDeadline, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline, ends.nextDeadline,
+            inPlace(&client) { $0.nextDeadline }, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline, ends.nextDeadline,
             watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
     }
 
@@ -207,7 +209,7 @@ package final class StoreHost {
     }
 
     func execute(_ frame: WaitingFrame? = nil, now: Tick) {
-        client.checkEvent()
+        inPlace(&client) { $0.checkEvent() }
         guard !directives.isEmpty else { return }
         var held: ReplyFrame?
         var bytes: ReplyFrame {
