@@ -179,7 +179,8 @@ package final class StoreHost {
 
     package var nextDeadline: Tick {
         min(
-            inPlace(&client) { $0.nextDeadline }, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline, ends.nextDeadline,
+            inPlace(&client) { $0.nextDeadline }, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline,
+            ends.nextDeadline,
             watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
     }
 

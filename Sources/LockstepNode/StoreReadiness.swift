@@ -52,7 +52,9 @@ package final class ReadinessBoard: Sendable {
 
 extension StoreHost {
     /// Where the machines are; a look at a phase.
-    var readiness: StoreReadiness { driver?.readiness ?? (inPlace(&client) { $0.welcome == nil } ? .connecting : .live) }
+    var readiness: StoreReadiness {
+        driver?.readiness ?? (inPlace(&client) { $0.welcome == nil } ? .connecting : .live)
+    }
 }
 
 extension PrimaryDriver {
