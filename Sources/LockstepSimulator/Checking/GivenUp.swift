@@ -52,7 +52,7 @@ package struct GivenUp {
     /// A call as the history that was kept has it; nil if it is not in that one.
     ///
     /// `reply` is what the kept history answers to its number; `isAtPresentPlace` says whether a batch of that history
-    /// ends where the call was read. It lacks the answers and reads of those that were given up, whose actions did not
+    /// ends where the call was read, and none that was given up. It lacks the answers and reads of those that were given up, whose actions did not
     /// happen.
     package static func kept(_ record: CallRecord, reply: LogReply?, isAtPresentPlace: Bool) -> CallRecord? {
         switch record.outcome {
@@ -133,7 +133,7 @@ extension Oracle {
     /// The place of a primary that lost its end may have been asked for before, and a replica that stands aside may
     /// answer after it.
     func isAcrossFork(_ record: CallRecord, _ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
-        hasForked && (record.invoked <= givenUp.order || sequence > .zero && !isPresent(epoch, sequence))
+        hasForked && (record.invoked <= givenUp.order || sequence > .zero && !isOnlyPresent(epoch, sequence))
     }
 
     /// The calls as the history that was kept has them.
@@ -142,7 +142,7 @@ extension Oracle {
         return records.compactMap { record in
             GivenUp.kept(
                 record, reply: replies[ReplyKey(session: record.session, number: record.number)],
-                isAtPresentPlace: isPresent(record.epoch, record.sequence))
+                isAtPresentPlace: isOnlyPresent(record.epoch, record.sequence))
         }
     }
 }
