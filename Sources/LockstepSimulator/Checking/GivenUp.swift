@@ -128,6 +128,13 @@ extension Oracle {
         return reply.epoch == record.epoch && reply.sequence == record.sequence
     }
 
+    /// Whether a batch of the present history ends at a place, and none that was given up.
+    ///
+    /// An older copy may have given its epoch the number of one that it forgot. A place of both says nothing of its history.
+    private func isOnlyPresent(_ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
+        isPresent(epoch, sequence) && heads(at: sequence).filter { $0.epoch == epoch }.count == 1
+    }
+
     /// Whether a read began before a history was given up, or shows one that is: no place then says how fresh it is.
     ///
     /// The place of a primary that lost its end may have been asked for before, and a replica that stands aside may

@@ -105,6 +105,14 @@ extension Oracle {
         stopping = (machine.epoch, machine.status.head)
     }
 
+    /// A primary is gone, and what it was told with it.
+    ///
+    /// If the opening of its epoch was never durable, the next one may give its epoch the same number.
+    func primaryEnded() {
+        behind = nil
+        stopping = nil
+    }
+
     private func noteAdmission(_ batch: SealedBatch, _ sequence: SequenceNumber) {
         if let behind, behind.epoch == batch.head.epoch, sequence > behind.head {
             fail(.admission, "the primary was told at \(behind.head) that it is behind, and took \(sequence)")

@@ -336,16 +336,6 @@ final class Oracle {
         }
     }
 
-    /// Whether a batch of the present history ends at a place, and none that was given up.
-    ///
-    /// An older copy may have given its epoch the number of one that it forgot. A place of both says nothing of its history.
-    func isOnlyPresent(_ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
-        isPresent(epoch, sequence)
-            && !ends[sequence, default: []].contains { hash in
-                discarded.contains(hash) && batches[hash]?.batch.head.epoch == epoch
-            }
-    }
-
     /// At the end: everything that anybody learned is in the log, unless an operator gave it up.
     func checkLearned() {
         for answer in learned where replies[answer.key]?.batch != answer.batch {

@@ -92,6 +92,7 @@ final class PrimaryProcess: NodeProcess {
         toMachine = []
         toCaller = []
         orderlyStop = nil
+        store.oracle.primaryEnded()
         super.end()
     }
 
