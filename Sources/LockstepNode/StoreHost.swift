@@ -180,8 +180,7 @@ package final class StoreHost {
     package var nextDeadline: Tick {
         min(
             inPlace(&client) { $0.nextDeadline }, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline,
-            ends.nextDeadline,
-            watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
+            ends.nextDeadline, watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
     }
 
     /// Whether another thread left something.

@@ -20,6 +20,16 @@ import Testing
         #expect(result.answered > 60)
     }
 
+    /// Two epochs may have one number: after an accepted loss, and when an opening was never durable.
+    ///
+    /// Neither is judged by what holds for the other.
+    @Test(arguments: zip([0xb44aae49ba722, 0x13c4da1ffed92] as [UInt64], [FaultClass.switchOver, .orderlyStop]))
+    func anEpochThatComesTwiceBreaksNoPromise(seed: UInt64, fault: FaultClass) {
+        let result = SimulationResult.run(.drawn(seed: seed))
+        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed)")
+        #expect(result.coverage.fired[fault, default: 0] > 0)
+    }
+
     /// Without faults every call is answered, and nothing is unknown.
     @Test func aCalmClusterAnswersEverything() {
         let result = SimulationResult.run(SimulationOptions(seed: 1, operations: 100, faultTime: 10_000_000_000))

@@ -52,8 +52,8 @@ package struct GivenUp {
     /// A call as the history that was kept has it; nil if it is not in that one.
     ///
     /// `reply` is what the kept history answers to its number; `isAtPresentPlace` says whether a batch of that history
-    /// ends where the call was read, and none that was given up. It lacks the answers and reads of those that were given up, whose actions did not
-    /// happen.
+    /// ends where the call was read, and none that was given up. It lacks the answers and reads of those that were given
+    /// up, whose actions did not happen.
     package static func kept(_ record: CallRecord, reply: LogReply?, isAtPresentPlace: Bool) -> CallRecord? {
         switch record.outcome {
         case .pending, .unknown: return record
@@ -130,7 +130,7 @@ extension Oracle {
 
     /// Whether a batch of the present history ends at a place, and none that was given up.
     ///
-    /// An older copy may have given its epoch the number of one that it forgot. A place of both says nothing of its history.
+    /// An older copy may have given its epoch the number of one that it forgot. A place that both have says nothing.
     private func isOnlyPresent(_ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
         isPresent(epoch, sequence) && heads(at: sequence).filter { $0.epoch == epoch }.count == 1
     }

@@ -105,12 +105,13 @@ extension Oracle {
         stopping = (machine.epoch, machine.status.head)
     }
 
-    /// A primary is gone, and what it was told with it.
+    /// A primary begins an epoch.
     ///
-    /// If the opening of its epoch was never durable, the next one may give its epoch the same number.
-    func primaryEnded() {
-        behind = nil
-        stopping = nil
+    /// An earlier boot may have given its own the same number, if the opening of that was never durable: what that boot
+    /// was told does not hold for this one.
+    func began(_ epoch: Epoch) {
+        if behind?.epoch == epoch { behind = nil }
+        if stopping?.epoch == epoch { stopping = nil }
     }
 
     private func noteAdmission(_ batch: SealedBatch, _ sequence: SequenceNumber) {

@@ -70,6 +70,7 @@ final class PrimaryProcess: NodeProcess {
         machine = PrimaryStateMachine(
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             wall: wall, now: now)
+        if let machine { store.oracle.began(machine.epoch) }
         step { $0.start(&$1) }
         watch = SessionWatch(recovered: recovered.log.sessions.ids(after: .none), now: now)
         executor = store.workload.makeExecutor(self, random: random.fork())
@@ -92,7 +93,6 @@ final class PrimaryProcess: NodeProcess {
         toMachine = []
         toCaller = []
         orderlyStop = nil
-        store.oracle.primaryEnded()
         super.end()
     }
 
