@@ -30,6 +30,12 @@ import Testing
         #expect(result.coverage.fired[fault, default: 0] > 0)
     }
 
+    /// A RESYNC that a network brings after the WELCOME which ended its cause makes no storm of greetings.
+    @Test func aLateResyncMakesNoStorm() {
+        let result = SimulationResult.run(.drawn(seed: 0xf_882f_7523_4312))
+        #expect(result.violation == nil, "lockstep-lab simulate --seed 0xf882f75234312")
+    }
+
     /// Without faults every call is answered, and nothing is unknown.
     @Test func aCalmClusterAnswersEverything() {
         let result = SimulationResult.run(SimulationOptions(seed: 1, operations: 100, faultTime: 10_000_000_000))

@@ -114,8 +114,8 @@ extension ClientStateMachine {
     private mutating func resyncReceived(now: Tick, into directives: inout [ClientDirective]) {
         // Every frame that was under way gets a RESYNC; the HELLO that answers the first answers them all.
         guard phase == .welcomed else { return }
-        link.answered(now: now)
-        greet(now: now, into: &directives)
+        forgetConnection()
+        if link.resynced(nonce: generator.next(), now: now) { sendHello(now: now, into: &directives) }
     }
 
     /// A frame of another cluster counts only if it answers this HELLO.

@@ -51,6 +51,8 @@ package struct PrimaryLink: Hashable, Sendable {
     private var helloInterval = ClientTiming.firstHello
     /// Until when HELLO is not hurried again.
     private var helloHeld = Tick.zero
+    /// Until when a RESYNC is not answered by HELLO at once.
+    private var resyncHeld = Tick.zero
     private var attemptEnds = Tick.never
 
     init(endpoint: String, cluster: ClusterID?) {
@@ -103,6 +105,19 @@ package struct PrimaryLink: Hashable, Sendable {
         self.nonce = nonce
         helloInterval = ClientTiming.firstHello
         attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+    }
+
+    /// The peer does not know this connection: begins anew on it. Returns whether HELLO is to leave now; otherwise it is
+    /// due 100 ms after the last one that a RESYNC caused.
+    mutating func resynced(nonce: UInt64, now: Tick) -> Bool {
+        greet(nonce: nonce, now: now)
+        lastHeard = now
+        guard now >= resyncHeld else {
+            helloAt = resyncHeld
+            return false
+        }
+        resyncHeld = now.advanced(byMilliseconds: ClientTiming.firstHello)
+        return true
     }
 
     /// HELLO leaves; the next one follows later each time.

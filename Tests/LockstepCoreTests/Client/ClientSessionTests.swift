@@ -68,6 +68,24 @@ struct ClientSessionTests {
         #expect(script.sent.map(\.kind) == [.resume])
     }
 
+    /// A RESYNC may come later than the WELCOME that ended its cause; HELLO after it follows at most every 100 ms.
+    @Test func lateResyncsMakeNoStorm() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.receive(.resync)
+        #expect(script.helloNonce != nil)
+        try script.welcome()
+        script.receive(.resync)
+        #expect(script.sent.isEmpty && script.client.phase == .greeting)
+        #expect(script.wait(99).isEmpty)
+        script.wait(1)
+        #expect(script.helloNonce != nil)
+        try script.welcome()
+        #expect(script.sent.map(\.kind) == [.resume])
+        script.wait(100)
+        script.receive(.resync)
+        #expect(script.helloNonce != nil)
+    }
+
     /// A session that ended leaves unknown outcomes; the next begins at 1 (PROTOCOL R-27).
     @Test func anExpiredSessionIsLost() throws {
         var script = try ClientSubmissionTests.opened()
