@@ -107,8 +107,9 @@ package struct PrimaryLink: Hashable, Sendable {
         attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
     }
 
-    /// The peer does not know this connection: begins anew on it. Returns whether HELLO is to leave now; otherwise it is
-    /// due 100 ms after the last one that a RESYNC caused.
+    /// The peer does not know this connection: begins anew on it.
+    ///
+    /// Returns whether HELLO is to leave now; otherwise it is due 100 ms after the last one that a RESYNC caused.
     mutating func resynced(nonce: UInt64, now: Tick) -> Bool {
         greet(nonce: nonce, now: now)
         lastHeard = now
