@@ -94,7 +94,8 @@ final class Waits {
             add(kind(record, store), process, 0, id, from: throughHome)
         }
         if let node = process as? NodeProcess {
-            for record in node.waitingRecords where isReachable(record, store) {
+            // A volatile primary that started anew is not yet where it told a reader to wait for.
+            for record in node.waitingRecords(through: store.oracle.committed.sequence) {
                 add(kind(record, store), process, 1, UInt64(record), from: throughHome)
             }
         }

@@ -289,8 +289,10 @@ class NodeProcess: SimulatedProcess, CallerHost {
     }
 
     var isWaitingToRead: Bool { !readers.isEmpty }
-    /// Calls whose readers wait here.
-    var waitingRecords: [Int] { readers.map(\.record) }
+    /// Calls whose readers wait here, for no place beyond one.
+    func waitingRecords(through sequence: SequenceNumber) -> [Int] {
+        readers.filter { $0.minimum <= sequence }.map(\.record)
+    }
 
     // MARK: - CallerHost, for the kinds
 
