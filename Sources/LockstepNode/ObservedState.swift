@@ -3,7 +3,7 @@ internal import Tracing
 
 /// The user's state with a note of what readers see, so that the node knows when a reader's time has come.
 ///
-/// Everything is passed on; a call costs nothing beside what it calls, since runs come whole.
+/// Everything is passed on; a call costs nothing beside what it calls, since series come whole.
 package final class ObservedState: ReplicatedState {
     package let base: any ReplicatedState
     /// What readers see.

@@ -1,6 +1,6 @@
 /// What a client's machine wants done.
 ///
-/// Directives run in the order given, before the next event.
+/// Directives are executed in the order given, before the next event.
 package enum ClientDirective: Hashable, Sendable {
     /// Close the connection if there is one and open a new one to this endpoint.
     case connect(endpoint: String)

@@ -1,6 +1,6 @@
 /// What a primary's machine wants done.
 ///
-/// Directives run in the order given, before the next event.
+/// Directives are executed in the order given, before the next event.
 package enum PrimaryDirective: Hashable, Sendable {
     /// Send a frame on the ingress socket.
     case send([UInt8], to: Connection)

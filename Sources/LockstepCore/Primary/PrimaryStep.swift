@@ -11,7 +11,7 @@ package struct PrimaryStep {
 
     let moment: Moment
     let state: any ReplicatedState
-    /// In the order in which they are to be run.
+    /// In the order in which they are to be executed.
     var directives: [PrimaryDirective]
 
     var now: Tick { moment.now }

@@ -1,6 +1,6 @@
 /// What a recovery's machine wants done.
 ///
-/// Directives run in the order given, before the next event.
+/// Directives are executed in the order given, before the next event.
 package enum RecoveryDirective: Hashable, Sendable {
     /// Close the sockets of both links if there are any, and open a new one to the node's ingress.
     case connectIngress

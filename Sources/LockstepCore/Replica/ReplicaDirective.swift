@@ -1,6 +1,6 @@
 /// What a replica's machine wants done.
 ///
-/// Directives run in the order given, before the next event.
+/// Directives are executed in the order given, before the next event.
 package enum ReplicaDirective: Hashable, Sendable {
     /// Close the subscribing socket if there is one, open a new one to this endpoint, and ask for this channel.
     case subscribe(endpoint: String, channel: Channel)

@@ -3,7 +3,8 @@ import LockstepCore
 
 /// What a session keeps of replies, as the log tells it, against the window that it was granted (PROTOCOL, R-24).
 ///
-/// The primary counts a little more: what it takes to find the replies, and those of a run that is acknowledged in part.
+/// The primary counts a little more: what it takes to find the replies, and those of a series that is acknowledged in
+/// part.
 struct SessionWindow: Hashable {
     private let numbers: Int
     private let bytes: Int

@@ -36,10 +36,10 @@ extension PrimaryStateMachine {
             items.writeRaw(reason)
         }
         withBytes(of: items.bytes) { bytes in
-            let run = ResultSeries(
+            let series = ResultSeries(
                 session: submit.session, first: numbers.lowerBound, count: count, epoch: epoch,
                 firstSequence: submit.session.sequence, items: 0..<bytes.byteCount)
-            step.directives.append(.send(stamp.frame(.result(run), source: bytes), to: connection))
+            step.directives.append(.send(stamp.frame(.result(series), source: bytes), to: connection))
         }
         return submit.first + UInt64(submit.count) - 1 <= last
     }
@@ -59,7 +59,7 @@ extension PrimaryStateMachine {
         switch cause {
         case .action(let session, let number):
             let id = RunID(session: session, number: number)
-            return PlantedDefect.isActive(.emitsBehindEnd) && ticket > 0 && log.runs[id]?.end != nil ? true : nil
+            return PlantedDefect.isActive(.emitsAfterEnd) && ticket > 0 && log.runs[id]?.end != nil ? true : nil
         case .feedback: return PlantedDefect.isActive(.feedbackOutlivesRequest) ? true : nil
         case .source, .time: return nil
         }
@@ -85,7 +85,7 @@ extension PrimaryStateMachine {
 }
 
 extension ReplicaStateMachine {
-    /// Applies the first run of a duplicate to the state alone.
+    /// Applies the first series of a duplicate to the state alone.
     func applyAgain(_ part: StreamBuffer.Part, to state: any FollowingState) {
         guard let bytes = part.bytes else { return }
         var scratch = LogState(store: log.store)
@@ -93,7 +93,7 @@ extension ReplicaStateMachine {
             epoch: part.head.epoch, sequence: SequenceNumber(rawValue: part.head.first.rawValue - 1),
             hash: part.head.previous)
         let batch = SealedBatch(head: part.head, hash: .none, bytes: bytes)
-        // The session is not there, so it ends with an error behind the mutations of the first run.
+        // The session is not there, so it ends with an error after the mutations of the first series.
         _ = try? scratch.apply(batch, to: state)
     }
 
@@ -129,13 +129,13 @@ extension ReplicaStateMachine {
 }
 
 extension ClientStateMachine {
-    /// Takes the answers of a run for those to the oldest unanswered numbers.
+    /// Takes the answers of a series for those to the oldest unanswered numbers.
     mutating func takeForMissing(
-        _ run: ResultSeries, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
+        _ series: ResultSeries, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
-        var answers = part(of: run, frame, 0..<run.count)
+        var answers = part(of: series, frame, 0..<series.count)
         answers.first = pending.answered + 1
-        pending.answer(through: answers.first + UInt64(run.count) - 1)
+        pending.answer(through: answers.first + UInt64(series.count) - 1)
         pace.progressed(now: now)
         directives.append(.answered(answers))
     }

@@ -26,7 +26,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case digestOfWrongPosition
     /// A replica applies the mutations of a duplicate batch to its state (against R-35).
     case batchAppliedTwice
-    /// A replica leaves out what is missing and goes on behind it (against R-35).
+    /// A replica leaves out what is missing and goes on after it (against R-35).
     case gapIgnored
     /// A boot goes on in the epoch that it recovered (against R-5).
     case epochReused
@@ -51,7 +51,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case logTimeGoesBack
     /// An acknowledgement drops one reply too many (against R-23).
     case trimOffByOne
-    /// A client takes the answers behind a hole for those that are missing (against R-22).
+    /// A client takes the answers after a hole for those that are missing (against R-22).
     case answerHoleIgnored
     /// A client submits what was unanswered again under its new session (against R-27).
     case resubmitsAfterLoss
@@ -60,7 +60,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     /// A restarted primary does not run what it finds (against R-62).
     case acceptedForgotten
     /// What a cancelled or superseded run still emits is logged (against R-62).
-    case emitsBehindEnd
+    case emitsAfterEnd
     /// An effect begins when its action is sequenced (against R-62).
     case effectBeforeCommit
     /// An encoded snapshot lacks the runs (against R-61).
@@ -150,11 +150,11 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case recoveredNotSynced
     /// The names of a new journal's files are not synced.
     case namesNotSynced
-    /// The side mark is written before the commit instead of behind it (against R-47).
+    /// The side mark is written before the commit instead of after it (against R-47).
     case markBeforeCommit
     /// A start does not compare the journal with its side mark (against R-47).
     case markNotCompared
-    /// A journal goes on writing behind a commit that failed (against R-44).
+    /// A journal goes on writing after a commit that failed (against R-44).
     case failureForgotten
 
     /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
