@@ -69,7 +69,6 @@ enum SnapshotTarget {
 enum LogWalk {
     static func walk(_ log: LogState, _ checks: Checks) throws(FuzzFinding) {
         try checks.holds(log.position.sequence.next > log.position.sequence, "\(log.position) has no next number")
-        _ = log.epochEnd(of: log.position.epoch)
         for session in log.sessions.sorted.prefix(8) {
             var counted = 0
             var runs = 0

@@ -40,12 +40,6 @@ extension ClientStateMachine {
         }
     }
 
-    /// The connection is broken and will not come back by itself.
-    package mutating func connectionFailed(now: Tick, into directives: inout [ClientDirective]) {
-        guard link.isConnected else { return }
-        reconnectLater(now: now, into: &directives)
-    }
-
     mutating func connect(now: Tick, into directives: inout [ClientDirective]) {
         directives.append(.connect(endpoint: endpoint))
         greet(now: now, into: &directives)

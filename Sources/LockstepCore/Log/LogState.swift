@@ -35,9 +35,6 @@ package struct LogState: Hashable, Sendable {
 
     package var known: KnownPosition { KnownPosition(position: position, boot: boot) }
 
-    /// The hash at a batch's end, as far as the ends of epochs tell.
-    package func epochEnd(of epoch: Epoch) -> EpochEnd? { epochEnds.last { $0.epoch == epoch } }
-
     /// Why a batch cannot be applied.
     package enum ApplyError: Error, Hashable, Sendable {
         case wrongStore

@@ -11,7 +11,6 @@ package struct ResendWindow: Hashable, Sendable {
     package var isEmpty: Bool { batches.isEmpty }
     package var first: SealedBatch? { batches.first }
     package var last: SealedBatch? { batches.last }
-    var newestFirst: ReversedCollection<Deque<SealedBatch>> { batches.reversed() }
 
     /// Adds the next batch and drops the oldest beyond the capacity; the newest always stays.
     package mutating func append(_ batch: SealedBatch) {

@@ -54,7 +54,6 @@ package struct RunScheduler: Hashable, Sendable {
 
     package func isRunning(_ id: RunID) -> Bool { runs[id]?.stage == .running }
     package func isKnown(_ id: RunID) -> Bool { runs[id].map { $0.stage != .ended } ?? false }
-    package var runningCount: Int { runs.values.count { $0.stage == .running } }
 
     /// The runs that can be cancelled under a name, in their order.
     package func runs(named name: String) -> [RunID] { (byName[name] ?? []).sorted() }

@@ -119,7 +119,6 @@ private struct CommandDescription: Decodable {
         let kind: String
         let isRepeating: Bool
         let names: [Name]?
-        let preferredName: Name?
         let defaultValue: String?
         let abstract: String?
 

@@ -145,7 +145,6 @@ extension Simulation {
 
     /// What the log gives, applied by nobody but the checkers.
     package var checkedState: any ReplicatedState { store.oracle.state.base }
-    package var checkedPosition: Position { store.oracle.committed }
 
     /// A place of the log that committed: the batch that ends there, the digest, and what the workload remembers.
     package func checked(_ position: Position) -> (batch: SealedBatch, digest: Digest, remembered: any Sendable)? {

@@ -11,6 +11,8 @@ struct ClientPropertyTests {
         var now = Tick.zero
         var connection = 0
         var isFaulty = true
+        /// Nothing arrives until silence tells the client to make a new connection.
+        var isCut = false
         var toPrimary: [Flight] = []
         var toClient: [Flight] = []
         /// What each number of the present session was given for.
@@ -41,7 +43,7 @@ struct ClientPropertyTests {
         mutating func isHit(_ oneIn: UInt64) -> Bool { isFaulty && random.next(below: oneIn) == 0 }
 
         mutating func launch(_ frame: [UInt8], _ connection: Int) -> [Flight] {
-            if isHit(12) { return [] }
+            if isCut || isHit(12) { return [] }
             var flights: [Flight] = []
             for _ in 0..<(isHit(20) ? 2 : 1) {
                 let delay = Int64(isHit(8) ? random.next(below: 60) : 1)
@@ -53,7 +55,9 @@ struct ClientPropertyTests {
         mutating func run(_ directives: [ClientDirective], _ frame: [UInt8]) throws {
             for directive in directives {
                 switch directive {
-                case .connect: connection += 1
+                case .connect:
+                    connection += 1
+                    isCut = false
                 case .send(let bytes): toPrimary += launch(bytes, connection)
                 case .opened(let id):
                     #expect(session == nil, "a session is opened when there is none")
@@ -125,12 +129,18 @@ struct ClientPropertyTests {
             }
         }
 
+        /// Breaks the connection as a socket does, which says nothing: it stays dead, or comes back as another one.
+        mutating func breakConnection() {
+            toClient = []
+            if random.next(below: 2) == 0 { isCut = true } else { connection += 1 }
+        }
+
         mutating func step() throws {
             now = now.advanced(byMilliseconds: 1)
             // Nothing happens before the client's next deadline.
-            if !isFaulty, toPrimary.isEmpty, toClient.isEmpty { now = max(now, client.nextDeadline) }
+            if isCut || (!isFaulty && toPrimary.isEmpty && toClient.isEmpty) { now = max(now, client.nextDeadline) }
             var directives: [ClientDirective] = []
-            if isHit(200) { client.connectionFailed(now: now, into: &directives) }
+            if isHit(200) { breakConnection() }
             if isHit(300) { primary.restart() }
             if isHit(600), let session {
                 primary.sessions[session] = nil

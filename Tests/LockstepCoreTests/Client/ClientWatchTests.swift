@@ -100,8 +100,8 @@ import Testing
         try script.welcome()
         #expect(watching(&script, 1) && watching(&script, 2))
         answer(&script, "5", number: 1, sequence: 10)
-        script.event { client, now, directives in client.connectionFailed(now: now, into: &directives) }
-        script.wait(100)
+        // Silence makes a new connection.
+        script.wait(2_600)
         script.primary.boot = BootID(rawValue: 99)
         try script.welcome()
         #expect(watches(script.directives).map(\.id.number) == [1, 2])

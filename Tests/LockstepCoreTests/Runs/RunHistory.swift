@@ -101,11 +101,16 @@ struct RunHistory {
         for directive in directives { run(directive, index, frame) }
     }
 
+    /// Takes another connection, of which the machine hears nothing: so does a socket that breaks.
+    private mutating func renewConnection(_ index: Int) {
+        clients[index].inbox = []
+        clients[index].connection = Connection(rawValue: nextConnection)
+        nextConnection += 1
+    }
+
     private mutating func run(_ directive: ClientDirective, _ index: Int, _ frame: [UInt8]) {
         switch directive {
-        case .connect:
-            clients[index].connection = Connection(rawValue: nextConnection)
-            nextConnection += 1
+        case .connect: renewConnection(index)
         case .send(let bytes): toPrimary += launch(bytes, clients[index].connection)
         case .answered(let answers): answered(answers, index, frame)
         case .ended(let ended):
@@ -281,9 +286,7 @@ struct RunHistory {
         primary.advance(milliseconds: pause)
         if isHit(250) { try kill() }
         if isHit(12) { submit(Int(random.next(below: 3))) }
-        if isHit(150) {
-            event(Int(random.next(below: 3)), []) { $0.connectionFailed(now: $1, into: &$2) }
-        }
+        if isHit(150) { renewConnection(Int(random.next(below: 3))) }
         for flight in Self.due(&toPrimary, now) { primary.receive(flight.frame, from: flight.connection) }
         if !isFaulty || random.next(below: 4) == 0 { execute() }
         if now >= primary.machine.nextDeadline { primary.tick() }
