@@ -119,7 +119,7 @@ package final class Console: Service {
     func status() async throws -> StatusAnswer {
         let status = try await node.status(listing: Self.listLimit)
         var runs: [RunsAnswer] = []
-        if status.role == "primary" {
+        if status.role == .primary {
             for store in stores {
                 let answer = try await store.runs(Self.listLimit)
                 if answer.count > 0 { runs.append(answer) }

@@ -18,9 +18,9 @@ extension Node {
     package func status(withDigests: Bool = false, listing limit: Int) throws -> NodeStatus {
         guard let services else { throw LockstepError(.stopped, "the node does not run, so it has no status") }
         return NodeStatus(
-            node: services.node, role: services.configuration.given.role.name, cluster: services.cluster?.description,
-            boot: "\(services.boot)",
-            process: Int(getpid()), uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
+            node: services.node, role: services.configuration.given.role.inStatus,
+            cluster: services.cluster?.description, boot: "\(services.boot)", process: Int(getpid()),
+            uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
             primary: services.configuration.given.role.upstream,
             stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
@@ -124,12 +124,12 @@ extension NodeConfiguration.Role {
         }
     }
 
-    /// `primary`, `replica` or `client`.
-    package var name: String {
+    /// The role as a status has it.
+    package var inStatus: NodeStatus.Role {
         switch self {
-        case .primary: "primary"
-        case .replica: "replica"
-        case .client: "client"
+        case .primary: .primary
+        case .replica: .replica
+        case .client: .client
         }
     }
 }

@@ -11,7 +11,7 @@ struct NodeGauges {
 
     init(_ configuration: CheckedConfiguration) {
         let given = configuration.given
-        NodeMetric.buildInfo.gauge(LockstepVersion.text, given.node.name, given.role.name).record(1)
+        NodeMetric.buildInfo.gauge(LockstepVersion.text, given.node.name, given.role.inStatus.rawValue).record(1)
     }
 
     /// Once a second.

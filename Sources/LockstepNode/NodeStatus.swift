@@ -4,8 +4,8 @@ package import Foundation
 public struct NodeStatus: Codable, Hashable, Sendable {
     /// The node's name.
     public var node: String
-    /// `primary`, `replica` or `client`.
-    public var role: String
+    /// What it is for its stores.
+    public var role: Role
     /// The cluster's ID in hexadecimal; `nil` while a node has not learnt it.
     public var cluster: String?
     /// The ID of this life of the process, in hexadecimal.
@@ -100,8 +100,8 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public struct Peer: Codable, Hashable, Sendable {
         /// Its name.
         public var node: String
-        /// `replica` or `client`.
-        public var role: String
+        /// What it is: a replica or a client.
+        public var role: NodeStatus.Role
         /// What it last said that it has applied.
         public var applied: UInt64
         /// How far that is behind the commit number.

@@ -283,7 +283,7 @@ package final class PrimaryDriver: StoreDriver {
         let commit = status.commit
         func listed(_ peer: PrimaryPeers.Peer) -> StoreStatus.Peer {
             StoreStatus.Peer(
-                node: peer.node, role: peer.role == .replica ? "replica" : "client", applied: peer.applied.rawValue,
+                node: peer.node, role: peer.role == .replica ? .replica : .client, applied: peer.applied.rawValue,
                 lag: commit - min(commit, peer.applied.rawValue), mark: peer.mark.map(StoreStatus.Mark.init),
                 silentSeconds: Double(now - peer.lastHeard) / 1e9)
         }

@@ -1,5 +1,28 @@
 package import LockstepCore
 
+extension NodeStatus {
+    /// What a node, or a peer of a primary, is.
+    ///
+    /// A node of another version may have a role that this version has no name for; it is kept as it is.
+    public struct Role: RawRepresentable, Codable, Hashable, Sendable, CustomStringConvertible {
+        /// The role's name in `status --json`.
+        public let rawValue: String
+
+        /// The role of this name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The role's name.
+        public var description: String { rawValue }
+
+        /// It decides actions and writes the log.
+        public static let primary = Role(rawValue: "primary")
+        /// It follows a primary and holds the state.
+        public static let replica = Role(rawValue: "replica")
+        /// It sends actions and queries without holding the state.
+        public static let client = Role(rawValue: "client")
+    }
+}
+
 extension StoreStatus {
     /// How far a store is.
     ///

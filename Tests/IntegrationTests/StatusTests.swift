@@ -73,7 +73,7 @@ extension IntegrationTests {
                 let primary = cluster.node(0)
                 let before = try await primary.decodedStatus().stores
                 for store in before {
-                    let replicas = store.peers.filter { $0.role == "replica" }
+                    let replicas = store.peers.filter { $0.role == .replica }
                     #expect(replicas.map(\.node) == ["replica-1", "replica-2"] && store.lostReplicas.isEmpty)
                     #expect(replicas.allSatisfy { $0.silentSeconds < 5 })
                 }

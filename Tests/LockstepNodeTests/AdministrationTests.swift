@@ -32,7 +32,7 @@ struct AdministrationTests {
                 let json = try await AdministrationClient.ask(folder: folder, command: #"{"command":"status"}"#)
                 let status = try JSONDecoder().decode(NodeStatus.self, from: json)
                 #expect(status.node == node.id.name)
-                #expect(status.role == "primary")
+                #expect(status.role == .primary)
                 #expect(status.stores.map(\.name) == ["sum"])
                 #expect(status.stores[0].phase == .admitting)
                 #expect(status.stores[0].sessionCount == 1)

@@ -81,7 +81,7 @@ struct AlarmBoardTests {
     }
 }
 
-/// What `status --json` says of phases and alarms: texts, also those of another version.
+/// What `status --json` says of phases, roles and alarms: texts, also those of another version.
 @Suite struct StatusKindTests {
     private func decoded<Value: Codable>(_ text: String) throws -> Value {
         try JSONDecoder().decode([Value].self, from: Data("[\"\(text)\"]".utf8))[0]
@@ -105,5 +105,14 @@ struct AlarmBoardTests {
         #expect(try encoded(phase) == #"["catching-up"]"#)
         let later: StoreStatus.Phase = try decoded("electing")
         #expect("\(later)" == "electing")
+    }
+
+    @Test func aRoleIsItsName() throws {
+        let role: NodeStatus.Role = try decoded("replica")
+        #expect(role == .replica)
+        #expect(try encoded(role) == #"["replica"]"#)
+        let later: NodeStatus.Role = try decoded("witness")
+        #expect("\(later)" == "witness")
+        #expect(try encoded(later) == #"["witness"]"#)
     }
 }

@@ -38,8 +38,8 @@ struct RemoteStatusTests {
                     let json = try await AdministrationClient.askStatus(at: endpoint)
                     let status = try JSONDecoder().decode(NodeStatus.self, from: json)
                     let store = try #require(status.stores.first)
-                    #expect(status.role == "primary" && store.sessions.isEmpty)
-                    guard store.sessionCount > 0, let peer = store.peers.first(where: { $0.role == "replica" }) else {
+                    #expect(status.role == .primary && store.sessions.isEmpty)
+                    guard store.sessionCount > 0, let peer = store.peers.first(where: { $0.role == .replica }) else {
                         return false
                     }
                     #expect(peer.node == "replica-1")

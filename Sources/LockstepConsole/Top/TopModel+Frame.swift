@@ -108,8 +108,8 @@ extension TopModel {
     private func line(_ row: Row, rate: Double?, _ bars: String) -> [TopFrame.Piece] {
         let widths = Self.columns.map(\.width)
         return [
-            .init(row.node.padded(to: widths[0]) + " ", row.role == "primary" ? .strong : .plain),
-            .init(row.role.padded(to: widths[1]) + " "),
+            .init(row.node.padded(to: widths[0]) + " ", row.role == .primary ? .strong : .plain),
+            .init(row.role.rawValue.padded(to: widths[1]) + " "),
             .init(row.phase.padded(to: widths[2]) + " ", row.isWell ? .plain : .alarm),
             .init(String(row.commit).padded(to: -widths[3]) + " "),
             .init((row.lag.map(String.init) ?? "?").padded(to: -widths[4]) + " ", row.lag == nil ? .alarm : .plain),

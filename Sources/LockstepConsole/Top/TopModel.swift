@@ -28,7 +28,7 @@ package struct TopModel {
         /// By what its samples are kept.
         var path: String
         var node: String
-        var role: String
+        var role: NodeStatus.Role
         var phase: String
         var isWell: Bool
         var commit: UInt64
@@ -102,7 +102,7 @@ package struct TopModel {
 
     /// Of a replica its lag; of a primary that of the replica that is furthest behind, 0 without one.
     static func lag(of store: StoreStatus) -> UInt64? {
-        let replicas = store.peers.filter { $0.role == "replica" }
+        let replicas = store.peers.filter { $0.role == .replica }
         return replicas.isEmpty ? store.lag : replicas.map(\.lag).max()
     }
 
@@ -164,9 +164,9 @@ package struct TopModel {
     /// The replicas that primaries hear of and that did not answer themselves.
     func heard(in store: String) -> [StoreStatus.Peer] {
         let own = Set(looks.compactMap { $0.status?.node })
-        return looks.compactMap(\.status).filter { $0.role == "primary" }.flatMap { status in
+        return looks.compactMap(\.status).filter { $0.role == .primary }.flatMap { status in
             status.stores.first { $0.name == store }?.peers ?? []
-        }.filter { $0.role == "replica" && !own.contains($0.node) }
+        }.filter { $0.role == .replica && !own.contains($0.node) }
     }
 
     /// The nodes that have a store, in the order that was chosen, the greatest first.

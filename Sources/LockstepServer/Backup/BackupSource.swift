@@ -52,7 +52,7 @@ enum BackupSource {
     /// The role in which the node is, or was last served; nil if it never was.
     var role: JournalRole? {
         switch self {
-        case .running(let node): JournalRole(rawValue: node.status.role)
+        case .running(let node): JournalRole(rawValue: node.status.role.rawValue)
         case .stopped(let readers):
             readers.lazy.compactMap { $0.note(.role) }.first.flatMap(JournalRole.init(rawValue:))
         }
@@ -103,7 +103,7 @@ extension BackupSource.RunningNode {
     /// The replicas that a primary has, and those that it had in this life of its process.
     private func audience(of store: String) -> [String] {
         guard let found = status.stores.first(where: { $0.name == store }) else { return [] }
-        let names = (found.peers.filter { $0.role == "replica" } + found.lostReplicas).map(\.node)
+        let names = (found.peers.filter { $0.role == .replica } + found.lostReplicas).map(\.node)
         return Array(Set(names).sorted().prefix(Limits.audience))
     }
 

@@ -144,7 +144,7 @@ struct RateTable {
             last[key] = (store.commit, now)
             return StatusTable.Row(
                 cells: [
-                    status.node, status.role, store.name, store.phase.rawValue, String(store.epoch),
+                    status.node, status.role.rawValue, store.name, store.phase.rawValue, String(store.epoch),
                     String(store.sequence),
                     String(store.commit), store.lag.map { String($0) } ?? "?", rate,
                     store.mark.map { String($0.sequence) } ?? "-",
@@ -155,7 +155,7 @@ struct RateTable {
 
     /// Alarms, and who follows a primary.
     private static func notes(_ store: StoreStatus) -> [String] {
-        let replicas = store.peers.filter { $0.role == "replica" }
+        let replicas = store.peers.filter { $0.role == .replica }
         func seconds(_ peer: StoreStatus.Peer) -> String { "last heard \(Int(peer.silentSeconds)) s ago" }
         // Of many, those that are furthest behind; all are in the JSON.
         let shown = replicas.sorted { ($1.lag, $0.node) < ($0.lag, $1.node) }.prefix(10).sorted { $0.node < $1.node }

@@ -1,5 +1,6 @@
 import Foundation
 import LockstepConsole
+import LockstepNode
 
 /// `top`: the nodes of a cluster in a live table.
 public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
@@ -60,7 +61,7 @@ enum TopLooks {
     static func at(_ places: [NodeLocation]) async -> [TopModel.Look] {
         let looks = await asked(places)
         let statuses = looks.compactMap(\.status)
-        let known = Set(statuses.filter { $0.role == "primary" }.map(\.cluster))
+        let known = Set(statuses.filter { $0.role == .primary }.map(\.cluster))
         let others = statuses.filter { !known.contains($0.cluster) }.compactMap(\.primary)
         let primaries = Set(others).sorted().map { NodeLocation.address($0) }.filter { !places.contains($0) }
         return looks + (await asked(primaries))
