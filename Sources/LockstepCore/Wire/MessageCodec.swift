@@ -113,7 +113,10 @@ extension Message {
         case .repair(let repair): repair.batches.reduce(64) { $0 + $1.count + 10 }
         case .batch(let range, _): range.count
         case .adminRequest(let range), .adminResponse(let range): range.count
-        default: 256
+        case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .busy, .outOfOrder,
+            .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .query, .queryResult, .resync, .runGone,
+            .unwatch, .sync, .syncPlan, .chunkRequest, .repairRequest, .beacon:
+            256
         }
     }
 }
