@@ -65,7 +65,7 @@ private struct FuzzedReplica {
     /// The nonce of the newest SYNC.
     var nonce: UInt64 = 0
     /// The snapshot that was offered last.
-    var offered: (info: SnapshotInfo, bytes: [UInt8])?
+    var offered: EncodedSnapshot?
 
     init(checks: Checks) {
         self.checks = checks
@@ -138,16 +138,10 @@ private struct FuzzedReplica {
             digest = content.digest
         }
         guard !bytes.isEmpty else { return }
-        var info = SnapshotInfo(id: 9, log: log, digest: digest, encoded: bytes)
-        info.chunkSize = 1_024
-        let size = Int(info.chunkSize)
-        let hashes = stride(from: 0, to: bytes.count, by: size).map { start in
-            sha256Prefix(Array(bytes[start..<min(start + size, bytes.count)]))
-        }
-        info.root = SnapshotInfo.root(of: hashes)
-        offered = (info, bytes)
+        let snapshot = EncodedSnapshot(number: 9, bytes: bytes, log: log, digest: digest, chunkBytes: 1_024)
+        offered = snapshot
         let plan = SyncPlan(
-            nonce: nonce, commit: log.position, boot: log.boot, decision: .snapshot(info))
+            nonce: nonce, commit: log.position, boot: log.boot, decision: .snapshot(snapshot.info))
         try receive(Golden.stamp.frame(.syncPlan(plan)), on: .bulk)
     }
 
@@ -155,7 +149,7 @@ private struct FuzzedReplica {
     mutating func chunk(index: Int, change: UInt8) throws(FuzzFinding) {
         guard let offered else { return }
         let index = index % offered.info.chunkCount
-        var frame = Golden.stamp.chunkFrame(of: offered.info, index: index, encoded: offered.bytes)
+        guard var frame = offered.frame(of: index, stamp: Golden.stamp) else { return }
         if change != 0 {
             frame[frame.count - 1] ^= change
             repairFrame(&frame, keepsCluster: true)

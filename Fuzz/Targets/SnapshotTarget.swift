@@ -21,7 +21,7 @@ enum SnapshotTarget {
             try checks.same(content.encoded(), bytes, "a snapshot that was encoded again")
         }
         try LogWalk.walk(content.log, checks)
-        let info = SnapshotInfo(id: 1, log: content.log, digest: content.digest, encoded: bytes)
+        let info = EncodedSnapshot(number: 1, bytes: bytes, log: content.log, digest: content.digest).info
         try checks.holds(info.byteCount == UInt64(bytes.count) && info.chunkCount == 1, "\(info) is not one chunk")
         try goOn(&content.log, checks)
         try LogWalk.walk(content.log, checks)

@@ -184,7 +184,8 @@ package final class PrimaryDriver: StoreDriver {
                 commitSpan.take()?.end()
                 host.committed(batches)
             case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
-            case .encodeSnapshot(let number): snapshots.encode(number, now: now)
+            case .encodeSnapshot(let number):
+                snapshots.encode(number, chunkBytes: inPlace(&machine) { $0.snapshotChunkBytes }, now: now)
             case .saveSnapshot(let number): snapshots.save(number, now: now)
             case .dropSnapshot(let number): snapshots.drop(number)
             case .beginRun(let start): executor?.begin(start)

@@ -213,7 +213,8 @@ package final class ReplicaDriver: StoreDriver {
             case .sendChunks(let number, let indices, let connection):
                 snapshots.sendChunks(of: number, indices, to: connection, stamp: inPlace(&machine) { $0.stamp })
             case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
-            case .encodeSnapshot(let number): snapshots.encode(number, now: now)
+            case .encodeSnapshot(let number):
+                snapshots.encode(number, chunkBytes: inPlace(&machine) { $0.snapshotChunkBytes }, now: now)
             case .saveSnapshot(let number): snapshots.save(number, now: now)
             case .dropSnapshot(let number): snapshots.drop(number)
             case .alarm(let alarm): host.raise(alarm)

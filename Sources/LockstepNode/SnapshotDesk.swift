@@ -1,41 +1,6 @@
 internal import Dispatch
 package import LockstepCore
 
-/// An encoded snapshot, cut into chunks that joiners can check one by one.
-package struct EncodedSnapshot: Sendable {
-    package var bytes: [UInt8]
-    package var hashes: [UInt128]
-    package var info: SnapshotInfo
-
-    /// Cuts the snapshot into chunks of `size`, and hashes the chunks and the hashes.
-    package init(
-        number: SnapshotNumber, bytes: consuming [UInt8], log: LogState, digest: Digest,
-        chunkBytes size: Int = Limits.chunkBytes
-    ) {
-        let count = bytes.count
-        hashes = withBytes(of: bytes) { span in
-            stride(from: 0, to: count, by: size).map { sha256Prefix(span, $0..<min($0 + size, count)) }
-        }
-        var all = ByteWriter(capacity: 16 * hashes.count)
-        for hash in hashes { all.write128(hash) }
-        info = SnapshotInfo(
-            id: number, position: log.position, boot: log.boot, digest: digest, byteCount: UInt64(count),
-            chunkSize: UInt32(size), root: sha256Prefix(all.bytes))
-        self.bytes = bytes
-    }
-
-    /// The frame of one chunk; nil if there is no such chunk.
-    package func frame(of index: Int, stamp: FrameStamp) -> [UInt8]? {
-        guard hashes.indices.contains(index) else { return nil }
-        let range = info.chunkRange(index)
-        return withBytes(of: bytes) { span in
-            stamp.frame(
-                .chunk(Chunk(snapshot: info.id, index: UInt32(index), hash: hashes[index], content: range)),
-                source: span)
-        }
-    }
-}
-
 /// Executes what a store's machine directs about snapshots, whichever role it has; on the node's thread.
 ///
 /// The image is taken at once, since the next event changes the state. Encoding and hashing run on a queue of their own,
@@ -63,8 +28,8 @@ package final class SnapshotDesk {
         images[number] = Captured(image: state.image(), log: log, digest: digest)
     }
 
-    /// Encodes elsewhere; the driver hears what became of it.
-    package func encode(_ number: SnapshotNumber, now: Tick) {
+    /// Encodes elsewhere, in chunks of so many bytes; the driver hears what became of it.
+    package func encode(_ number: SnapshotNumber, chunkBytes: Int, now: Tick) {
         guard let captured = images.removeValue(forKey: number) else {
             preconditionFailure("snapshot \(number) was not captured")
         }
@@ -75,7 +40,8 @@ package final class SnapshotDesk {
                 let content = SnapshotContent(
                     log: captured.log, digest: captured.digest, state: try captured.image.encoded())
                 return EncodedSnapshot(
-                    number: number, bytes: content.encoded(), log: captured.log, digest: captured.digest)
+                    number: number, bytes: content.encoded(), log: captured.log, digest: captured.digest,
+                    chunkBytes: chunkBytes)
             }
             mailbox.put { $0.driver?.snapshots.finished(number, outcome) }
         }

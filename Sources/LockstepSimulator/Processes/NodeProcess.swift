@@ -6,24 +6,19 @@ class NodeProcess: SimulatedProcess, CallerHost {
     private(set) var state: SimulatedState
     private(set) var caller: Caller?
     private var images: [SnapshotNumber: CapturedImage] = [:]
-    private(set) var shelf: [SnapshotNumber: EncodedImage] = [:]
+    private(set) var shelf: [SnapshotNumber: EncodedSnapshot] = [:]
     private var readers: [Reader] = []
     private var nextTicket: UInt64 = 1
     /// What became of writes that the journal was given and has not answered, by their tickets.
     private var writes: [UInt64: JournalLine.Write] = [:]
     var nextLook = Tick.zero
     private(set) var line = JournalLine(writtenThrough: .zero, retries: false)
-    private var saved: EncodedImage?
+    private var saved: EncodedSnapshot?
 
     struct CapturedImage {
         var image: any StateImage
         var log: LogState
         var digest: Digest
-    }
-
-    struct EncodedImage {
-        var bytes: [UInt8]
-        var info: SnapshotInfo
     }
 
     private struct Reader {
@@ -192,15 +187,15 @@ class NodeProcess: SimulatedProcess, CallerHost {
     func encode(_ number: SnapshotNumber) { mail(.encoded(number), after: random.between(1, 50) * Span.millisecond) }
 
     /// Encodes what was captured.
-    func encoded(_ number: SnapshotNumber, chunkSize: Int) -> SnapshotInfo? {
+    func encoded(_ number: SnapshotNumber, chunkBytes: Int) -> SnapshotInfo? {
         guard let captured = images.removeValue(forKey: number), let bytes = try? captured.image.encoded() else {
             return nil
         }
         let content = SnapshotContent(log: captured.log, digest: captured.digest, state: bytes).encoded()
-        let info = SnapshotInfo(
-            id: number, log: captured.log, digest: captured.digest, encoded: content, chunkBytes: chunkSize)
-        shelf[number] = EncodedImage(bytes: content, info: info)
-        return info
+        let snapshot = EncodedSnapshot(
+            number: number, bytes: content, log: captured.log, digest: captured.digest, chunkBytes: chunkBytes)
+        shelf[number] = snapshot
+        return snapshot.info
     }
 
     func save(_ number: SnapshotNumber) {
@@ -236,8 +231,9 @@ class NodeProcess: SimulatedProcess, CallerHost {
 
     func sendChunks(_ number: SnapshotNumber, _ indices: Range<Int>, to connection: Connection, stamp: FrameStamp) {
         guard let held = shelf[number] else { return }
-        for index in indices where index < held.info.chunkCount {
-            send(stamp.chunkFrame(of: held.info, index: index, encoded: held.bytes), to: connection)
+        for index in indices {
+            guard let frame = held.frame(of: index, stamp: stamp) else { return }
+            send(frame, to: connection)
         }
     }
 

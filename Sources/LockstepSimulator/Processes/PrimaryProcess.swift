@@ -118,7 +118,7 @@ final class PrimaryProcess: NodeProcess {
         case .written(let ticket, let outcome): written(ticket, outcome)
         case .saved: saveEnded()
         case .encoded(let number):
-            if let info = encoded(number, chunkSize: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
+            if let info = encoded(number, chunkBytes: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
                 step { $0.snapshotEncoded(number, info: info, &$1) }
             } else {
                 step { $0.snapshotFailed(number, &$1) }

@@ -120,7 +120,7 @@ final class ReplicaProcess: NodeProcess {
         case .written(let ticket, let outcome): written(ticket, outcome)
         case .saved: saveEnded()
         case .encoded(let number):
-            if let info = encoded(number, chunkSize: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
+            if let info = encoded(number, chunkBytes: machine?.snapshotChunkBytes ?? Limits.chunkBytes) {
                 machine?.snapshotEncoded(number, info: info, now: now, into: &directives)
             } else {
                 machine?.snapshotFailed(number, into: &directives)

@@ -16,22 +16,23 @@ struct RecoveryFailureTests {
     }
 
     /// A recovery that waits for the first chunk of a snapshot.
-    private static func fetching() throws -> (harness: RecoveryHarness, info: SnapshotInfo, bytes: [UInt8]) {
+    private static func fetching() throws -> (harness: RecoveryHarness, snapshot: EncodedSnapshot) {
         var publisher = RecoveryTests.longPublisher()
         publisher.makeSnapshot(now: .zero.advanced(byMilliseconds: 5_000))
-        let (info, bytes) = try #require(publisher.snapshots[1])
+        let snapshot = try #require(publisher.snapshots[1])
         var harness = RecoveryHarness(from: publisher)
         harness.start()
-        harness.run { $0.machine.awaited == .chunk(after: 0, of: info.chunkCount) }
-        return (harness, info, bytes)
+        harness.run { $0.machine.awaited == .chunk(after: 0, of: snapshot.info.chunkCount) }
+        return (harness, snapshot)
     }
 
     // MARK: - What is refused
 
     /// A chunk whose bytes are not what its hash says does not count, and is asked for again.
     @Test func aDamagedChunkIsAskedForAgain() throws {
-        var (harness, info, bytes) = try Self.fetching()
-        let content = Array(bytes[info.chunkRange(0)])
+        var (harness, snapshot) = try Self.fetching()
+        let info = snapshot.info
+        let content = Array(snapshot.bytes[info.chunkRange(0)])
         let damaged = Chunk(snapshot: info.id, index: 0, hash: sha256Prefix(content) ^ 1, content: 0..<content.count)
         harness.pending = []
         harness.receive(
@@ -45,11 +46,13 @@ struct RecoveryFailureTests {
 
     /// Chunks that are right by themselves and are not those of the plan come to nothing.
     @Test func chunksOfAnotherSnapshotAreRefused() throws {
-        var (harness, info, bytes) = try Self.fetching()
+        var (harness, snapshot) = try Self.fetching()
+        var bytes = snapshot.bytes
         bytes[100] ^= 1
-        for index in 0..<info.chunkCount {
-            harness.receive(
-                harness.publisher.stamp.chunkFrame(of: info, index: index, encoded: bytes), on: .bulk)
+        let other = EncodedSnapshot(
+            number: snapshot.info.id, bytes: bytes, log: harness.publisher.log, digest: snapshot.info.digest)
+        for index in 0..<other.info.chunkCount {
+            harness.receive(try #require(other.frame(of: index, stamp: harness.publisher.stamp)), on: .bulk)
         }
         #expect(harness.end == .failed(.chunksDoNotBelongTogether))
         #expect(!harness.hasWritten)

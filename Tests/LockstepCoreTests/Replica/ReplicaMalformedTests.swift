@@ -110,8 +110,8 @@ struct ReplicaMalformedTests {
         var publisher = harness.publisher
         let stamp = publisher.stamp
         let position = publisher.log.position
-        let info = SnapshotInfo(id: 1, log: publisher.log, digest: publisher.digest, encoded: [1, 2, 3])
         let content: [UInt8] = [1, 2, 3]
+        let info = EncodedSnapshot(number: 1, bytes: content, log: publisher.log, digest: publisher.digest).info
         let chunk = withBytes(of: content) {
             stamp.frame(.chunk(Chunk(snapshot: 1, index: 0, hash: sha256Prefix(content), content: 0..<3)), source: $0)
         }

@@ -153,7 +153,7 @@ struct ReplicaServingTests {
             if case .captureSnapshot(let number, let log, let digest) = directive { (number, log, digest) } else { nil }
         }
         let (number, log, digest) = try #require(captured.first)
-        let info = SnapshotInfo(id: number, log: log, digest: digest, encoded: [1, 2, 3])
+        let info = EncodedSnapshot(number: number, bytes: [1, 2, 3], log: log, digest: digest).info
         harness.event { machine, directives in
             machine.snapshotEncoded(number, info: info, now: harness.now, into: &directives)
         }

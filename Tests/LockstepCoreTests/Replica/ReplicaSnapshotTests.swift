@@ -159,8 +159,9 @@ struct ReplicaSnapshotTests {
                 .count(.digestChecks), .applied([batch]),
                 .captureSnapshot(1, log: harness.publisher.log, digest: harness.publisher.digest), .encodeSnapshot(1),
             ])
-        let info = SnapshotInfo(
-            id: 1, log: harness.machine.log, digest: harness.publisher.digest, encoded: [1, 2, 3])
+        let info = EncodedSnapshot(
+            number: 1, bytes: [1, 2, 3], log: harness.machine.log, digest: harness.publisher.digest
+        ).info
         let saved = harness.event { machine, directives in
             machine.snapshotEncoded(1, info: info, now: harness.now, into: &directives)
         }

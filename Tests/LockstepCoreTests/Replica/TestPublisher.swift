@@ -15,7 +15,7 @@ struct TestPublisher {
     let state = CountingState()
     private let maker = CountingState()
     var joins = JoinServer()
-    var snapshots: [SnapshotNumber: (info: SnapshotInfo, bytes: [UInt8])] = [:]
+    var snapshots: [SnapshotNumber: EncodedSnapshot] = [:]
     var isSnapshotWanted = false
     /// What the host of the server was told.
     var reports: [KnownPosition] = []
@@ -173,13 +173,12 @@ struct TestPublisher {
     /// Makes a snapshot at the log's position and offers it.
     mutating func makeSnapshot(now: Tick) {
         let content = SnapshotContent(log: log, digest: digest, state: encodedState)
-        let bytes = content.encoded()
-        let info = SnapshotInfo(id: nextSnapshot, log: log, digest: digest, encoded: bytes)
+        let snapshot = EncodedSnapshot(number: nextSnapshot, bytes: content.encoded(), log: log, digest: digest)
         nextSnapshot += 1
-        snapshots[info.id] = (info, bytes)
+        snapshots[snapshot.info.id] = snapshot
         isSnapshotWanted = false
         var actions: [ServeAction] = []
-        joins.snapshotReady(info, now: now, into: &actions)
+        joins.snapshotReady(snapshot.info, now: now, into: &actions)
         joins.checkInvariants()
         _ = frames(actions)
     }
@@ -204,9 +203,7 @@ struct TestPublisher {
             case .frame(let frame, _): frames.append(frame)
             case .chunks(let snapshot, let indices, _):
                 guard let held = snapshots[snapshot] else { preconditionFailure("the server offers what is held") }
-                for index in indices {
-                    frames.append(stamp.chunkFrame(of: held.info, index: index, encoded: held.bytes))
-                }
+                frames += indices.compactMap { held.frame(of: $0, stamp: stamp) }
             case .wantsSnapshot: isSnapshotWanted = true
             case .audienceAhead(let known, _): reports.append(known)
             case .dropSnapshot(let snapshot): snapshots[snapshot] = nil
