@@ -3,56 +3,41 @@ internal import Logging
 
 // The end of a store: callers first, then its session, then its journal.
 extension StoreHost {
-    /// How far a store is with its end.
-    enum StopStage: Hashable {
-        case running
-        /// No new callers; those that wait get their answers if they come in time.
-        case finishing(until: Tick)
-        /// The session is being closed.
-        case closing
-        /// The primary's journal is being written.
-        case draining(until: Tick)
-        case stopped
-    }
-
-    package var isStopped: Bool { stopping == .stopped }
+    package var isStopped: Bool { stop?.stage == .stopped }
 
     /// Begins the end: no new callers, answers to those that wait, the session closed, the journal written.
     package func beginStop(now: Tick, isGraceful: Bool) {
-        guard stopping == .running else { return }
+        guard stop == nil else { return }
         port.inbox.close(Self.stopped)
-        stopping = .finishing(until: isGraceful ? now.advanced(byMilliseconds: 2_000) : now)
+        stop = OrderlyStop(now: now, isGraceful: isGraceful)
     }
 
     package func continueStop(now: Tick) {
-        switch stopping {
-        case .running, .closing, .stopped: break
-        case .finishing(let end):
-            guard desk.isIdle || now >= end else { return }
+        switch stop?.stage {
+        case nil, .closing, .stopped: break
+        case .finishing:
+            guard stop?.isFinished(isIdle: desk.isIdle, now: now) ?? false else { return }
             desk.stop(Self.stopped)
-            // Nobody is there to hear CLOSE, or somebody may still ask what became of an action, which only an open
-            // session tells; the primary ends it when its time to live is over.
-            guard client.welcome != nil, !desk.hasUnknown else { return beginDraining(now: now) }
-            stopping = .closing
+            let isWelcomed = client.welcome != nil
+            guard stop?.callersEnded(isWelcomed: isWelcomed, hasUnanswered: desk.hasUnknown) ?? false else {
+                return beginDraining(now: now)
+            }
             client.close(now: now, into: &directives)
             execute(now: now)
-        case .draining(let end):
-            guard driver?.isDrained ?? true || now >= end else { return }
-            stopping = .stopped
+        case .draining: stop?.advance(isDrained: driver?.isDrained ?? true, now: now)
         }
     }
 
     func beginDraining(now: Tick) {
         driver?.beginStop()
-        stopping = .draining(until: now.advanced(byMilliseconds: 5_000))
+        stop?.machineStopped(now: now)
     }
 
     /// When ``continueStop(now:)`` has something to do, at the latest.
     package var nextStopDeadline: Tick {
-        switch stopping {
-        case .running, .stopped: .never
-        case .finishing(let end), .draining(let end): end
+        switch stop?.stage {
         case .closing: client.nextDeadline
+        case nil, .finishing, .draining, .stopped: stop?.deadline ?? .never
         }
     }
 

@@ -46,7 +46,8 @@ package final class StoreHost {
     package let logger: Logger
     /// When the primary that is away was last heard, or when the node started; nil while there is one.
     var lostPrimary: Tick?
-    var stopping = StopStage.running
+    /// How far it is with its end; nil while it goes on.
+    var stop: OrderlyStop?
     private var isLinked = false
     /// The node came to its first turn: all of its stores could be opened.
     var hasRun = false
@@ -247,7 +248,7 @@ package final class StoreHost {
             case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
             case .refused(let refused): self.refused(refused)
             case .noPrimary(let endpoint): noPrimary(endpoint)
-            case .closed: if stopping == .closing { beginDraining(now: now) }
+            case .closed: if stop?.stage == .closing { beginDraining(now: now) }
             case .count(let counter): count(counter)
             }
         }

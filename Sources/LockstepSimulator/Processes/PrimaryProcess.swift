@@ -13,7 +13,7 @@ final class PrimaryProcess: NodeProcess {
     /// Sessions that have expired since the watch looked.
     private var expired = 0
     /// The stop in good order that is under way.
-    var orderlyStop: OrderlyStop?
+    var nodeStop: NodeStop?
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
         guard let machine else { return (.zero, .zero) }
@@ -92,7 +92,7 @@ final class PrimaryProcess: NodeProcess {
         directives = []
         toMachine = []
         toCaller = []
-        orderlyStop = nil
+        nodeStop = nil
         super.end()
     }
 
