@@ -28,18 +28,8 @@ extension PrimaryStateMachine {
     }
 
     mutating func serve(_ actions: [ServeAction], _ step: inout PrimaryStep) {
-        for action in actions {
-            switch action {
-            case .frame(let frame, let connection): step.directives.append(.sendBulk(frame, to: connection))
-            case .chunks(let snapshot, let indices, let connection):
-                step.directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
-            case .wantsSnapshot: snapshots.want()
-            // The plan says so to the joiner. What it was told of its history, its HELLO says, and that decides.
-            case .audienceAhead: break
-            case .dropSnapshot(let snapshot): step.directives.append(.dropSnapshot(snapshot))
-            case .count(let counter): step.directives.append(.count(counter))
-            }
-        }
+        step.directives.serve(actions)
+        if actions.contains(.wantsSnapshot) { snapshots.want() }
     }
 
     // MARK: - Snapshots

@@ -3,25 +3,22 @@ extension PrimaryStateMachine {
     package mutating func received(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
         // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
         guard isEpochOpen, phase != .halted else { return }
-        let header: FrameHeader
-        let message: Message
-        do {
-            (header, message) = try Message.decode(frame, rule: .member(configuration.cluster.hash))
-        } catch {
-            step.directives.append(.count(.framesRefused))
-            refuseUnreadable(frame, error, from: connection, &step)
-            return
+        switch door.enter(frame, from: connection, into: &step.directives) {
+        case nil: return
+        case .hello(let hello)?: helloReceived(hello, from: connection, &step)
+        case .message(let message)?: messageReceived(message, frame, from: connection, &step)
         }
-        if case .hello(let hello) = message {
-            helloReceived(hello, from: connection, &step)
-            return
-        }
-        guard header.channel == configuration.channel else {
-            step.directives.append(.count(.framesRefused))
-            // A channel of another life, or of another node, at the same address: the peer asks anew which it is.
-            if header.kind.isRequest { step.directives.append(.send(stamp.frame(.resync), to: connection)) }
-            return
-        }
+    }
+
+    private var door: IngressDoor {
+        IngressDoor(
+            node: configuration.node, cluster: configuration.cluster, store: configuration.storeName,
+            channel: configuration.channel, stamp: stamp)
+    }
+
+    private mutating func messageReceived(
+        _ message: Message, _ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep
+    ) {
         if buggify(.forgetsPeer) { peers.forget(connection) }
         guard peers.isThere(connection) else {
             // The connection is new to this boot, or was forgotten: the peer starts over with HELLO.
@@ -54,32 +51,13 @@ extension PrimaryStateMachine {
         }
     }
 
-    /// Of what cannot be read, only a HELLO of another cluster or version is answered.
-    private func refuseUnreadable(
-        _ frame: RawSpan, _ error: WireError, from connection: Connection, _ step: inout PrimaryStep
-    ) {
-        guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
-        let text =
-            reason == .wrongCluster
-            ? "\(configuration.node) belongs to cluster \(configuration.cluster); the peer names another"
-            : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
-        refuse(reason, text, nonce: nonce, connection, &step)
-    }
-
     func refuse(
         _ reason: RefusalReason, _ text: String, nonce: UInt64, _ connection: Connection, _ step: inout PrimaryStep
     ) {
-        let refused = Refused(nonce: nonce, reason: reason, text: text)
-        step.directives.append(.count(.refusals))
-        step.directives.append(.send(stamp.frame(.refused(refused)), to: connection))
+        door.refuse(reason, text, nonce: nonce, connection, into: &step.directives)
     }
 
     private mutating func helloReceived(_ hello: Hello, from connection: Connection, _ step: inout PrimaryStep) {
-        guard hello.store == configuration.storeName else {
-            let text = "there is no store named \(hello.store) here"
-            refuse(.unknownStore, text, nonce: hello.nonce, connection, &step)
-            return
-        }
         guard peers.hasRoom(for: connection) else {
             refuse(.unavailable, "the node has its most connections", nonce: hello.nonce, connection, &step)
             return

@@ -16,25 +16,24 @@ extension ReplicaStateMachine {
         _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
         into directives: inout [ReplicaDirective]
     ) {
-        let header: FrameHeader
-        let message: Message
-        do {
-            (header, message) = try Message.decode(frame, rule: upstream.clusterRule)
-        } catch {
-            directives.append(.count(.framesRefused))
-            refuseUnreadable(frame, error, from: connection, into: &directives)
-            return
+        switch door.enter(frame, from: connection, into: &directives) {
+        case nil: return
+        case .hello(let hello)?: helloReceived(hello, from: connection, into: &directives)
+        case .message(let message)?:
+            messageReceived(message, frame, from: connection, now: now, state: state, into: &directives)
         }
-        if case .hello(let hello) = message {
-            helloReceived(hello, from: connection, into: &directives)
-            return
-        }
-        guard header.channel == upstream.channel else {
-            directives.append(.count(.framesRefused))
-            // A channel of another life, or of another node, at the same address: the peer asks anew which it is.
-            if header.kind.isRequest { directives.append(.send(stamp.frame(.resync), to: connection)) }
-            return
-        }
+    }
+
+    private var door: IngressDoor {
+        IngressDoor(
+            node: configuration.node, cluster: upstream.cluster, store: configuration.storeName,
+            channel: upstream.channel, stamp: stamp)
+    }
+
+    private mutating func messageReceived(
+        _ message: Message, _ frame: RawSpan, from connection: Connection, now: Tick, state: any FollowingState,
+        into directives: inout [ReplicaDirective]
+    ) {
         guard let request = IngressRequest(message) else {
             directives.append(.count(.framesRefused))
             return
@@ -55,31 +54,10 @@ extension ReplicaStateMachine {
         }
     }
 
-    /// Of what cannot be read, only a HELLO of another cluster or version is answered.
-    private func refuseUnreadable(
-        _ frame: RawSpan, _ error: WireError, from connection: Connection, into directives: inout [ReplicaDirective]
-    ) {
-        guard let (reason, nonce) = FrameHeader.refusal(of: frame, error) else { return }
-        let text =
-            reason == .wrongCluster
-            ? "\(configuration.node) belongs to cluster \(upstream.cluster ?? .none); the peer names another"
-            : "\(configuration.node) speaks version \(FrameHeader.wireVersion) of the protocol; the peer another"
-        refuse(reason, text, nonce: nonce, connection, into: &directives)
-    }
-
-    private func refuse(
-        _ reason: RefusalReason, _ text: String, nonce: UInt64, endpoint: String = "", _ connection: Connection,
-        into directives: inout [ReplicaDirective]
-    ) {
-        let refused = Refused(nonce: nonce, reason: reason, text: text, endpoint: endpoint)
-        directives.append(.count(.refusals))
-        directives.append(.send(stamp.frame(.refused(refused)), to: connection))
-    }
-
     private func refuseAsReplica(
         nonce: UInt64, _ connection: Connection, into directives: inout [ReplicaDirective]
     ) {
-        refuse(
+        door.refuse(
             .notPrimary, "this node is a replica", nonce: nonce, endpoint: upstream.primaryEndpoint, connection,
             into: &directives)
     }
@@ -87,17 +65,12 @@ extension ReplicaStateMachine {
     private mutating func helloReceived(
         _ hello: Hello, from connection: Connection, into directives: inout [ReplicaDirective]
     ) {
-        guard hello.store == configuration.storeName else {
-            let text = "there is no store named \(hello.store) here"
-            refuse(.unknownStore, text, nonce: hello.nonce, connection, into: &directives)
-            return
-        }
         // Without a channel there is nothing to be asked, but another replica may hear that this is no primary.
         let isKnown = upstream.channel != nil || hello.role == .replica
         guard let cluster = upstream.cluster, isKnown, phase != .halted, !buggify(.refusesHello) else {
             let text =
                 phase == .halted ? "the replica has stopped" : "it has not been live yet: it has not met its primary"
-            refuse(
+            door.refuse(
                 .unavailable, text, nonce: hello.nonce, endpoint: upstream.primaryEndpoint, connection,
                 into: &directives)
             return
@@ -208,7 +181,7 @@ extension ReplicaStateMachine {
         var actions: [ServeAction] = []
         joins.received(
             request, from: connection, now: now, log: log, bounds: buggify.bounds(for: request), into: &actions)
-        serve(actions, into: &directives)
+        directives.serve(actions)
         guard actions.contains(.wantsSnapshot) else { return }
         // A mark need not come: the primary may be gone, which is why somebody recovers from here.
         captureSnapshot(state: state, into: &directives)
@@ -231,21 +204,5 @@ extension ReplicaStateMachine {
             directives.append(.count(.busyAnswers))
         }
         directives.append(.sendBulkReply(stamp.frame(answer), to: connection))
-    }
-
-    mutating func serve(_ actions: [ServeAction], into directives: inout [ReplicaDirective]) {
-        for action in actions {
-            switch action {
-            case .frame(let frame, let connection): directives.append(.sendBulkReply(frame, to: connection))
-            case .chunks(let snapshot, let indices, let connection):
-                directives.append(.sendChunks(snapshot: snapshot, indices: indices, to: connection))
-            case .wantsSnapshot: break
-            case .audienceAhead:
-                // A replica may well be behind those who join from it; they are told AHEAD and ask the primary.
-                break
-            case .dropSnapshot(let snapshot): directives.append(.dropSnapshot(snapshot))
-            case .count(let counter): directives.append(.count(counter))
-            }
-        }
     }
 }

@@ -121,7 +121,7 @@ extension ReplicaStateMachine {
         if snapshots.isForJournal { directives.append(.saveSnapshot(number)) }
         var actions: [ServeAction] = []
         joins.snapshotReady(info, now: now, into: &actions)
-        serve(actions, into: &directives)
+        directives.serve(actions)
     }
 
     /// The snapshot could not be encoded; journal and joiners ask again.
@@ -134,6 +134,6 @@ extension ReplicaStateMachine {
     mutating func dropSnapshots(into directives: inout [ReplicaDirective]) {
         var actions: [ServeAction] = []
         joins.discardSnapshots(into: &actions)
-        serve(actions, into: &directives)
+        directives.serve(actions)
     }
 }

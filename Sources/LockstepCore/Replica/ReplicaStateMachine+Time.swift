@@ -39,7 +39,7 @@ extension ReplicaStateMachine {
         }
         var actions: [ServeAction] = []
         joins.ticked(now: now, chunksAtOnce: joins.isHolding && buggify(.oneChunkATime) ? 1 : .max, into: &actions)
-        serve(actions, into: &directives)
+        directives.serve(actions)
         if isListening {
             let patience = patience(now: now)
             if now >= stream.silenceEnds(after: patience) { silent(now: now, into: &directives) }
