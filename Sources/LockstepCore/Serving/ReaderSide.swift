@@ -1,4 +1,4 @@
-/// Readers and what they see: the view that is shown, the one that was captured last, the reads that wait, and the
+/// Readers and what they see: the view that is shown, those that wait for their commit, the reads that wait, and the
 /// queries that are watched.
 ///
 /// A view is captured at the end of what is sequenced, and shown when that has committed. A primary and a
@@ -6,21 +6,23 @@
 package struct ReaderSide: Hashable, Sendable {
     /// What readers see.
     package private(set) var view: ViewPlace
-    /// What was captured last.
-    package private(set) var captured: ViewPlace
+    /// Captured and not yet shown, oldest first.
+    private var waiting: [ViewPlace] = []
     private var schedule = ViewSchedule()
     package private(set) var queue = ReadQueue()
     package private(set) var watches = WatchTable()
 
     package init(at view: ViewPlace) {
         self.view = view
-        captured = view
     }
+
+    /// What was captured last.
+    package var captured: ViewPlace { waiting.last ?? view }
 
     /// The log is gone, and the state with it: what is read next belongs to another.
     package mutating func forget() {
         view = ViewPlace(epoch: .zero, sequence: .zero, time: .zero)
-        captured = view
+        waiting = []
         watches.forgetPlaces()
     }
 
@@ -37,15 +39,18 @@ package struct ReaderSide: Hashable, Sendable {
 
     /// Takes a view of the state, which is where `log` ends.
     package mutating func capture(_ log: LogState, now: Tick, _ state: any ShownState) {
-        captured = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
-        state.capture(at: captured.sequence, epoch: captured.epoch, time: captured.time)
+        let place = ViewPlace(epoch: log.position.epoch, sequence: log.position.sequence, time: log.time)
+        waiting.append(place)
+        state.capture(at: place.sequence, epoch: place.epoch, time: place.time)
         schedule.taken(now: now)
     }
 
-    /// Shows what was captured up to `committed`.
+    /// Shows the newest that was captured up to `committed`; what is newer waits for its own commit.
     package mutating func show(through committed: SequenceNumber, _ state: any ShownState) {
         state.publish(through: committed)
-        if captured.sequence <= committed { view = captured }
+        guard let shown = waiting.last(where: { $0.sequence <= committed }) else { return }
+        view = shown
+        waiting.removeAll { $0.sequence <= committed }
     }
 
     // MARK: - Watches
