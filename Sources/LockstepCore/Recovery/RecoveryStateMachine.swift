@@ -215,12 +215,30 @@ package struct RecoveryStateMachine: Hashable, Sendable {
         directives.append(.failed(failure))
     }
 
-    /// Checks what must hold after every event.
-    package func checkInvariants() {
+    /// Relations that hold after every event; no walk, so whoever runs the machine checks them in production too.
+    package func checkEvent() {
         precondition(!candidates.isEmpty || hasEnded, "there is a place to ask for")
         precondition(!hasBegun || candidates == [log.known] || hasEnded, "what was written is common to both")
-        precondition(stage != .fetching || fetch != nil, "what is being fetched is known")
         precondition(awaited == nil || nextDeadline != .never, "every wait has a deadline; it is \(stage)")
+        precondition(!isPreparing || stage == .planning || hasEnded, "a snapshot is prepared while a plan is awaited")
+        precondition(snapshots <= configuration.largestSnapshotCount, "so many snapshots are fetched, and no more")
+        switch stage {
+        case .created: precondition(!hasBegun && welcome == nil, "nothing comes before the start")
+        case .greeting, .ended: break
+        case .planning, .continuing: precondition(welcome != nil, "who is asked has said WELCOME; it is \(stage)")
+        case .fetching: precondition(welcome != nil && fetch != nil, "what is being fetched is known")
+        case .repairing:
+            precondition(welcome != nil && hasBegun, "the rest goes on from a place that is common to both")
+            precondition(log.position.sequence < planEnd, "there is a rest to be fetched")
+        }
+    }
+
+    /// All relations, also those that take a walk.
+    package func checkInvariants() {
+        checkEvent()
+        for (newer, older) in zip(candidates, candidates.dropFirst()) {
+            precondition(newer.position.sequence >= older.position.sequence, "newer places are asked for first")
+        }
         fetch?.checkInvariants()
     }
 }

@@ -36,9 +36,13 @@ final class RecoveryLink {
     func run(_ machine: inout RecoveryStateMachine, _ work: JournalWork) throws {
         var directives: [RecoveryDirective] = []
         machine.start(now: now, into: &directives)
+        machine.checkEvent()
         var (awaited, notice) = (machine.awaited, WaitNotice())
         while true {
-            while !directives.isEmpty { try execute(directives.removeFirst(), &machine, &directives, work) }
+            while !directives.isEmpty {
+                try execute(directives.removeFirst(), &machine, &directives, work)
+                machine.checkEvent()
+            }
             guard !machine.hasEnded else { return }
             if machine.awaited != awaited { (awaited, notice) = (machine.awaited, WaitNotice()) }
             notice.waiting(for: text(of: machine))
@@ -47,6 +51,7 @@ final class RecoveryLink {
             try poller.wait(timeout: min(rest, .milliseconds(300)))
             try receive(into: &machine, &directives)
             machine.ticked(now: now, into: &directives)
+            machine.checkEvent()
         }
     }
 
@@ -80,6 +85,7 @@ final class RecoveryLink {
         for name in poller.ready {
             while directives.isEmpty, let frame = try frame(on: name) {
                 withBytes(of: frame) { machine.received($0, on: name, now: now, into: &directives) }
+                machine.checkEvent()
             }
         }
     }
