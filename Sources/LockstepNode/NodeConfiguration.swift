@@ -22,6 +22,11 @@ public struct NodeConfiguration: Sendable {
     ///
     /// One node a folder. `nil`, the default: the node cannot be asked.
     public var administrationFolder: String?
+    /// The node's keys; with them its network is encrypted, and it talks to nobody whom it does not know.
+    ///
+    /// A node that listens needs ``NodeKeys/access``. `nil`, the default: no keys, and loopback addresses only, unless
+    /// ``allowsPlaintext`` says otherwise.
+    public var keys: NodeKeys?
     /// Allows plain text between hosts.
     ///
     /// Without it only loopback addresses are taken, because anybody who reaches an open port may read and write
