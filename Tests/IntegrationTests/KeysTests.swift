@@ -1,6 +1,7 @@
 import Counters
 import Foundation
 import Lockstep
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Synchronization
