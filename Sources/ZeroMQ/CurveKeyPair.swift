@@ -68,7 +68,9 @@ public struct CurvePublicKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A CURVE key of 32 bytes that only its owner may know; printing it prints no part of it.
-public struct CurveSecretKey: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct CurveSecretKey: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// The key as 40 characters of Z85 (ZeroMQ RFC 32).
     public let z85: String
 
@@ -89,6 +91,9 @@ public struct CurveSecretKey: Hashable, Sendable, CustomStringConvertible, Custo
 
     /// Says only that there is a key.
     public var debugDescription: String { description }
+
+    /// Has no part of the key, so that no dump of a value that holds it has one.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// The text form of binary keys: five characters for four bytes (ZeroMQ RFC 32).

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LockstepCore
 internal import ZeroMQ
 
 // The JSON form. What it does not know it refuses: a field that is written wrong must not be a rule that is not there.
@@ -8,18 +9,25 @@ extension AccessList: Codable {
 
     /// Reads the list as ``encode(to:)`` writes it, and checks it.
     public init(from decoder: any Decoder) throws {
-        let fields = try StrictFields(decoder, of: "the access list", known: ["version", "entries"])
+        let fields = try StrictFields(decoder, of: "the access list", known: ["version", "cluster", "entries"])
         let version = try fields.value(Int.self, "version")
         guard version == Self.version else {
             throw Self.refusal("it has version \(version), and this program reads version \(Self.version)")
         }
-        try self.init(fields.value([Entry].self, "entries"))
+        let cluster = try fields.optional(String.self, "cluster").map { text in
+            guard let cluster = ClusterID(hexadecimal: text) else {
+                throw Self.refusal("\"\(AccessText.escaped(text))\" is no cluster's ID of 32 hexadecimal digits")
+            }
+            return cluster
+        }
+        try self.init(fields.value([Entry].self, "entries"), cluster: cluster)
     }
 
-    /// Writes version and entries, sorted by name; a list has one form.
+    /// Writes version, cluster and entries, these sorted by name; a list has one form.
     public func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: FieldName.self)
         try fields.encode(Self.version, forKey: "version")
+        try fields.encodeIfPresent(cluster.map { "\($0)" }, forKey: "cluster")
         try fields.encode(entries, forKey: "entries")
     }
 

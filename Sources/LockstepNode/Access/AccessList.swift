@@ -16,6 +16,8 @@ public import ZeroMQ
 public struct AccessList: Hashable, Sendable {
     /// Sorted by name.
     public let entries: [Entry]
+    /// The cluster whose nodes have this list; `nil` if it does not say.
+    public let cluster: ClusterID?
     private let places: [CurvePublicKey: Int]
     private let names: Set<String>
     private let addresses: [String: Int]
@@ -59,13 +61,15 @@ public struct AccessList: Hashable, Sendable {
     /// A list that lets nobody in.
     public static let empty = AccessList()
 
-    private init() { (entries, places, names, addresses) = ([], [:], [], [:]) }
+    private init() { (entries, cluster, places, names, addresses) = ([], nil, [:], [], [:]) }
 
     /// Checks entries, alone and together.
     ///
-    /// - Parameter entries: In any order, at most ``largestCount``.
+    /// - Parameters:
+    ///   - entries: In any order, at most ``largestCount``.
+    ///   - cluster: The cluster whose nodes have this list; `nil`, the default: not said.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration`; its line names the entry, and says what to change.
-    public init(_ entries: [Entry]) throws {
+    public init(_ entries: [Entry], cluster: ClusterID? = nil) throws {
         guard entries.count <= Self.largestCount else {
             throw Self.refusal("it has \(entries.count) entries, and at most \(Self.largestCount) are allowed")
         }
@@ -92,6 +96,7 @@ public struct AccessList: Hashable, Sendable {
             }
         }
         self.entries = sorted
+        self.cluster = cluster
         (self.places, self.names, self.addresses) = (places, names, addresses)
     }
 

@@ -9,6 +9,8 @@ import ZeroMQ
 struct QueryLink {
     let store: String
     let insecure: Bool
+    /// By which keys the node is asked, where nodes have some.
+    let keys: NodeKeys?
     let patience: Duration
 
     /// What became of the number.

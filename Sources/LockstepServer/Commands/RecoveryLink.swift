@@ -11,6 +11,8 @@ final class RecoveryLink {
     typealias JournalWork = (RecoveryDirective, inout RecoveryStateMachine, inout [RecoveryDirective]) throws -> Void
 
     private let endpoint: String
+    /// By which keys the node is asked, where nodes have some.
+    private let keys: NodeKeys?
     private let context: Context
     private var ingress: Socket<Dealer>?
     private var bulk: Socket<Dealer>?
@@ -20,8 +22,11 @@ final class RecoveryLink {
     /// What a failure means where it means something else than for a recovery.
     private let meaning: (RecoveryFailure) -> (any Error)?
 
-    init(node endpoint: String, meaning: @escaping (RecoveryFailure) -> (any Error)? = { _ in nil }) throws {
+    init(
+        node endpoint: String, keys: NodeKeys?, meaning: @escaping (RecoveryFailure) -> (any Error)? = { _ in nil }
+    ) throws {
         self.endpoint = endpoint
+        self.keys = keys
         self.meaning = meaning
         context = try Context()
     }

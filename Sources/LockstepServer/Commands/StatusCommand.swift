@@ -57,10 +57,10 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Asks each node once.
     private func look() async throws -> [NodeLook] {
-        let places = nodes.places
+        let (places, keys) = (nodes.places, try nodes.nodeKeys())
         return try await WaitNotice.during("an answer of \(places.count == 1 ? places[0].text : "the nodes")") {
             var looks: [NodeLook] = []
-            for place in places { looks.append(await place.look(digests: digest)) }
+            for place in places { looks.append(await place.look(by: keys, digests: digest)) }
             return looks
         }
     }
@@ -77,9 +77,10 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func waitUntilReady(seconds: Double) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
         let notice = WaitNotice()
+        let keys = try nodes.nodeKeys()
         for place in nodes.places {
             while true {
-                let look = await place.look()
+                let look = await place.look(by: keys)
                 // Neither a wrong path nor a permission comes with time.
                 if let failure = look.failure, failure.status != .unreachable { throw failure }
                 guard let reason = look.unreadiness else { break }
