@@ -138,6 +138,7 @@ package final class StoreHost {
             execute(now: now)
         }
         driver?.tick(now: now, wall: wall)
+        lookAtLink(now: now)
         watchPrimary(now: now)
         while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now, because: readRefusal)
@@ -257,7 +258,9 @@ package final class StoreHost {
         guard primary == nil else { return }
         if isLinked { replica?.linkLost(now: now) }
         isLinked = true
-        _ = services.attempt { try links.connect(to: endpoint, poller: services.loop.poller) }
+        let keys = services.dialing(endpoint)
+        let isKnown = services.attempt { try links.connect(to: endpoint, keys: keys, poller: services.loop.poller) }
+        if isKnown == false { keyIsMissing(of: endpoint) }
     }
 
     private func send(_ frame: [UInt8]) {
@@ -277,6 +280,7 @@ package final class StoreHost {
             return refused(Refused(nonce: 0, reason: .wrongCluster, text: text))
         }
         services.wasWelcomed = true
+        links.welcomed()
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
     }

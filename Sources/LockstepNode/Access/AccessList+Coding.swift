@@ -64,7 +64,8 @@ extension AccessList.Entry: Codable {
         let label = AccessText.escaped(name)
         let keys = try fields.value([String].self, "keys").map { text in
             guard let key = CurvePublicKey(z85: text) else {
-                throw AccessList.refusal("\"\(AccessText.escaped(text))\" of \(label) is no public key of 40 characters")
+                throw AccessList.refusal(
+                    "\"\(AccessText.escaped(text))\" of \(label) is no public key of 40 characters")
             }
             return key
         }

@@ -1,4 +1,4 @@
-public import LockstepCore
+internal import LockstepCore
 public import ZeroMQ
 
 /// Who may talk to a node: names, with their public keys and what they may do.
@@ -157,7 +157,8 @@ extension AccessList.Entry {
                     "\(name) has \(stores.count) stores, and at most \(AccessList.largestStoreCount) are allowed")
             }
             guard let wrong = stores.sorted().first(where: { !(1...64).contains($0.utf8.count) }) else { return }
-            throw AccessList.refusal("\(name) has the store \"\(AccessText.escaped(wrong))\", which is not 1 to 64 bytes")
+            throw AccessList.refusal(
+                "\(name) has the store \"\(AccessText.escaped(wrong))\", which is not 1 to 64 bytes")
         }
     }
 }
