@@ -13,8 +13,9 @@ package final class NodeServices {
     package let server: ServerSockets
     /// Who may talk to this node; nil without keys, and of a node that listens nowhere.
     package private(set) var access: AccessDesk?
-    /// The addresses of other nodes, of a node with keys that listens nowhere.
+    /// The addresses of other nodes, of a node with keys that listens nowhere; and what reads their file again.
     private var addresses: AccessList?
+    private var addressWatch: AccessWatch?
     /// The configured cluster, or the one that was learnt.
     package var cluster: ClusterID?
     package var generator = SystemRandomNumberGenerator()
@@ -58,6 +59,8 @@ package final class NodeServices {
         guard let keys, let file = keys.access else { return }
         guard configuration.listen != nil else {
             addresses = try file.read()
+            // Whoever dials looks by itself, so nobody has to be woken.
+            addressWatch = AccessWatch(file, signal: {})
             return
         }
         let desk = try AccessDesk(
@@ -73,8 +76,13 @@ package final class NodeServices {
     }
 
     /// With what to connect to a node's ingress: nil without keys; empty if no key of that node is known.
+    ///
+    /// A node that listens nowhere looks at its file at each attempt, and has what was found at the next.
     package func dialing(_ endpoint: String) -> [DialKeys]? {
-        configuration.given.keys?.dialing(endpoint, list: access?.list ?? addresses)
+        // A text that cannot be used changes nothing.
+        if case .success(let list)? = addressWatch?.take() { addresses = list }
+        addressWatch?.look()
+        return configuration.given.keys?.dialing(endpoint, list: access?.list ?? addresses)
     }
 
     /// The first WELCOME tells a node without a cluster which one it is in.

@@ -57,7 +57,7 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Asks each node once.
     private func look() async throws -> [NodeLook] {
-        let (places, keys) = (nodes.places, try nodes.nodeKeys())
+        let (places, keys) = (nodes.places, try nodes.linkKeys())
         return try await WaitNotice.during("an answer of \(places.count == 1 ? places[0].text : "the nodes")") {
             var looks: [NodeLook] = []
             for place in places { looks.append(await place.look(by: keys, digests: digest)) }
@@ -77,7 +77,7 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func waitUntilReady(seconds: Double) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
         let notice = WaitNotice()
-        let keys = try nodes.nodeKeys()
+        let keys = try nodes.linkKeys()
         for place in nodes.places {
             while true {
                 let look = await place.look(by: keys)
