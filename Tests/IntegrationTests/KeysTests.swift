@@ -133,7 +133,8 @@ extension IntegrationTests {
                 let (node, log) = (cluster.node(0), cluster.folder + "/open.log")
                 let open = try ChildProcess(
                     "open", Bench.program,
-                    ["serve", "--data", node.path, "--listen", "tcp://0.0.0.0:\(Bench.ports(10))", "--insecure"], log: log)
+                    ["serve", "--data", node.path, "--listen", "tcp://0.0.0.0:\(Bench.ports(10))", "--insecure"],
+                    log: log)
                 defer { open.end(SIGKILL) }
                 try await Bench.wait("the node") { await node.isReady() }
                 #expect(try await node.decodedStatus().isPlaintext == true)
