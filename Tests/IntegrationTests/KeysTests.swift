@@ -52,7 +52,7 @@ extension IntegrationTests {
                 let (gone, stays) = (
                     try Client("web-1", "writer", of: cluster), try Client("web-2", "writer", of: cluster)
                 )
-                let acknowledged = Mutex<ContinuousClock.Instant?>(nil)
+                let acknowledged = Told<ContinuousClock.Instant?>(nil)
                 let node = try Node(try gone.configuration(0), logger: Bench.quiet)
                 let counters = try node.remote(Counters.self, named: "counters")
                 let revoked = try await node.whileRunning {
@@ -61,10 +61,10 @@ extension IntegrationTests {
                             while !Task.isCancelled {
                                 // After the revocation it fails, which is what the test is about.
                                 let receipt = try? await counters.send(.add("gone", by: 1), timeout: .seconds(1))
-                                if receipt != nil { acknowledged.withLock { $0 = .now } }
+                                if receipt != nil { acknowledged.value = .now }
                             }
                         }
-                        try await Bench.wait("the first acknowledgement") { acknowledged.withLock { $0 } != nil }
+                        try await Bench.wait("the first acknowledgement") { acknowledged.value != nil }
                         _ = try Bench.lockstep("keys", "revoke", "web-1", "--access", cluster.accessList)
                         let revoked = ContinuousClock.now
                         try await Task.sleep(for: .seconds(4))
@@ -72,7 +72,7 @@ extension IntegrationTests {
                         return revoked
                     }
                 }
-                let last = try #require(acknowledged.withLock { $0 })
+                let last = try #require(acknowledged.value)
                 // A second, and what an answer that was on its way takes on a machine that is busy.
                 #expect(last - revoked < .milliseconds(1_500), "the last was acknowledged after \(last - revoked)")
                 #expect(try stays.run("counter", "add", "stays").status == 0)
@@ -196,6 +196,16 @@ extension IntegrationTests {
     }
 }
 
+/// A value that one task tells another.
+private final class Told<Value: Sendable>: Sendable {
+    private let kept: Mutex<Value>
+    init(_ value: Value) { kept = Mutex(value) }
+    var value: Value {
+        get { kept.withLock { $0 } }
+        set { kept.withLock { $0 = newValue } }
+    }
+}
+
 /// A client with a key file of its own, and the file of the nodes.
 private struct Client {
     let key: String
@@ -241,21 +251,21 @@ private struct Client {
     func count(during body: () async throws -> Void) async throws -> Int64 {
         let node = try Node(try configuration(0), logger: Bench.quiet)
         let counters = try node.remote(Counters.self, named: "counters")
-        let isOver = Mutex(false)
+        let isOver = Told(false)
         return try await node.whileRunning {
             async let counted: Int64 = {
                 var count: Int64 = 0
-                while !isOver.withLock({ $0 }) {
+                while !isOver.value {
                     _ = try await counters.send(.add("load", by: 1), timeout: .seconds(40))
                     count += 1
                 }
                 return count
             }()
             do { try await body() } catch {
-                isOver.withLock { $0 = true }
+                isOver.value = true
                 throw error
             }
-            isOver.withLock { $0 = true }
+            isOver.value = true
             return try await counted
         }
     }
