@@ -13,8 +13,8 @@ package final class NodeServices {
     package let server: ServerSockets
     /// Who may talk to this node; nil without keys, and of a node that listens nowhere.
     package private(set) var access: AccessDesk?
-    /// The addresses of other nodes, of a node with keys that listens nowhere.
-    private var addresses: AccessList?
+    /// The access list of a node with keys; one that listens nowhere has it for the keys of others.
+    private(set) var book: AccessBook?
     /// The configured cluster, or the one that was learnt.
     package var cluster: ClusterID?
     package var generator = SystemRandomNumberGenerator()
@@ -56,12 +56,10 @@ package final class NodeServices {
                 metadata: [LogKey.reason: "allowsPlaintext"])
         }
         guard let keys, let file = keys.access else { return }
-        guard configuration.listen != nil else {
-            addresses = try file.read()
-            return
-        }
-        let desk = try AccessDesk(
-            keys, file, in: context, logger: logger, signal: { [signaller = loop.signaller] in signaller.signal() })
+        let book = try AccessBook(file, logger: logger) { [signaller = loop.signaller] in signaller.signal() }
+        self.book = book
+        guard configuration.listen != nil else { return }
+        let desk = try AccessDesk(keys, book, in: context, logger: logger)
         try desk.testSelf(in: context)
         desk.join(loop.poller)
         access = desk
@@ -74,7 +72,7 @@ package final class NodeServices {
 
     /// With what to connect to a node's ingress: nil without keys; empty if no key of that node is known.
     package func dialing(_ endpoint: String) -> [DialKeys]? {
-        configuration.given.keys?.dialing(endpoint, list: access?.list ?? addresses)
+        configuration.given.keys?.dialing(endpoint, list: book?.list)
     }
 
     /// The first WELCOME tells a node without a cluster which one it is in.
