@@ -1,4 +1,4 @@
-internal import LockstepCore
+public import LockstepCore
 public import ZeroMQ
 
 /// Who may talk to a node: names, with their public keys and what they may do.
