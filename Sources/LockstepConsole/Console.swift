@@ -67,7 +67,9 @@ package final class Console: Service {
         defer { primary.withLock { $0 = nil } }
         while !Task.isCancelled {
             guard let endpoint = node.primaryEndpoint else { return }
-            let bytes = try? await AdministrationClient.askStatus(at: endpoint, timeout: .seconds(1))
+            // A list that cannot be read now has no keys: nothing is known then.
+            let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
+            let bytes = try? await AdministrationClient.askStatus(at: endpoint, keys: dialing, timeout: .seconds(1))
             let status = bytes.flatMap { try? JSONDecoder().decode(NodeStatus.self, from: $0) }
             primary.withLock { $0 = status }
             do { try await Task.sleep(for: .seconds(1)) } catch { return }

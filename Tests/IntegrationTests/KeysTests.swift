@@ -1,6 +1,7 @@
 import Counters
 import Foundation
 import Lockstep
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Synchronization
@@ -25,7 +26,7 @@ extension IntegrationTests {
                     try reader.run(at: 1, "counter", "get", "visits").output == "1\n"
                 }
                 let denied = try reader.run("counter", "add", "visits", "--timeout", "3")
-                #expect(denied.status != 0 && denied.status != 64, "\(denied)")
+                #expect(denied.status == 1 && denied.errors.contains("page-1"), "\(denied)")
                 for (name, who) in [("a key that is not in the list", stranger.words), ("no key", [])] {
                     for index in 0...1 {
                         let refused = try ChildProcess.run(
@@ -123,6 +124,26 @@ extension IntegrationTests {
                 #expect(now.allSatisfy { $0.keys.count == 1 })
                 #expect(now.first { $0.name == "web-1" }?.keys != [old.pair.publicKey])
                 try await cluster.waitUntilReady()
+            }
+        }
+
+        /// A node that was told to do without keys says so in its log and its status; one on loopback has nothing to say.
+        @Test func aNodeThatTalksInPlainTextSaysSo() async throws {
+            try await Bench.withCluster(replicas: 0, start: false) { cluster in
+                let (node, log) = (cluster.node(0), cluster.folder + "/open.log")
+                let open = try ChildProcess(
+                    "open", Bench.program,
+                    ["serve", "--data", node.path, "--listen", "tcp://0.0.0.0:\(Bench.ports(10))", "--insecure"],
+                    log: log)
+                defer { open.end(SIGKILL) }
+                try await Bench.wait("the node") { await node.isReady() }
+                #expect(try await node.decodedStatus().isPlaintext == true)
+                #expect(try Bench.lockstep("status", "--data", node.path).output.contains("! no keys"))
+                #expect(try String(contentsOfFile: log, encoding: .utf8).contains("no keys: whoever"))
+                open.end(SIGTERM)
+                try cluster.start(0)
+                try await cluster.waitUntilReady()
+                #expect(try !Bench.lockstep("status", "--data", node.path).output.contains("no keys"))
             }
         }
 

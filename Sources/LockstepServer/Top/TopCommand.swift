@@ -1,6 +1,5 @@
 import Foundation
 import LockstepConsole
-import LockstepNode
 
 /// `top`: the nodes of a cluster in a live table.
 public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
@@ -32,12 +31,12 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
     /// Shows the table until it is told to end.
     public func run() async throws {
         guard Output.isTerminal else { return try await printTables() }
-        try await TopScreen(places: nodes.places, keys: try nodes.nodeKeys(), frames: frames).run()
+        try await TopScreen(places: nodes.places, keys: try nodes.linkKeys(), frames: frames).run()
     }
 
     private func printTables() async throws {
         var model = TopModel()
-        let keys = try nodes.nodeKeys()
+        let keys = try nodes.linkKeys()
         var count = 0
         while true {
             model.take(await TopLooks.at(nodes.places, by: keys), at: TopLooks.now)
@@ -59,7 +58,7 @@ enum TopLooks {
 
     /// Asks all nodes at once, for two seconds at most, and then the primaries of those that follow one that is not
     /// among them.
-    static func at(_ places: [NodeLocation], by keys: NodeKeys?) async -> [TopModel.Look] {
+    static func at(_ places: [NodeLocation], by keys: LinkKeys) async -> [TopModel.Look] {
         let looks = await asked(places, by: keys)
         let statuses = looks.compactMap(\.status)
         let known = Set(statuses.filter { $0.role == "primary" }.map(\.cluster))
@@ -68,7 +67,7 @@ enum TopLooks {
         return looks + (await asked(primaries, by: keys))
     }
 
-    private static func asked(_ places: [NodeLocation], by keys: NodeKeys?) async -> [TopModel.Look] {
+    private static func asked(_ places: [NodeLocation], by keys: LinkKeys) async -> [TopModel.Look] {
         await withTaskGroup(of: (Int, TopModel.Look).self) { group in
             for (index, place) in places.enumerated() {
                 group.addTask {

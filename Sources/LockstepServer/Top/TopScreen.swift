@@ -1,11 +1,10 @@
 import Foundation
 import LockstepConsole
-import LockstepNode
 
 /// `top` on a terminal: takes keys, signals and looks in the order in which they come, and draws.
 struct TopScreen {
     let places: [NodeLocation]
-    let keys: NodeKeys?
+    let keys: LinkKeys
     let frames: Int?
 
     private enum Event: Sendable {
