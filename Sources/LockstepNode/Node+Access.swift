@@ -40,8 +40,10 @@ extension Node {
     func storeName(of channel: Channel) -> String? { hosts.first { $0.channel == channel }?.name }
 
     /// Another access list holds: the connections end whose rights have changed.
-    func reviewPeers(_ services: NodeServices, _ list: AccessList) {
-        let ended = services.server.review(list)
+    func listChanged(_ services: NodeServices) {
+        guard let access = services.access else { return }
+        access.listChanged()
+        let ended = services.server.review(access.list)
         guard ended > 0 else { return }
         logger.info("connections were ended: the access list has changed", metadata: [LogKey.count: "\(ended)"])
     }

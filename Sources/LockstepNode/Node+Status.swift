@@ -24,7 +24,7 @@ extension Node {
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
             primary: services.configuration.given.role.upstream,
             isPlaintext: services.configuration.isPlaintext,
-            access: services.access.map { .init(entries: $0.list.entries.count, problem: $0.problem) },
+            access: services.book.map { .init(entries: $0.list.entries.count, problem: $0.problem) },
             stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
                 .sorted { $0.name < $1.name })
     }

@@ -184,6 +184,7 @@ public actor Node: Service {
             throw LockstepError(
                 .journalForeign, "two journals of this node have the same channel: they were made by different nodes")
         }
+        try services.book?.check(cluster: services.cluster)
         // A node without network listens nowhere.
         guard !services.ingressEndpoint.isEmpty else { return }
         logger.info(
@@ -213,7 +214,7 @@ public actor Node: Service {
 
     private var isWaiting: Bool {
         (registry.stop != .none && !isStopping) || hosts.contains { $0.isWaiting }
-            || services?.access?.isWaiting == true
+            || services?.book?.isWaiting == true
     }
 
     /// One round of everything that is ready.
@@ -237,7 +238,7 @@ public actor Node: Service {
         if isBusy { return .again }
         let deadline = min(
             hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never,
-            services.access?.nextLook ?? .never)
+            services.book?.nextLook ?? .never)
         // A node without deadlines looks once a second.
         return .until(min(deadline, now.advanced(byMilliseconds: 1_000)))
     }
@@ -247,9 +248,9 @@ public actor Node: Service {
         let server = services.server
         var count = 0
         // First, so that a list that has changed holds for what comes now.
-        if let access = services.access {
-            if access.look(now: now) { reviewPeers(services, access.list) }
-            if mayBeReady(.access) { count += services.attempt { try access.serve(now: now) } ?? 0 }
+        if services.book?.look(now: now) == true { listChanged(services) }
+        if let access = services.access, mayBeReady(.access) {
+            count += services.attempt { try access.serve(now: now) } ?? 0
         }
         // A socket that is flooded is drained until then; the others have their turn.
         var end: Tick { MonotonicClock.now.advanced(byMilliseconds: 10) }

@@ -13,9 +13,8 @@ package final class NodeServices {
     package let server: ServerSockets
     /// Who may talk to this node; nil without keys, and of a node that listens nowhere.
     package private(set) var access: AccessDesk?
-    /// The addresses of other nodes, of a node with keys that listens nowhere; and what reads their file again.
-    private var addresses: AccessList?
-    private var addressWatch: AccessWatch?
+    /// The access list of a node with keys; one that listens nowhere has it for the keys of others.
+    private(set) var book: AccessBook?
     /// The configured cluster, or the one that was learnt.
     package var cluster: ClusterID?
     package var generator = SystemRandomNumberGenerator()
@@ -57,14 +56,10 @@ package final class NodeServices {
                 metadata: [LogKey.reason: "allowsPlaintext"])
         }
         guard let keys, let file = keys.access else { return }
-        guard configuration.listen != nil else {
-            addresses = try file.read()
-            // Whoever dials looks by itself, so nobody has to be woken.
-            addressWatch = AccessWatch(file, signal: {})
-            return
-        }
-        let desk = try AccessDesk(
-            keys, file, in: context, logger: logger, signal: { [signaller = loop.signaller] in signaller.signal() })
+        let book = try AccessBook(file, logger: logger) { [signaller = loop.signaller] in signaller.signal() }
+        self.book = book
+        guard configuration.listen != nil else { return }
+        let desk = try AccessDesk(keys, book, in: context, logger: logger)
         try desk.testSelf(in: context)
         desk.join(loop.poller)
         access = desk
@@ -76,13 +71,8 @@ package final class NodeServices {
     }
 
     /// With what to connect to a node's ingress: nil without keys; empty if no key of that node is known.
-    ///
-    /// A node that listens nowhere looks at its file at each attempt, and has what was found at the next.
     package func dialing(_ endpoint: String) -> [DialKeys]? {
-        // A text that cannot be used changes nothing.
-        if case .success(let list)? = addressWatch?.take() { addresses = list }
-        addressWatch?.look()
-        return configuration.given.keys?.dialing(endpoint, list: access?.list ?? addresses)
+        configuration.given.keys?.dialing(endpoint, list: book?.list)
     }
 
     /// The first WELCOME tells a node without a cluster which one it is in.

@@ -20,7 +20,7 @@ public struct NodeStatus: Codable, Hashable, Sendable {
     public var primary: String?
     /// Whether the node talks to other hosts without keys, so that anybody on their network may read and write.
     public var isPlaintext: Bool?
-    /// Who may talk to the node; `nil` without keys, and of a node that listens nowhere.
+    /// Who may talk to the node, and whom it knows; `nil` without an access list.
     public var access: Access?
     /// The node's stores in the order of their names.
     public var stores: [StoreStatus]

@@ -6,6 +6,9 @@ extension StoreHost {
     /// So many handshakes fail one after the other before it is said; a node that starts may break one off.
     private static let failuresToTell = 2
 
+    /// A client tries again each second what was denied, in milliseconds.
+    static let denialMemory: Int64 = 3_000
+
     /// No key is known of a node to which this one is to connect.
     func keyIsMissing(of endpoint: String) {
         raise(
@@ -16,6 +19,10 @@ extension StoreHost {
 
     /// Notices a handshake that failed, and begins anew where libzmq itself does not.
     func lookAtLink(now: Tick) {
+        if deniedUntil > .zero, now >= deniedUntil {
+            deniedUntil = .zero
+            if inPlace(&client, { $0.welcome != nil }) { clear(.refused) }
+        }
         guard primary == nil, let trouble = services.attempt({ try links.trouble(now: now) }) ?? nil else { return }
         let endpoint = client.endpoint
         let keys = services.dialing(endpoint)

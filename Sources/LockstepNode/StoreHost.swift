@@ -48,6 +48,8 @@ package final class StoreHost {
     var lostPrimary: Tick?
     var stopping = StopStage.running
     private var isLinked = false
+    /// So long the alarm of what the access list denied stays, since it is denied again and again until then.
+    var deniedUntil = Tick.zero
     /// The node came to its first turn: all of its stores could be opened.
     var hasRun = false
     var isEnded = false
@@ -228,6 +230,7 @@ package final class StoreHost {
             case .send(let frame): send(frame)
             case .welcomed(let welcome): welcomed(welcome, now: now)
             case .opened:
+                deniedUntil = .zero
                 clear(.refused)
                 _ = submitStaged(now: now)
             case .answered(let answers): desk.answered(answers, in: bytes, session: client.session?.id ?? .none)
@@ -272,7 +275,8 @@ package final class StoreHost {
     }
 
     private func welcomed(_ welcome: Welcome, now: Tick) {
-        clear(.refused)
+        // A WELCOME says nothing of what a session may do.
+        if now >= deniedUntil { clear(.refused) }
         clear(.noPrimary)
         if let cluster = services.cluster, cluster != welcome.cluster {
             // Another store of this node is of another cluster.
@@ -293,6 +297,7 @@ package final class StoreHost {
 
     private func refused(_ refused: Refused) {
         if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
+        if refused.reason == .denied { deniedUntil = MonotonicClock.now.advanced(byMilliseconds: Self.denialMemory) }
         raise(.refused, "\(client.endpoint) refuses: \(refused.text)")
     }
 

@@ -1,49 +1,34 @@
 package import LockstepCore
-package import Logging
+internal import Logging
 package import ZeroMQ
 
 /// Who may talk to a node that has keys and listens; on the node's thread.
 ///
-/// It has the access list, reads it again when its file changes, answers libzmq's questions about new connections, and
-/// decides on frames. A text of the file that cannot be used changes nothing (PROTOCOL, R-70).
+/// It answers libzmq's questions about new connections, and decides on frames, by the list of the ``AccessBook``.
 package final class AccessDesk {
     package let keys: NodeKeys
-    /// What holds now.
-    package private(set) var list: AccessList
+    private let book: AccessBook
     package private(set) var door: AccessDoor
-    /// Why the newest text of the file is not used; nil while it is.
-    package private(set) var problem: String?
     private var audit: AccessAudit
-    private let watch: AccessWatch
     private var zap: ZapHandler?
     private let logger: Logger
     private var failures = LineLimit()
-    /// When the file is to be looked at.
-    package private(set) var nextLook = Tick.zero
 
-    /// A change holds within a second: a look, the reading, and a turn of the node.
-    private static let lookMilliseconds: Int64 = 400
     /// Questions of libzmq that one turn answers.
     private static let questionsAtOnce = 64
 
-    /// Reads the list and makes the context's ZAP handler; `signal` wakes the node's thread, from any thread.
+    /// Makes the context's ZAP handler.
     ///
-    /// - Throws: ``LockstepError`` of code `invalidConfiguration` if the list cannot be used, `unavailable` if the handler
-    ///   cannot be made, or lets a key in that nobody has.
-    package init(
-        _ keys: NodeKeys, _ file: AccessFile, in context: Context, logger: Logger,
-        signal: @escaping @Sendable () -> Void
-    ) throws {
+    /// - Throws: ``LockstepError`` of code `unavailable` if it cannot be made.
+    init(_ keys: NodeKeys, _ book: AccessBook, in context: Context, logger: Logger) throws {
         self.keys = keys
+        self.book = book
         self.logger = logger
-        list = try file.read()
-        door = AccessDoor(list: list)
+        door = AccessDoor(list: book.list)
         audit = AccessAudit(logger: logger)
-        watch = AccessWatch(file, signal: signal)
         do { zap = try ZapHandler(in: context) } catch {
             throw LockstepError(.unavailable, "nothing can decide who may connect: \(error)", underlying: error)
         }
-        AccessMetrics.show(list, isUnusable: false)
         if list.principal(of: keys.own.publicKey) == nil {
             logger.warning(
                 "this node's own key is not in its access list",
@@ -58,6 +43,12 @@ package final class AccessDesk {
         case nil: break
         }
     }
+
+    /// What holds now.
+    package var list: AccessList { book.list }
+
+    /// Another list holds.
+    func listChanged() { door = AccessDoor(list: list) }
 
     /// Lets nobody in any more.
     package func close() { zap = nil }
@@ -120,40 +111,5 @@ package final class AccessDesk {
         let denial = AccessDoor.Denial(
             reason: .key, what: AccessDoor.connection, text: "the key \(name) is no longer in the access list")
         audit.denied(denial, name: name, address: address, now: now)
-    }
-
-    // MARK: - The file
-
-    package var isWaiting: Bool { watch.isWaiting }
-
-    /// Looks at the file when it is time; returns true if another list holds now.
-    package func look(now: Tick) -> Bool {
-        if now >= nextLook {
-            nextLook = now.advanced(byMilliseconds: Self.lookMilliseconds)
-            watch.look()
-        }
-        switch watch.take() {
-        case nil: return false
-        case .failure(let error)?:
-            let text = (error as? LockstepError)?.message ?? "\(error)"
-            guard text != problem else { return false }
-            problem = text
-            logger.warning(
-                "the access list was changed and cannot be used: the list from before stays",
-                metadata: [LogKey.reason: "\(text)"])
-            AccessMetrics.show(list, isUnusable: true)
-            return false
-        case .success(let new)?:
-            if problem.take() != nil {
-                logger.notice("the access list can be used again")
-                AccessMetrics.show(list, isUnusable: false)
-            }
-            guard new != list else { return false }
-            list = new
-            door = AccessDoor(list: new)
-            AccessMetrics.show(new, isUnusable: false)
-            logger.info("the access list has changed", metadata: [LogKey.count: "\(new.entries.count)"])
-            return true
-        }
     }
 }

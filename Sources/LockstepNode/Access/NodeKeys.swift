@@ -9,7 +9,8 @@ public struct NodeKeys: Sendable {
     public var own: CurveKeyPair
     /// Who may talk to this node; needed by a node that listens.
     ///
-    /// Its addresses also tell the keys of other nodes, where ``nodes`` does not.
+    /// Its addresses also tell the keys of other nodes, where ``nodes`` does not; so a client may have one too. It is read
+    /// again when it changes.
     public var access: AccessFile?
     /// The public keys of the nodes that this one connects to, by their address `tcp://HOST:PORT`.
     ///

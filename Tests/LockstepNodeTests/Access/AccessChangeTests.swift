@@ -121,6 +121,46 @@ struct AccessChangeTests {
         }
     }
 
+    /// A client finds the key of its node in its file by the address, also when that is written while it runs.
+    @Test func aClientReadsTheKeysOfItsNodesAgain() async throws {
+        try await withPrimary { _, _, endpoint in
+            let book = try Keyring()
+            var entry = ring.entries[0]
+            try book.write([entry])
+            var configuration = NodeConfiguration.client(of: endpoint)
+            configuration.keys = NodeKeys(own: ring.writer, access: book.file)
+            let client = try Node(configuration)
+            let remote = try client.attachRemote(name: "sum")
+            try await withRunning(client) {
+                try await until { try await remote.status().alarms.contains { $0.text.contains("no public key of") } }
+                entry.address = endpoint
+                try book.write([entry])
+                let sums = try await remote.add([1])
+                #expect(sums == [1])
+            }
+        }
+    }
+
+    /// A list of another cluster is not this node's, at its start and later.
+    @Test func aListOfAnotherClusterIsNotUsed() async throws {
+        let (own, other) = (ClusterID(rawValue: 1 << 100), ClusterID(rawValue: 2 << 100))
+        try ring.write(text: String(decoding: try AccessList(ring.entries, cluster: own).json, as: UTF8.self))
+        var configuration = ring.primaryNode()
+        configuration.cluster = own
+        try await withPrimary(configuration) { node, _, _ in
+            try ring.write(text: String(decoding: try AccessList([], cluster: other).json, as: UTF8.self))
+            try await until { try await node.status().access?.problem?.contains("of cluster") == true }
+            #expect(try await node.status().access?.entries == ring.entries.count)
+        }
+        let node = try Node(configuration)
+        _ = try node.attach(name: "sum") { SumState() }
+        await #expect {
+            try await node.run()
+        } throws: { error in
+            (error as? LockstepError)?.message.contains("of cluster") == true
+        }
+    }
+
     /// The primary's key changes: a client with the old and the new one goes on, and each of its actions counts once.
     @Test func aKeyIsRotatedWithoutALoss() async throws {
         let journal = KeptLog()
