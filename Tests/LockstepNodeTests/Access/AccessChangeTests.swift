@@ -125,16 +125,17 @@ struct AccessChangeTests {
     @Test func aClientReadsTheKeysOfItsNodesAgain() async throws {
         try await withPrimary { _, _, endpoint in
             let book = try Keyring()
-            var entry = ring.entries[0]
-            try book.write([entry])
+            let silent = ring.entries[0]
+            try book.write([silent])
             var configuration = NodeConfiguration.client(of: endpoint)
             configuration.keys = NodeKeys(own: ring.writer, access: book.file)
             let client = try Node(configuration)
             let remote = try client.attachRemote(name: "sum")
             try await withRunning(client) {
                 try await until { try await remote.status().alarms.contains { $0.text.contains("no public key of") } }
-                entry.address = endpoint
-                try book.write([entry])
+                var told = silent
+                told.address = endpoint
+                try book.write([told])
                 let sums = try await remote.add([1])
                 #expect(sums == [1])
             }
