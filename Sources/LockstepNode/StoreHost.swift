@@ -177,7 +177,9 @@ package final class StoreHost {
             return LockstepError(
                 .timeout, "what became of the action was not answered in time and stays open: \(why)", pending: asked)
         }
-        return LockstepError(.timeout, "the action was not submitted in time, so it is without effect: \(why)")
+        // What is denied now is no matter of time.
+        let code: LockstepError.Code = MonotonicClock.now < deniedUntil ? .refused : .timeout
+        return LockstepError(code, "the action was not submitted in time, so it is without effect: \(why)")
     }
 
     package var nextDeadline: Tick {

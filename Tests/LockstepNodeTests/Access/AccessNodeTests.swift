@@ -44,7 +44,7 @@ struct AccessNodeTests {
             do {
                 _ = try await port.submit(SumState.actions([1]), count: 1, timeout: timeout)
             } catch let error as LockstepError {
-                text.set(error.message)
+                text.set("\(error)")
             }
         }
         return text.value
@@ -96,6 +96,7 @@ struct AccessNodeTests {
         try ring.write(entries)
         try await withPrimary { _, port, endpoint in
             #expect(try await failure(ring.reader, of: endpoint).contains("page-1 (reader) may not send open"))
+            #expect(try await failure(ring.reader, of: endpoint).hasPrefix("refused:"))
             #expect(try await failure(ring.writer, of: endpoint).contains("web-1 may not use store sum"))
             #expect(try await failure(ring.admin, of: endpoint).contains("ops (admin) may not send hello"))
             let replica = try Node(ring.node(.replica(of: endpoint), ring.replica, named: "node-b", of: endpoint))
