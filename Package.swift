@@ -251,7 +251,7 @@ let package = Package(
             name: "LockstepServerTests",
             dependencies: [
                 "LockstepServer", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
-                "Lockstep", logging, lifecycle,
+                "Lockstep", "ZeroMQ", logging, lifecycle,
             ], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]

@@ -208,6 +208,7 @@ struct CounterCommand: AsyncParsableCommand {
         func run() async throws {
             var configuration = NodeConfiguration.client(of: options.asked.node)
             configuration.allowsPlaintext = options.asked.insecure
+            try options.asked.keyOptions.apply(to: &configuration)
             let name = name
             let json = options.json
             let node = try Node(configuration, logger: Program.quiet)

@@ -13,6 +13,7 @@ internal import Synchronization
 /// It only reads. While nobody looks it does nothing and keeps nothing. Run it beside the node.
 package final class Console: Service {
     let node: Node
+    private let keys: NodeKeys?
     let stores: [ConsoleStore]
     let audience: ConsoleAudience
     let desk = ConsoleDesk()
@@ -30,9 +31,13 @@ package final class Console: Service {
     /// - Parameters:
     ///   - node: The node whose status is shown.
     ///   - stores: Those of its stores whose entries and states are shown; others are in the status only.
+    ///   - keys: By which a primary is asked that takes nobody without.
     ///   - lingering: How long what was followed is kept after the last page was closed.
-    package init(node: Node, stores: [ConsoleStore], lingering: Duration = .seconds(10)) {
+    package init(
+        node: Node, stores: [ConsoleStore], keys: NodeKeys? = nil, lingering: Duration = .seconds(10)
+    ) {
         self.node = node
+        self.keys = keys
         self.stores = stores
         audience = ConsoleAudience(lingering: lingering)
     }
@@ -62,7 +67,9 @@ package final class Console: Service {
         defer { primary.withLock { $0 = nil } }
         while !Task.isCancelled {
             guard let endpoint = node.primaryEndpoint else { return }
-            let bytes = try? await AdministrationClient.askStatus(at: endpoint, timeout: .seconds(1))
+            // A list that cannot be read now has no keys: nothing is known then.
+            let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
+            let bytes = try? await AdministrationClient.askStatus(at: endpoint, keys: dialing, timeout: .seconds(1))
             let status = bytes.flatMap { try? JSONDecoder().decode(NodeStatus.self, from: $0) }
             primary.withLock { $0 = status }
             do { try await Task.sleep(for: .seconds(1)) } catch { return }

@@ -10,10 +10,17 @@ package struct NodeFolder {
         package var node: String
         package var cluster: String
         package var stores: [String]
-        package init(node: String, cluster: String, stores: [String]) {
+        /// The node's key file, and its access list; as they are noted, which ``NodeFolder/resolved(_:)`` makes paths of.
+        package var keys: String?
+        package var access: String?
+        package init(
+            node: String, cluster: String, stores: [String], keys: String? = nil, access: String? = nil
+        ) {
             self.node = node
             self.cluster = cluster
             self.stores = stores
+            self.keys = keys
+            self.access = access
         }
     }
 
@@ -23,6 +30,17 @@ package struct NodeFolder {
 
     package init(_ path: String) {
         self.path = path.hasSuffix("/") && path.count > 1 ? String(path.dropLast()) : path
+    }
+
+    /// Where a noted file is: beside `node.json`, unless its path begins at the root.
+    package func resolved(_ noted: String) -> String { noted.hasPrefix("/") ? noted : path + "/" + noted }
+
+    /// What is noted of a file, so that it is found from any folder, and also when this one has moved.
+    package func noted(_ file: String) -> String {
+        let own = path + "/"
+        if file.hasPrefix(own) { return String(file.dropFirst(own.count)) }
+        if file.hasPrefix("/") { return file }
+        return FileManager.default.currentDirectoryPath + "/" + file
     }
 
     /// Reads `node.json`.
@@ -80,18 +98,28 @@ private struct StoredIdentity: Codable {
     var node: String
     var cluster: String
     var stores: [String]
+    var keys: String?
+    var access: String?
     var sum: String?
 
     init(_ identity: NodeFolder.Identity) {
         node = identity.node
         cluster = identity.cluster
         stores = identity.stores
+        keys = identity.keys
+        access = identity.access
         var writer = ByteWriter()
         for text in [node, cluster] + stores { writer.writeString(text) }
+        // After a word that no store can be called; nothing where nothing is noted, as in files from before.
+        if keys != nil || access != nil {
+            for text in ["/keys", keys ?? "", access ?? ""] { writer.writeString(text) }
+        }
         var checksum = CRC32C()
         withBytes(of: writer.bytes) { checksum.update($0, 0..<writer.count) }
         sum = String(checksum.value, radix: 16)
     }
 
-    var identity: NodeFolder.Identity { NodeFolder.Identity(node: node, cluster: cluster, stores: stores) }
+    var identity: NodeFolder.Identity {
+        NodeFolder.Identity(node: node, cluster: cluster, stores: stores, keys: keys, access: access)
+    }
 }

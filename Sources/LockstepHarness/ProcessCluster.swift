@@ -23,12 +23,15 @@ package final class ProcessCluster {
     package let replicas: Int
     /// The program `lockstep`, which makes the folders, and runs the nodes unless a command names another.
     package let program: String
+    /// Whether the nodes have keys, and one access list.
+    package let hasKeys: Bool
     package private(set) var cluster = ""
     private var children: [String: ChildProcess] = [:]
 
     /// Makes the folders of the nodes; `port` and the ports after it are used, ten for each node.
-    package init(folder: String, port: Int, replicas: Int, program: String) throws {
+    package init(folder: String, port: Int, replicas: Int, program: String, keys: Bool = false) throws {
         self.program = program
+        hasKeys = keys
         self.folder = folder
         self.port = port
         self.replicas = replicas
@@ -41,12 +44,15 @@ package final class ProcessCluster {
     package static func name(_ index: Int) -> String { index == 0 ? "primary" : "replica-\(index)" }
     package var names: [String] { (0...replicas).map(Self.name) }
     package func node(_ index: Int) -> NodeFolder { NodeFolder(folder + "/" + Self.name(index)) }
+    /// The access list of all nodes.
+    package var accessList: String { folder + "/access.json" }
     package func endpoint(_ index: Int) -> String { "tcp://127.0.0.1:\(port + 10 * index)" }
     package func child(_ index: Int) -> ChildProcess? { children[Self.name(index)] }
 
     private func makeNode(_ index: Int) throws {
         var arguments = ["init", "--data", node(index).path, "--node", Self.name(index), "--json"]
         if !cluster.isEmpty { arguments += ["--cluster", cluster] }
+        if hasKeys { arguments += ["--access", accessList, "--address", endpoint(index)] }
         _ = try ChildProcess.output(program, arguments)
     }
 

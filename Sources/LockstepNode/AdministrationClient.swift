@@ -56,20 +56,28 @@ package enum AdministrationClient {
     ///
     /// - Parameters:
     ///   - endpoint: Where the node listens.
+    ///   - keys: With what to prove who asks, in the order in which to try; `nil`, the default: without keys.
     ///   - timeout: How long to wait.
     /// - Returns: The node's status as JSON.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration` if the endpoint cannot be read, `unavailable` if nothing
     ///   answers; its `underlying` is an ``AdministrationFailure``.
-    package static func askStatus(at endpoint: String, timeout: Duration = .seconds(2)) async throws -> Data {
+    package static func askStatus(
+        at endpoint: String, keys: [DialKeys]? = nil, timeout: Duration = .seconds(2)
+    ) async throws -> Data {
         let endpoint = try TCPEndpoint(endpoint, use: "the node's address")
         return try await withCheckedThrowingContinuation { continuation in
             let thread = Thread {
                 continuation.resume(
                     with: Result {
                         let context = try Context()
-                        let link = try Endpoints.statusLink(context, to: endpoint)
-                        if let answer = try converse(over: link, #"{"command":"status"}"#, timeout) { return answer }
-                        throw failure(.silent(reason: "nothing came for \(seconds(timeout)) s"), endpoint.description)
+                        for choice in keys.map({ $0.map(Optional.some) }) ?? [nil] {
+                            let link = try Endpoints.statusLink(context, to: endpoint, keys: choice)
+                            let share = timeout / max(1, keys?.count ?? 1)
+                            if let answer = try converse(over: link, #"{"command":"status"}"#, share) { return answer }
+                        }
+                        let cause = keys == nil ? "" : ", or it does not let this key in"
+                        throw failure(
+                            .silent(reason: "nothing came for \(seconds(timeout)) s\(cause)"), endpoint.description)
                     })
             }
             thread.name = "lockstep-ask"

@@ -12,6 +12,15 @@ package final class LinkSockets {
     private var bulk: Socket<Dealer>?
     private var broadcast: Socket<Dealer>?
     private var message = ZeroMQ.Message()
+    private var monitor: SocketMonitor?
+    private var keyTurn = KeyTurn()
+    /// What the link proves and expects, nil without keys; the other two go to the same node.
+    private var keys: DialKeys?
+    /// No key of the node is known: nothing is said to it, least of all in plain text.
+    private var isSilent = false
+    /// Handshakes that failed on this link, one after the other.
+    private var failures = 0
+    private var nextLook = Tick.zero
     private var subscription = Subscription(channel: .none)
     /// Whether a frame came on this subscription.
     private var isSubscribed = false
@@ -32,18 +41,56 @@ package final class LinkSockets {
 
     // The old socket closes before the new one is added, so that the poller knows its token no more.
 
-    package func connect(to endpoint: String, poller: Poller<LoopToken>) throws {
+    /// Connects to a node's ingress: without keys, or with those of `choice` that have their turn.
+    ///
+    /// Returns false, and connects to nobody, if the choice is empty: then no key of that node is known.
+    package func connect(
+        to endpoint: String, keys choice: [DialKeys]? = nil, poller: Poller<LoopToken>
+    ) throws -> Bool {
+        monitor = nil
         link = nil
         linkRing.removeAll()
-        let socket = try Endpoints.link(context, to: endpoint)
+        keys = choice.flatMap { keyTurn.next(for: endpoint, of: $0) }
+        isSilent = choice != nil && keys == nil
+        guard !isSilent else { return false }
+        let socket = try Endpoints.link(context, to: endpoint, keys: keys) { monitor = try SocketMonitor($0) }
         poller.add(socket, as: .link(index))
         link = consume socket
+        return true
+    }
+
+    /// The link brought a WELCOME: its key is the right one.
+    package func welcomed() {
+        keyTurn.proved()
+        failures = 0
+    }
+
+    /// Why the link does not come about, as far as its handshake says; nil if nothing is wrong.
+    ///
+    /// Ten times a second.
+    package func trouble(now: Tick) throws -> LinkTrouble? {
+        guard now >= nextLook else { return nil }
+        nextLook = now.advanced(byMilliseconds: 100)
+        var trouble: LinkTrouble?
+        while let event = try monitor?.next() {
+            switch event.kind {
+            case .authenticationFailed: trouble = .notAdmitted
+            case .handshakeBroken(SocketEvent.mechanismMismatch): trouble = .otherSecurity
+            case .handshakeFailed, .handshakeBroken:
+                failures += 1
+                trouble = .handshake(failures)
+            case .handshakeSucceeded: trouble = nil
+            default: break
+            }
+        }
+        return trouble
     }
 
     package func connectBulk(to endpoint: String, poller: Poller<LoopToken>) throws {
         bulk = nil
         bulkRing.removeAll()
-        let socket = try Endpoints.bulkLink(context, to: endpoint)
+        guard !isSilent else { return }
+        let socket = try Endpoints.bulkLink(context, to: endpoint, keys: keys)
         poller.add(socket, as: .linkBulk(index))
         bulk = consume socket
     }
@@ -53,7 +100,8 @@ package final class LinkSockets {
     ) throws {
         broadcast = nil
         broadcastRing.removeAll()
-        let socket = try Endpoints.subscription(context, to: endpoint)
+        guard !isSilent else { return }
+        let socket = try Endpoints.subscription(context, to: endpoint, keys: keys)
         poller.add(socket, as: .linkBroadcast(index))
         broadcast = consume socket
         subscription = Subscription(channel: channel)
@@ -71,6 +119,7 @@ package final class LinkSockets {
     }
 
     package func close() {
+        monitor = nil
         link = nil
         bulk = nil
         broadcast = nil
@@ -100,4 +149,15 @@ package final class LinkSockets {
     package func send(_ frame: [UInt8]) throws -> Bool { try link?.send(frame) ?? false }
 
     package func sendBulk(_ frame: [UInt8]) throws -> Bool { try bulk?.send(frame) ?? false }
+}
+
+/// Why a link does not come about.
+package enum LinkTrouble: Hashable, Sendable {
+    /// The node knows the key of this one and has it in no list, or the list allows nothing: it says no.
+    case notAdmitted
+    /// One side has keys and the other has none.
+    case otherSecurity
+    /// The handshake was begun and ended so often: the node has another key than the one that is known of it here, or
+    /// it went meanwhile.
+    case handshake(Int)
 }

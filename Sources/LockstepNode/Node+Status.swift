@@ -23,6 +23,8 @@ extension Node {
             uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
             primary: services.configuration.given.role.upstream,
+            isPlaintext: services.configuration.isPlaintext,
+            access: services.book.map { .init(entries: $0.list.entries.count, problem: $0.problem) },
             stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
                 .sorted { $0.name < $1.name })
     }

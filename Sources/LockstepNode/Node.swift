@@ -15,7 +15,7 @@ public actor Node: Service {
     private nonisolated let loop: NodeEventLoop
     private nonisolated let registry = StoreRegistry()
     nonisolated let configuration: CheckedConfiguration
-    private let logger: Logger
+    let logger: Logger
 
     var services: NodeServices?
     var hosts: [StoreHost] = []
@@ -164,13 +164,14 @@ public actor Node: Service {
         let services = try NodeServices(configuration: configuration, loop: loop, logger: logger)
         self.services = services
         gauges = NodeGauges(configuration)
+        try services.openAccess()
         if let folder = configuration.given.administrationFolder {
             administration = try AdministrationServer(folder: folder, context: services.context, poller: loop.poller)
         }
         if let listen = configuration.listen {
             let isPrimary = if case .primary = configuration.given.role { true } else { false }
             let endpoints = try services.server.bind(
-                listen, in: services.context, publishes: isPrimary, poller: loop.poller)
+                listen, in: services.context, publishes: isPrimary, poller: loop.poller, access: services.access)
             (services.ingressEndpoint, services.broadcastEndpoint, services.bulkEndpoint) = endpoints
         }
         for (index, store) in attached.enumerated() {
@@ -183,6 +184,7 @@ public actor Node: Service {
             throw LockstepError(
                 .journalForeign, "two journals of this node have the same channel: they were made by different nodes")
         }
+        try services.book?.check(cluster: services.cluster)
         // A node without network listens nowhere.
         guard !services.ingressEndpoint.isEmpty else { return }
         logger.info(
@@ -198,6 +200,7 @@ public actor Node: Service {
     /// Gives up what ``open(_:)`` has taken.
     private func close() {
         services?.server.close()
+        services?.closeAccess()
         administration?.close()
         administration = nil
         hosts = []
@@ -211,6 +214,7 @@ public actor Node: Service {
 
     private var isWaiting: Bool {
         (registry.stop != .none && !isStopping) || hosts.contains { $0.isWaiting }
+            || services?.book?.isWaiting == true
     }
 
     /// One round of everything that is ready.
@@ -232,7 +236,9 @@ public actor Node: Service {
         gauges?.observe(ingress: ingressRing, bulk: bulkRing, now: now)
         stopIfAsked(services, now: now)
         if isBusy { return .again }
-        let deadline = hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never
+        let deadline = min(
+            hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never,
+            services.book?.nextLook ?? .never)
         // A node without deadlines looks once a second.
         return .until(min(deadline, now.advanced(byMilliseconds: 1_000)))
     }
@@ -241,6 +247,11 @@ public actor Node: Service {
         func mayBeReady(_ token: LoopToken) -> Bool { ready?.contains(token) ?? true }
         let server = services.server
         var count = 0
+        // First, so that a list that has changed holds for what comes now.
+        if services.book?.look(now: now) == true { listChanged(services) }
+        if let access = services.access, mayBeReady(.access) {
+            count += services.attempt { try access.serve(now: now) } ?? 0
+        }
         // A socket that is flooded is drained until then; the others have their turn.
         var end: Tick { MonotonicClock.now.advanced(byMilliseconds: 10) }
         if mayBeReady(.ingress) {
@@ -250,7 +261,9 @@ public actor Node: Service {
             count += services.attempt { try server.drainBulk(until: end) { bulkRing.append($0, from: $1) } } ?? 0
         }
         if mayBeReady(.broadcast),
-            let (taken, refused) = services.attempt({ try server.drainSubscriptions(until: end, now: now) })
+            let (taken, refused) = services.attempt({
+                try server.drainSubscriptions(until: end, now: now, store: { storeName(of: $0) })
+            })
         {
             count += taken
             subscriptionsRefused += refused
@@ -285,14 +298,20 @@ public actor Node: Service {
         var count = 0
         while count < 64, let (frame, connection) = ingressRing.popFirst() {
             count += 1
-            if let host = host(of: frame, rule, answer: { try $0.send($1, to: connection) }) {
+            if isKnown(connection, on: .ingress),
+                let host = host(of: frame, rule, answer: { try $0.send($1, to: connection) }),
+                let frame = admitted(frame, from: connection, on: .ingress, for: host, now: now)
+            {
                 host.driver?.ingressReceived(frame, from: connection, now: now, wall: wall)
             }
             if count % 4 == 0, MonotonicClock.now >= end { break }
         }
         while count < 96, let (frame, connection) = bulkRing.popFirst() {
             count += 1
-            guard let host = host(of: frame, rule, answer: { try $0.sendBulk($1, to: connection) }) else { continue }
+            guard isKnown(connection, on: .bulk),
+                let host = host(of: frame, rule, answer: { try $0.sendBulk($1, to: connection) }),
+                let frame = admitted(frame, from: connection, on: .bulk, for: host, now: now)
+            else { continue }
             host.driver?.bulkReceived(frame, from: connection, now: now, wall: wall)
         }
         let dropped = ingressRing.dropped + bulkRing.dropped + subscriptionsRefused
@@ -313,6 +332,7 @@ public actor Node: Service {
         switch frame.withFrame({ dispatch.verdict(on: $0, rule: rule) }) {
         case .store(let store): return hosts[store]
         case .node:
+            // Anybody who may connect may ask.
             let response = remoteStatus.answer(to: frame, now: MonotonicClock.now) {
                 try status(listing: RemoteStatus.listLimit)
             }

@@ -22,10 +22,15 @@ public struct NodeConfiguration: Sendable {
     ///
     /// One node a folder. `nil`, the default: the node cannot be asked.
     public var administrationFolder: String?
+    /// The node's keys; with them its network is encrypted, and it talks to nobody whom it does not know.
+    ///
+    /// A node that listens needs ``NodeKeys/access``. `nil`, the default: no keys, and loopback addresses only, unless
+    /// ``allowsPlaintext`` says otherwise.
+    public var keys: NodeKeys?
     /// Allows plain text between hosts.
     ///
-    /// Without it only loopback addresses are taken, because anybody who reaches an open port may read and write
-    /// everything.
+    /// Without it, and without ``keys``, only loopback addresses are taken, because anybody who reaches an open port may
+    /// read and write everything. With keys it changes nothing.
     public var allowsPlaintext = false
     /// Waits, as long as this host does not have the address to listen at, and tries again each second; the wait is
     /// logged.
@@ -137,15 +142,18 @@ package struct CheckedConfiguration: Sendable {
     package init(_ given: NodeConfiguration) throws {
         Limits.check()
         self.given = given
+        // With keys, or where it is said in so many words, a network may lie between.
+        let isOpen = given.keys != nil || given.allowsPlaintext
         switch given.role {
         case .primary(let listen, _):
-            self.listen = try listen.map { try Self.listening($0, plaintext: given.allowsPlaintext) }
+            self.listen = try listen.map { try Self.listening($0, isOpen: isOpen) }
         case .replica(let primary, let listen, _):
-            upstream = try Self.connecting(primary, plaintext: given.allowsPlaintext)
-            self.listen = try listen.map { try Self.listening($0, plaintext: given.allowsPlaintext) }
+            upstream = try Self.connecting(primary, isOpen: isOpen)
+            self.listen = try listen.map { try Self.listening($0, isOpen: isOpen) }
         case .client(let primary):
-            upstream = try Self.connecting(primary, plaintext: given.allowsPlaintext)
+            upstream = try Self.connecting(primary, isOpen: isOpen)
         }
+        try given.keys?.check(listens: self.listen != nil, upstream: upstream)
         if let listen, let upstream, listen.port != 0, listen.host == upstream.host, listen.port == upstream.port {
             throw LockstepError(
                 .invalidConfiguration, "the node would be a replica of itself: \(listen) is its own address")
@@ -168,29 +176,35 @@ package struct CheckedConfiguration: Sendable {
         if listen != nil { try Self.checkDescriptors() }
     }
 
-    private static func listening(_ text: String, plaintext: Bool) throws -> TCPEndpoint {
+    /// Whether the node talks to other hosts without keys, as it was told to.
+    package var isPlaintext: Bool {
+        given.keys == nil && [listen, upstream].contains { $0.map { !$0.isLoopback } ?? false }
+    }
+
+    private static func listening(_ text: String, isOpen: Bool) throws -> TCPEndpoint {
         let endpoint = try TCPEndpoint(text, use: "the address to listen at")
         try endpoint.checkListening()
-        try check(endpoint, plaintext: plaintext)
+        try check(endpoint, isOpen: isOpen)
         return endpoint
     }
 
-    private static func connecting(_ text: String, plaintext: Bool) throws -> TCPEndpoint {
+    private static func connecting(_ text: String, isOpen: Bool) throws -> TCPEndpoint {
         let endpoint = try TCPEndpoint(text, use: "the primary's address")
         guard endpoint.port != 0, !endpoint.isWildcard else {
             throw LockstepError(
                 .invalidConfiguration, "\(text) cannot be connected to: name the primary's host and port")
         }
-        try check(endpoint, plaintext: plaintext)
+        try check(endpoint, isOpen: isOpen)
         return endpoint
     }
 
-    private static func check(_ endpoint: TCPEndpoint, plaintext: Bool) throws {
-        guard !endpoint.isLoopback, !plaintext else { return }
+    private static func check(_ endpoint: TCPEndpoint, isOpen: Bool) throws {
+        guard !endpoint.isLoopback, !isOpen else { return }
         throw LockstepError(
             .invalidConfiguration,
             "\(endpoint) is not a loopback address, and without keys everybody who reaches it may read and write: "
-                + "use 127.0.0.1, or set \(SettingName.plaintext.property) in a network that you trust")
+                + "give the node keys, use 127.0.0.1, or set \(SettingName.plaintext.property) in a network that you "
+                + "trust")
     }
 
     /// The smallest number of descriptors with which a listening node starts.

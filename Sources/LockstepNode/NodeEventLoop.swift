@@ -103,6 +103,8 @@ package enum LoopToken: Hashable, Sendable {
     case bulk
     case broadcast
     case administration
+    /// libzmq's questions about who may connect.
+    case access
     /// A store's connection to its primary, and its subscription.
     case link(Int)
     case linkBulk(Int)

@@ -19,6 +19,12 @@ package enum LogKey {
     package static let count = "lockstep.count"
     /// Lines like this one that were held back since the last.
     package static let skipped = "lockstep.skipped"
+    /// A peer's network address.
+    package static let address = "lockstep.address"
+    /// A kind of message.
+    package static let kind = "lockstep.kind"
+    /// A public key.
+    package static let key = "lockstep.key"
     package static let directive = "lockstep.directive"
 }
 

@@ -172,6 +172,25 @@ extension NodeMetric {
             + "and readers who did not take what they were sent.")
 }
 
+// Of who may talk to a node.
+extension NodeMetric {
+    static let denials = NodeMetric(
+        "denials_total", .counter, labels: ["reason"],
+        "What the access list did not allow: connections and frames, by the reason.")
+    static let handshakesFailed = NodeMetric(
+        "handshakes_failed_total", .counter, labels: [],
+        "Connections of peers to this node that ended before they had proved a key.")
+    static let plaintext = NodeMetric(
+        "plaintext", .gauge, labels: [],
+        "1 while the node talks to other hosts without keys, so that anybody on their network may read and write, else 0."
+    )
+    static let accessListEntries = NodeMetric(
+        "access_list_entries", .gauge, labels: [], "Names in the access list that holds.")
+    static let accessListUnusable = NodeMetric(
+        "access_list_unusable", .gauge, labels: [],
+        "1 while the newest text of the access list cannot be used, and the one before holds, else 0.")
+}
+
 extension NodeMetric {
     /// The counter of a protocol's event.
     static func counter(of event: ProtocolCounter) -> NodeMetric {
@@ -185,7 +204,8 @@ extension NodeMetric {
             batchesCommitted, actionsRejected, callersRefused, framesDropped, sendsDropped, snapshotsFailed,
             alarmsRaised, effectsEnded, alarm, serving, sequence, lag, replicaLag, replicasConnected, replicasLost,
             unanswered, journalBatches, journalSnapshot, journalFree, buildInfo, httpConnectionsUsed,
-            httpConnectionsBound, httpEventStreamsUsed, httpEventStreamsBound, httpRefused,
+            httpConnectionsBound, httpEventStreamsUsed, httpEventStreamsBound, httpRefused, denials, handshakesFailed,
+            plaintext, accessListEntries, accessListUnusable,
         ] + NodeQueues.all.flatMap { [$0.used, $0.bound] } + ProtocolCounter.allCases.map(counter(of:))
 }
 

@@ -11,6 +11,10 @@ package final class NodeServices {
     package let boot: BootID
     package let context: Context
     package let server: ServerSockets
+    /// Who may talk to this node; nil without keys, and of a node that listens nowhere.
+    package private(set) var access: AccessDesk?
+    /// The access list of a node with keys; one that listens nowhere has it for the keys of others.
+    private(set) var book: AccessBook?
     /// The configured cluster, or the one that was learnt.
     package var cluster: ClusterID?
     package var generator = SystemRandomNumberGenerator()
@@ -33,13 +37,43 @@ package final class NodeServices {
         server = ServerSockets(connections: configuration.connectionsOfPort)
         boot = BootID(using: &generator)
         cluster = configuration.given.cluster
-        // The second thread is for bulk traffic's load; the bound counts a link, a subscription and a bulk link a store.
-        do { context = try Context(ioThreads: 2, maxSockets: 4_096) } catch {
+        // The second thread is for bulk traffic's load; the bound counts a link with its monitor, a subscription and a
+        // bulk link a store.
+        do { context = try Context(ioThreads: 2, maxSockets: 8_192) } catch {
             throw LockstepError(.unavailable, "the node's context cannot be made: \(error)")
         }
     }
 
     package var node: String { configuration.given.node.name }
+
+    /// Reads the access list, and sees to it that nobody gets in who is not in it; comes before any socket is bound.
+    package func openAccess() throws {
+        let keys = configuration.given.keys
+        AccessMetrics.show(isPlaintext: configuration.isPlaintext)
+        if configuration.isPlaintext {
+            logger.warning(
+                "no keys: whoever reaches this node's network can read and change everything",
+                metadata: [LogKey.reason: "allowsPlaintext"])
+        }
+        guard let keys, let file = keys.access else { return }
+        let book = try AccessBook(file, logger: logger) { [signaller = loop.signaller] in signaller.signal() }
+        self.book = book
+        guard configuration.listen != nil else { return }
+        let desk = try AccessDesk(keys, book, in: context, logger: logger)
+        try desk.testSelf(in: context)
+        desk.join(loop.poller)
+        access = desk
+    }
+
+    package func closeAccess() {
+        access?.close()
+        access = nil
+    }
+
+    /// With what to connect to a node's ingress: nil without keys; empty if no key of that node is known.
+    package func dialing(_ endpoint: String) -> [DialKeys]? {
+        configuration.given.keys?.dialing(endpoint, list: book?.list)
+    }
 
     /// The first WELCOME tells a node without a cluster which one it is in.
     package func learned(_ cluster: ClusterID) {

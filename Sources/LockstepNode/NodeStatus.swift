@@ -18,8 +18,20 @@ public struct NodeStatus: Codable, Hashable, Sendable {
     public var endpoint: String?
     /// Of a replica or a client, the endpoint that it was told to follow; `nil` of a primary.
     public var primary: String?
+    /// Whether the node talks to other hosts without keys, so that anybody on their network may read and write.
+    public var isPlaintext: Bool?
+    /// Who may talk to the node, and whom it knows; `nil` without an access list.
+    public var access: Access?
     /// The node's stores in the order of their names.
     public var stores: [StoreStatus]
+
+    /// The access list of a node with keys.
+    public struct Access: Codable, Hashable, Sendable {
+        /// How many names it has.
+        public var entries: Int
+        /// Why the newest text of its file is not used, and the list before still holds; `nil` while it is used.
+        public var problem: String?
+    }
 }
 
 /// One store of a running node.

@@ -55,6 +55,8 @@ package struct PeerWatch {
     /// Those that were ended last: what they left in libzmq is still to be taken, and nobody's.
     private var banned: Set<RoutingID> = []
     private var bannedInOrder: Deque<RoutingID> = []
+    /// Peers whose connection has ended since they were last asked for.
+    private var gone: [RoutingID] = []
     /// Those that the next looks look at.
     private var line: [TCPConnection] = []
     private let bounds: Bounds
@@ -121,9 +123,15 @@ package struct PeerWatch {
         end(connection)
     }
 
-    /// The peer has sent what it must not: it is disconnected.
+    /// The peer has sent what it must not, or may no longer be here: it is disconnected, and what it left is nobody's.
     package mutating func end(_ peer: RoutingID) {
-        if let connection = connections[peer] { end(connection) }
+        if let connection = connections[peer] { end(connection) } else { ban(peer) }
+    }
+
+    /// Peers whose connection has ended since the last call.
+    package mutating func takeGone() -> [RoutingID] {
+        defer { gone = [] }
+        return gone
     }
 
     /// Looks at some of the connections; best when the socket has just been drained.
@@ -143,17 +151,23 @@ package struct PeerWatch {
     private mutating func end(_ connection: TCPConnection) {
         ended += 1
         connection.end()
-        if let peer = accounts[connection]?.peer, banned.insert(peer).inserted {
-            bannedInOrder.append(peer)
-            if bannedInOrder.count > Self.remembered, let oldest = bannedInOrder.popFirst() { banned.remove(oldest) }
-        }
+        if let peer = accounts[connection]?.peer { ban(peer) }
         // libzmq closes the descriptor now; whatever has its number next is another's.
         forget(connection)
     }
 
+    private mutating func ban(_ peer: RoutingID) {
+        guard banned.insert(peer).inserted else { return }
+        bannedInOrder.append(peer)
+        if bannedInOrder.count > Self.remembered, let oldest = bannedInOrder.popFirst() { banned.remove(oldest) }
+    }
+
     private mutating func forget(_ connection: TCPConnection) {
         guard let account = accounts.removeValue(forKey: connection) else { return }
-        if let peer = account.peer { connections[peer] = nil }
+        if let peer = account.peer {
+            connections[peer] = nil
+            gone.append(peer)
+        }
         let left = counts[account.address, default: 1] - 1
         counts[account.address] = left > 0 ? left : nil
     }

@@ -3,51 +3,39 @@ package import ZeroMQ
 
 /// The sockets that peers connect to; on the node's thread.
 package final class ServerSockets {
-    private var ingress: Socket<Router>?
-    private var bulk: Socket<Router>?
-    private var broadcast: Socket<Router>?
-    private var ingressMonitor: SocketMonitor?
-    private var bulkMonitor: SocketMonitor?
-    private var broadcastMonitor: SocketMonitor?
-    private var ingressWatch: PeerWatch
-    private var bulkWatch: PeerWatch
-    private var broadcastWatch: PeerWatch
-    private var message = ZeroMQ.Message()
+    private let ingress: ServerPort
+    private let bulk: ServerPort
+    private let broadcast: ServerPort
+    private var access: AccessDesk?
     private var subscribers = SubscriberTable()
     private var nextLook = Tick.zero
-
-    /// Events that one look takes from a monitor.
-    private static let eventsAtOnce = 4_096
 
     /// Makes none yet; one port takes so many connections.
     package init(connections: Int = 4_096) {
         let bounds = PeerWatch.Bounds(connections: connections)
-        ingressWatch = PeerWatch(bounds: bounds)
-        bulkWatch = PeerWatch(bounds: bounds)
-        broadcastWatch = PeerWatch(bounds: bounds)
+        ingress = ServerPort(.ingress, bounds: bounds)
+        bulk = ServerPort(.bulk, bounds: bounds)
+        broadcast = ServerPort(.broadcast, bounds: bounds)
     }
 
     /// Binds the ports that follow from `listen`; returns the endpoints, wildcards of ports resolved.
     ///
-    /// A replica has no broadcast of its own.
+    /// A replica has no broadcast of its own. With `access` they take peers with keys only, and those that it lets in.
     package func bind(
-        _ listen: TCPEndpoint, in context: Context, publishes: Bool, poller: Poller<LoopToken>
+        _ listen: TCPEndpoint, in context: Context, publishes: Bool, poller: Poller<LoopToken>,
+        access: AccessDesk? = nil
     ) throws -> (ingress: String, broadcast: String, bulk: String) {
-        let ingress = try Endpoints.ingress(context, at: listen)
-        let bulk = try Endpoints.bulk(context, at: listen.advanced(by: 2))
-        let names = (try Self.name(ingress, listen), try Self.name(bulk, listen))
-        poller.add(ingress, as: .ingress)
-        poller.add(bulk, as: .bulk)
-        ingressMonitor = try SocketMonitor(ingress)
-        bulkMonitor = try SocketMonitor(bulk)
-        self.ingress = consume ingress
-        self.bulk = consume bulk
+        self.access = access
+        let keys = access?.keys.own
+        let ingressSocket = try Endpoints.ingress(context, at: listen, keys: keys)
+        let bulkSocket = try Endpoints.bulk(context, at: listen.advanced(by: 2), keys: keys)
+        let names = (try Self.name(ingressSocket, listen), try Self.name(bulkSocket, listen))
+        try ingress.open(ingressSocket, as: .ingress, poller: poller, access: access)
+        try bulk.open(bulkSocket, as: .bulk, poller: poller, access: access)
         guard publishes else { return (names.0, "", names.1) }
-        let broadcast = try Endpoints.broadcast(context, at: listen.advanced(by: 1))
-        let name = try Self.name(broadcast, listen)
-        poller.add(broadcast, as: .broadcast)
-        broadcastMonitor = try SocketMonitor(broadcast)
-        self.broadcast = consume broadcast
+        let broadcastSocket = try Endpoints.broadcast(context, at: listen.advanced(by: 1), keys: keys)
+        let name = try Self.name(broadcastSocket, listen)
+        try broadcast.open(broadcastSocket, as: .broadcast, poller: poller, access: access)
         return (names.0, name, names.1)
     }
 
@@ -58,82 +46,61 @@ package final class ServerSockets {
     }
 
     package func close() {
-        ingressMonitor = nil
-        bulkMonitor = nil
-        broadcastMonitor = nil
-        ingress = nil
-        bulk = nil
-        broadcast = nil
+        for port in [ingress, bulk, broadcast] { port.close() }
+        access = nil
     }
 
     // MARK: - Receiving
 
-    /// Takes what has arrived for the ingress, until a moment; each message goes to `body`, and the connection ends if
-    /// that says no.
-    ///
-    /// A flood may come faster than it is taken; so there is an end, and the peers' watch.
+    /// Takes what has arrived for the ingress; see ``ServerPort/drain(until:_:)``.
     package func drainIngress(until end: Tick, _ body: (WaitingFrame, Connection) -> Bool) throws -> Int {
-        var count = 0
-        while let routed = try ingress?.receive(into: &message) {
-            count += 1
-            if case .message(let peer) = routed, let connection = Connection(peer) {
-                if ingressWatch.taken(message, from: peer), !body(WaitingFrame(message), connection) {
-                    ingressWatch.end(peer)
-                }
-                if count % 256 == 0 { ingressWatch.look(at: peer) }
-            }
-            if count % 256 == 0, MonotonicClock.now >= end { break }
-        }
-        return count
+        try ingress.drain(until: end, body)
     }
 
-    /// Takes what has arrived for the bulk socket; see ``drainIngress(until:_:)``.
+    /// Takes what has arrived for the bulk socket; see ``ServerPort/drain(until:_:)``.
     package func drainBulk(until end: Tick, _ body: (WaitingFrame, Connection) -> Bool) throws -> Int {
-        var count = 0
-        while let routed = try bulk?.receive(into: &message) {
-            count += 1
-            if case .message(let peer) = routed, let connection = Connection(peer) {
-                if bulkWatch.taken(message, from: peer), !body(WaitingFrame(message), connection) {
-                    bulkWatch.end(peer)
-                }
-                if count % 256 == 0 { bulkWatch.look(at: peer) }
-            }
-            if count % 256 == 0, MonotonicClock.now >= end { break }
-        }
-        return count
+        try bulk.drain(until: end, body)
     }
 
     /// Takes the wishes of subscribers; whoever says anything else, or says it too often, is disconnected (PROTOCOL,
     ///
     ///
-    /// Returns how many messages were taken, and how many of them were in vain.
-    package func drainSubscriptions(until end: Tick, now: Tick) throws -> (taken: Int, refused: UInt64) {
-        var taken = 0
+    /// `store` names the store of a channel. Returns how many messages were taken, and how many of them were in vain.
+    package func drainSubscriptions(
+        until end: Tick, now: Tick, store: (Channel) -> String? = { _ in nil }
+    ) throws -> (taken: Int, refused: UInt64) {
         var refused: UInt64 = 0
-        while let routed = try broadcast?.receive(into: &message) {
-            taken += 1
-            if taken % 256 == 0, MonotonicClock.now >= end { break }
-            guard case .message(let peer) = routed, Connection(peer) != nil else {
-                refused += 1
-                continue
-            }
-            guard broadcastWatch.taken(message, from: peer) else { continue }
+        let (taken, malformed) = try broadcast.drainMessages(until: end) { message, peer, connection in
             guard let wish = message.withBytes({ Subscription($0) }) else {
                 refused += 1
-                broadcastWatch.end(peer)
-                continue
+                return false
+            }
+            guard mayFollow(connection, store(wish.channel), now: now) else {
+                refused += 1
+                subscribers.remove(peer)
+                return true
             }
             switch subscribers.subscribe(
                 peer, to: wish.channel, from: { message.property(.peerAddress) ?? "" }, now: now)
             {
-            case .added, .renewed: break
-            case .refused: refused += 1
+            case .added, .renewed: return true
+            case .refused:
+                refused += 1
+                return true
             case .tooOften:
                 refused += 1
-                broadcastWatch.end(peer)
+                return false
             }
         }
-        return (taken, refused)
+        return (taken, refused + malformed)
+    }
+
+    private func mayFollow(_ connection: Connection, _ store: String?, now: Tick) -> Bool {
+        guard let access else { return true }
+        guard let peer = broadcast.peer(connection) else { return false }
+        guard let denial = access.door.judge(subscriptionOf: peer.principal, to: store) else { return true }
+        access.denied(denial, peer, now: now)
+        return false
     }
 
     /// Ten times a second: takes notice of connections that came and went, and ends those that cost too much;
@@ -141,40 +108,51 @@ package final class ServerSockets {
     package func look(now: Tick) throws -> UInt64 {
         guard now >= nextLook else { return ended }
         nextLook = now.advanced(byMilliseconds: 100)
-        for _ in 0..<Self.eventsAtOnce {
-            guard let event = try ingressMonitor?.next() else { break }
-            ingressWatch.happened(event, now: now)
-        }
-        for _ in 0..<Self.eventsAtOnce {
-            guard let event = try bulkMonitor?.next() else { break }
-            bulkWatch.happened(event, now: now)
-        }
-        for _ in 0..<Self.eventsAtOnce {
-            guard let event = try broadcastMonitor?.next() else { break }
-            broadcastWatch.happened(event, now: now)
-        }
-        ingressWatch.look(now: now)
-        bulkWatch.look(now: now)
-        broadcastWatch.look(now: now)
+        for port in [ingress, bulk, broadcast] { try port.look(now: now) }
         subscribers.expire(now: now)
         return ended
     }
 
-    private var ended: UInt64 { ingressWatch.ended + bulkWatch.ended + broadcastWatch.ended }
+    private var ended: UInt64 { ingress.ended + bulk.ended + broadcast.ended }
 
     /// How many connections get a channel.
     package var subscriberCount: Int { subscribers.count }
+
+    // MARK: - Peers
+
+    /// Who is at the other end of a connection of a link; nil of a node without keys, and of one that was given up.
+    package func peer(_ connection: Connection, on link: AccessLink) -> AccessPeer? { port(of: link).peer(connection) }
+
+    /// A HELLO was let through.
+    package func greeted(_ connection: Connection, store: String, nonce: UInt64) {
+        ingress.greeted(connection, store: store, nonce: nonce)
+    }
+
+    /// Another access list holds: ends the connections whose rights have changed; returns how many (PROTOCOL, R-70).
+    package func review(_ list: AccessList) -> Int {
+        let publishing = broadcast.review(list)
+        for peer in publishing { subscribers.remove(peer) }
+        return publishing.count + ingress.review(list).count + bulk.review(list).count
+    }
+
+    private func port(of link: AccessLink) -> ServerPort {
+        switch link {
+        case .ingress: ingress
+        case .bulk: bulk
+        case .broadcast: broadcast
+        }
+    }
 
     // MARK: - Sending
 
     /// False if the peer is gone or its queue is full: the protocol repairs it.
     package func send(_ frame: [UInt8], to connection: Connection) throws -> Bool {
-        guard let peer = RoutingID(connection), let outcome = try ingress?.send(frame, to: peer) else { return false }
+        guard let peer = RoutingID(connection), let outcome = try ingress.send(frame, to: peer) else { return false }
         return outcome == .sent
     }
 
     package func sendBulk(_ frame: [UInt8], to connection: Connection) throws -> Bool {
-        guard let peer = RoutingID(connection), let outcome = try bulk?.send(frame, to: peer) else { return false }
+        guard let peer = RoutingID(connection), let outcome = try bulk.send(frame, to: peer) else { return false }
         return outcome == .sent
     }
 
@@ -188,32 +166,12 @@ package final class ServerSockets {
         let shared = try SharedMessage(frame)
         var dropped: UInt64 = 0
         for peer in peers {
-            switch try broadcast?.send(shared, to: peer) {
+            switch try broadcast.publish(shared, to: peer) {
             case .sent, nil: break
             case .wouldBlock: dropped += 1
             case .unroutable: subscribers.remove(peer)
             }
         }
         return dropped
-    }
-}
-
-extension Connection {
-    /// The handle of a peer: its routing id of at most 7 bytes, below the number of those bytes.
-    ///
-    /// libzmq's own ids have 5 bytes. A peer that gave itself a longer one gets no handle, so its frames are dropped.
-    fileprivate init?(_ id: RoutingID) {
-        let bytes = id.bytes
-        guard bytes.count <= 7 else { return nil }
-        var value = UInt64(bytes.count) << 56
-        for (place, byte) in bytes.enumerated() { value |= UInt64(byte) << (8 * UInt64(place)) }
-        self.init(rawValue: value)
-    }
-}
-
-extension RoutingID {
-    fileprivate init?(_ connection: Connection) {
-        let count = connection.rawValue >> 56
-        self.init((0..<count).map { UInt8(truncatingIfNeeded: connection.rawValue >> (8 * $0)) })
     }
 }

@@ -12,7 +12,7 @@ extension StoreHost {
                 .refused,
                 "\(client.endpoint) and this node speak different versions of the protocol (\(refused.text)): run the "
                     + "same version of the program on both")
-        case .unknownStore, .primaryBehind, .notPrimary, .unavailable, .sessionLimit, .protocolViolation: nil
+        case .unknownStore, .primaryBehind, .notPrimary, .unavailable, .sessionLimit, .protocolViolation, .denied: nil
         }
     }
 

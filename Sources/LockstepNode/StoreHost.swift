@@ -49,6 +49,8 @@ package final class StoreHost {
     /// How far it is with its end; nil while it goes on.
     var stop: OrderlyStop?
     private var isLinked = false
+    /// So long the alarm of what the access list denied stays, since it is denied again and again until then.
+    var deniedUntil = Tick.zero
     /// The node came to its first turn: all of its stores could be opened.
     var hasRun = false
     var isEnded = false
@@ -139,6 +141,7 @@ package final class StoreHost {
             execute(now: now)
         }
         driver?.tick(now: now, wall: wall)
+        lookAtLink(now: now)
         watchPrimary(now: now)
         while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now, because: readRefusal)
@@ -175,7 +178,9 @@ package final class StoreHost {
             return LockstepError(
                 .timeout, "what became of the action was not answered in time and stays open: \(why)", pending: asked)
         }
-        return LockstepError(.timeout, "the action was not submitted in time, so it is without effect: \(why)")
+        // What is denied now is no matter of time.
+        let code: LockstepError.Code = MonotonicClock.now < deniedUntil ? .refused : .timeout
+        return LockstepError(code, "the action was not submitted in time, so it is without effect: \(why)")
     }
 
     package var nextDeadline: Tick {
@@ -228,6 +233,7 @@ package final class StoreHost {
             case .send(let frame): send(frame)
             case .welcomed(let welcome): welcomed(welcome, now: now)
             case .opened:
+                deniedUntil = .zero
                 clear(.refused)
                 _ = submitStaged(now: now)
             case .answered(let answers): desk.answered(answers, in: bytes, session: client.session?.id ?? .none)
@@ -258,7 +264,9 @@ package final class StoreHost {
         guard primary == nil else { return }
         if isLinked { replica?.linkLost(now: now) }
         isLinked = true
-        _ = services.attempt { try links.connect(to: endpoint, poller: services.loop.poller) }
+        let keys = services.dialing(endpoint)
+        let isKnown = services.attempt { try links.connect(to: endpoint, keys: keys, poller: services.loop.poller) }
+        if isKnown == false { keyIsMissing(of: endpoint) }
     }
 
     private func send(_ frame: [UInt8]) {
@@ -270,7 +278,8 @@ package final class StoreHost {
     }
 
     private func welcomed(_ welcome: Welcome, now: Tick) {
-        clear(.refused)
+        // A WELCOME says nothing of what a session may do.
+        if now >= deniedUntil { clear(.refused) }
         clear(.noPrimary)
         if let cluster = services.cluster, cluster != welcome.cluster {
             // Another store of this node is of another cluster.
@@ -278,6 +287,7 @@ package final class StoreHost {
             return refused(Refused(nonce: 0, reason: .wrongCluster, text: text))
         }
         services.wasWelcomed = true
+        links.welcomed()
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
     }
@@ -290,6 +300,7 @@ package final class StoreHost {
 
     private func refused(_ refused: Refused) {
         if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
+        if refused.reason == .denied { deniedUntil = MonotonicClock.now.advanced(byMilliseconds: Self.denialMemory) }
         raise(.refused, "\(client.endpoint) refuses: \(refused.text)")
     }
 

@@ -66,7 +66,7 @@ extension LockstepServer {
     private static var nodeCommands: [any ParsableCommand.Type] {
         [
             InitCommand<Self>.self, ServeCommand<Self>.self, RecoverCommand<Self>.self, PromoteCommand<Self>.self,
-            DemoteCommand<Self>.self, BackupCommand<Self>.self, RestoreCommand<Self>.self,
+            DemoteCommand<Self>.self, BackupCommand<Self>.self, RestoreCommand<Self>.self, KeysCommand<Self>.self,
         ]
     }
 

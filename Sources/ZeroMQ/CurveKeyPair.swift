@@ -48,16 +48,29 @@ public struct CurvePublicKey: Hashable, Sendable, CustomStringConvertible {
         self.z85 = z85
     }
 
+    /// Takes a key as its 32 bytes, as a ZAP request has it; `nil` if there are more or fewer.
+    ///
+    /// - Parameter bytes: 32 bytes.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == 32 else { return nil }
+        self.init(valid: Z85.text(ofKey: bytes))
+    }
+
     fileprivate init(valid z85: String) {
         self.z85 = z85
     }
+
+    /// Whether all of its bytes are zero: such a key is nobody's, since what it protects everybody can compute.
+    public var isZero: Bool { z85.utf8.allSatisfy { $0 == UInt8(ascii: "0") } }
 
     /// The key as 40 characters of Z85.
     public var description: String { z85 }
 }
 
 /// A CURVE key of 32 bytes that only its owner may know; printing it prints no part of it.
-public struct CurveSecretKey: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct CurveSecretKey: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// The key as 40 characters of Z85 (ZeroMQ RFC 32).
     public let z85: String
 
@@ -78,6 +91,9 @@ public struct CurveSecretKey: Hashable, Sendable, CustomStringConvertible, Custo
 
     /// Says only that there is a key.
     public var debugDescription: String { description }
+
+    /// Has no part of the key, so that no dump of a value that holds it has one.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// The text form of binary keys: five characters for four bytes (ZeroMQ RFC 32).
@@ -90,6 +106,13 @@ private enum Z85 {
         guard text.utf8.count == 40, !text.utf8.contains(0) else { return false }
         var key = [UInt8](repeating: 0, count: 32)
         return unsafe zmq_z85_decode(&key, text) != nil
+    }
+
+    /// The text of a key of 32 bytes.
+    static func text(ofKey bytes: [UInt8]) -> String {
+        var characters = emptyKey
+        _ = unsafe zmq_z85_encode(&characters, bytes, bytes.count)
+        return text(of: characters)
     }
 
     static func text(of characters: [CChar]) -> String {

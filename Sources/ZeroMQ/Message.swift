@@ -94,6 +94,11 @@ public struct MessageProperty: Sendable {
     /// What the ZAP handler answered as the peer's identity.
     public static let userID = MessageProperty(name: "User-Id")
 
+    /// The key whose secret the peer has proved to hold, as 40 characters; set by ``ZapHandler``.
+    ///
+    /// libzmq lets no peer set a property that the handler has set.
+    public static let peerKey = MessageProperty(name: "Peer-Key")
+
     /// The peer's network address, without port.
     public static let peerAddress = MessageProperty(name: "Peer-Address")
 

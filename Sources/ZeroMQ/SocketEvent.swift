@@ -64,6 +64,10 @@ public struct SocketEvent: Hashable, Sendable {
         case monitorStopped
     }
 
+    /// The number in ``Kind/handshakeBroken(protocolError:)`` of sides that do not have the same mechanism of security
+    /// (`ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH`).
+    public static let mechanismMismatch = Int(ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+
     /// Reads an event as libzmq frames it, or `nil` if a later version of libzmq has made it.
     ///
     /// A number of 16 and a value of 32 bits, both in this machine's order, then the endpoint.

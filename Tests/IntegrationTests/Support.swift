@@ -70,10 +70,12 @@ enum Bench {
 
     /// Starts a primary and replicas, and ends and removes them after `body`.
     static func withCluster<Value>(
-        replicas: Int, start: Bool = true, _ body: (ProcessCluster) async throws -> Value
+        replicas: Int, start: Bool = true, keys: Bool = false,
+        _ body: (ProcessCluster) async throws -> Value
     ) async throws -> Value {
         let folder = try folder()
-        let cluster = try ProcessCluster(folder: folder, port: ports(), replicas: replicas, program: program)
+        let cluster = try ProcessCluster(
+            folder: folder, port: ports(), replicas: replicas, program: program, keys: keys)
         defer {
             cluster.endAll(signal: SIGKILL)
             try? FileManager.default.removeItem(atPath: folder)  // What is left lies in the temporary folder.

@@ -8,8 +8,8 @@ import Testing
         let names = Shop.configuration.subcommands.map { $0.configuration.commandName ?? "" }
         #expect(
             names == [
-                "init", "serve", "recover", "promote", "demote", "backup", "restore", "send", "ask", "watch", "outcome",
-                "status", "top", "journal", "actions", "sessions", "clock",
+                "init", "serve", "recover", "promote", "demote", "backup", "restore", "keys", "send", "ask", "watch",
+                "outcome", "status", "top", "journal", "actions", "sessions", "clock",
             ])
         let journal = JournalCommand<Shop>.configuration.subcommands.map { $0.configuration.commandName ?? "" }
         #expect(journal == ["inspect", "verify", "dump", "state-at", "difference"])

@@ -1,7 +1,7 @@
 """The situations of the pages, in an order in which each finds what it needs."""
 import shutil
 
-from . import callers, copies, hosts, operating, tour, trouble
+from . import callers, copies, hosts, keys, operating, tour, trouble
 from .book import Book
 
 
@@ -24,6 +24,7 @@ def begin(book, a, b, c):
     book.situation("searches", tour.searches, c)
     for host in (a, b, c):
         book.situation(f"install on {host.letter}", operating.install, host)
+    book.situation("with keys", keys.cluster, a, b, c)
     if not book.situation("the primary", operating.primary, a) or not all(
             [book.situation(f"replica {host.letter}", operating.replica, host) for host in (b, c)]):
         return False

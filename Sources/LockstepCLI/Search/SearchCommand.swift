@@ -27,6 +27,7 @@ struct SearchCommand: AsyncParsableCommand {
         var timeout: Double = 30
         @Flag(help: "Allow plain text to other hosts.")
         var insecure = false
+        @OptionGroup var keyOptions: KeyOptions
         @Flag(help: "Print JSON.")
         var json = false
 
@@ -37,6 +38,7 @@ struct SearchCommand: AsyncParsableCommand {
             var configuration = NodeConfiguration.client(of: node)
             configuration.allowsPlaintext = insecure
             configuration.sessionTimeToLive = Program.sessionTimeToLive
+            try keyOptions.apply(to: &configuration)
             return try await Program.withRemote(SearchCache.self, named: Hosted.search, configuration, body)
         }
 
@@ -44,7 +46,7 @@ struct SearchCommand: AsyncParsableCommand {
         func send(_ action: SearchCache.Action) async throws {
             let patience = patience
             let reply = try await OutcomeCommand<LockstepCommand>.naming(
-                node: node, store: Hosted.search, insecure: insecure
+                node: node, store: Hosted.search, insecure: insecure, keys: keyOptions
             ) {
                 try await withSearch { try await $0.send(action, timeout: patience).reply }
             }
@@ -88,6 +90,7 @@ struct SearchCommand: AsyncParsableCommand {
         func run() async throws {
             var configuration = NodeConfiguration.replica(of: options.node)
             configuration.allowsPlaintext = options.insecure
+            try options.keyOptions.apply(to: &configuration)
             let json = options.json
             try await Program.withReplica(of: try SearchCache(NoBackend()), named: Hosted.search, configuration) {
                 store in

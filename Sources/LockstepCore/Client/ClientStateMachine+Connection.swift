@@ -40,6 +40,12 @@ extension ClientStateMachine {
         }
     }
 
+    /// The connection can be of no use, such as one whose handshake is refused: a new one follows after a back-off.
+    package mutating func connectionFailed(now: Tick, into directives: inout [ClientDirective]) {
+        guard link.isConnected else { return }
+        reconnectLater(now: now, into: &directives)
+    }
+
     mutating func connect(now: Tick, into directives: inout [ClientDirective]) {
         directives.append(.connect(endpoint: endpoint))
         greet(now: now, into: &directives)

@@ -26,6 +26,8 @@ package enum RefusalReason: UInt8, Hashable, Sendable {
     case sessionLimit = 7
     /// A message that its sender should not have sent.
     case protocolViolation = 8
+    /// The access list does not allow it (PROTOCOL, R-68).
+    case denied = 9
 }
 
 /// HELLO: the first message on every connection, once for each store.

@@ -3,6 +3,7 @@ import LockstepCore
 import LockstepFolders
 import LockstepNode
 import LockstepSQLite
+import ZeroMQ
 
 /// Where a backup comes from: a node that runs, asked as a joiner asks, or the journals of a stopped one.
 enum BackupSource {
@@ -16,6 +17,8 @@ enum BackupSource {
         var cluster: ClusterID
         var stores: [String]
         var status: NodeStatus
+        /// The node's own keys, by which it is also asked.
+        var keys: NodeKeys?
     }
 
     /// Finds out whether a node runs in the folder; `stores` are those that are wanted, nil for all of the node.
@@ -35,10 +38,14 @@ enum BackupSource {
             }
             var endpoint = try TCPEndpoint(text, use: "the node's address")
             if endpoint.isWildcard { endpoint.host = endpoint.isIPv6 ? "[::1]" : "127.0.0.1" }
+            var keys = try folder.keys(of: identity)
+            // The node itself, whatever address it is reached at.
+            if let own = keys?.own { keys?.nodes["\(endpoint)"] = [own.publicKey] }
             return .running(
                 RunningNode(
-                    endpoint: "\(endpoint)", cluster: try parseCluster(identity.cluster), stores: stores, status: status
-                ))
+                    endpoint: "\(endpoint)", cluster: try parseCluster(identity.cluster), stores: stores,
+                    status: status,
+                    keys: keys))
         }
     }
 
@@ -82,7 +89,7 @@ extension BackupSource.RunningNode {
         let configuration = RecoveryConfiguration(
             storeName: store, cluster: cluster, boot: BootID(using: &generator), seed: generator.next())
         var machine = RecoveryStateMachine(configuration: configuration, log: start)
-        let link = try RecoveryLink(node: endpoint) {
+        let link = try RecoveryLink(node: endpoint, keys: keys) {
             Self.meaning(of: $0, store: store, at: start.position, since: since)
         }
         try link.run(&machine) { directive, machine, directives in

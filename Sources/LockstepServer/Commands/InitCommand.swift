@@ -5,10 +5,13 @@ public struct InitCommand<Server: LockstepServer>: ParsableCommand {
         CommandConfiguration(
             commandName: "init", abstract: "Makes the folder and the journal of a node.",
             discussion: """
-                Without --cluster a new cluster is born; every further node gets its ID by --cluster.
+                Without --cluster a new cluster is born; every further node gets its ID by --cluster. With --access the node \
+                gets keys, in a file of its folder that only its user may read, and "serve" then uses them; with --address it \
+                is also let into that list, which is made if it is not there.
 
                   \(Server.name) init --data data/primary --node primary
                   \(Server.name) init --data data/replica-1 --node replica-1 --cluster 0123456789abcdef0123456789abcdef
+                  \(Server.name) init --data data/node-a --access access.json --address tcp://10.0.0.1:7400
                   \(Server.name) init --data data/primary --add
                 """)
     }

@@ -31,6 +31,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     var timeout: Double = 10
     @Flag(help: "Allow plain text to other hosts.")
     var insecure = false
+    @OptionGroup var keyOptions: KeyOptions
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -51,7 +52,8 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     public func run() throws {
         guard let id = SessionID(session) else { preconditionFailure("the session was checked") }
         let query = Query(session: id, number: number)
-        let link = QueryLink(store: store, insecure: insecure, patience: Within.duration(timeout))
+        let link = QueryLink(
+            store: store, insecure: insecure, keys: try keyOptions.nodeKeys(), patience: Within.duration(timeout))
         let answer = try link.ask(query, node: node)
         let line = OutcomeLine(query, answer, by: Server.stores[store])
         if json { try Output.json(line) } else { Output.line(line.text) }
@@ -59,8 +61,8 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     }
 
     /// The command that asks about these numbers, one for each; at most three are named.
-    static func commands(for pending: PendingOutcome, node: String, store: String, insecure: Bool) -> String {
-        let place = (store == Server.stores.usual ? "" : " --store \(store)") + (insecure ? " --insecure" : "")
+    static func commands(for pending: PendingOutcome, node: String, store: String, rest: String) -> String {
+        let place = (store == Server.stores.usual ? "" : " --store \(store)") + rest
         let named = pending.numbers.prefix(3).map {
             "\(Server.name) outcome \(pending.session) \($0) --node \(node)\(place)"
         }
@@ -70,7 +72,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
 
     /// Runs a command that sends; an outcome that stays unknown names the command that asks for it.
     package static func naming<Value>(
-        node: String, store: String, insecure: Bool, _ body: () async throws -> Value
+        node: String, store: String, insecure: Bool, keys: KeyOptions, _ body: () async throws -> Value
     ) async throws -> Value {
         do {
             return try await body()
@@ -78,7 +80,8 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
             guard error.code == .outcomeUnknown, let pending = error.pending else { throw error }
             // What the library says to programs after the semicolon is another way to ask.
             let what = error.message.prefix { $0 != ";" }
-            let commands = commands(for: pending, node: node, store: store, insecure: insecure)
+            let commands = commands(
+                for: pending, node: node, store: store, rest: (insecure ? " --insecure" : "") + keys.words)
             throw CommandFailure("\(what); ask: \(commands)", status: .outcomeUnknown)
         }
     }

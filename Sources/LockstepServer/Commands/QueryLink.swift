@@ -9,6 +9,8 @@ import ZeroMQ
 struct QueryLink {
     let store: String
     let insecure: Bool
+    /// By which keys the node is asked, where nodes have some.
+    let keys: NodeKeys?
     let patience: Duration
 
     /// What became of the number.
@@ -26,10 +28,11 @@ struct QueryLink {
     /// Asks a node, or the primary that it names.
     func ask(_ query: Query, node: String) throws -> Answer {
         let deadline = ContinuousClock.now + patience
+        var links = try LinkKeys(keys)
         var endpoint = node
         for _ in 0..<5 {
             do {
-                return try ask(query, at: endpoint, until: deadline)
+                return try ask(query, at: endpoint, by: &links, until: deadline)
             } catch let redirection as Redirection {
                 let through = try TCPEndpoint(endpoint, use: "the node's address")
                 endpoint = TCPEndpoint.reachable(redirection.endpoint, through: through)
@@ -38,14 +41,32 @@ struct QueryLink {
         throw CommandFailure("the nodes send this command to and fro; ask the primary: --node", status: .unreachable)
     }
 
-    private func ask(_ query: Query, at endpoint: String, until deadline: ContinuousClock.Instant) throws -> Answer {
-        guard try insecure || TCPEndpoint(endpoint, use: "the node's address").isLoopback else {
+    private func ask(
+        _ query: Query, at endpoint: String, by links: inout LinkKeys, until deadline: ContinuousClock.Instant
+    ) throws -> Answer {
+        guard try insecure || links.areThere || TCPEndpoint(endpoint, use: "the node's address").isLoopback else {
             throw CommandFailure(
-                "\(endpoint) is not on this host, and there is no encryption: say --insecure in a network that you trust",
+                "\(endpoint) is not on this host: name keys with --keys and --nodes, or say --insecure in a network that you trust",
                 status: .usage)
         }
         let context = try Context()
-        let socket = try Endpoints.link(context, to: endpoint)
+        repeat {
+            let (dial, hasOthers) = try links.next(for: endpoint)
+            let end = hasOthers ? min(deadline, ContinuousClock.now + LinkKeys.patience) : deadline
+            let socket = try Endpoints.link(context, to: endpoint, keys: dial)
+            if let answer = try ask(query, over: socket, to: endpoint, until: end) { return answer }
+        } while ContinuousClock.now < deadline
+        throw CommandFailure(
+            "no primary answered at \(endpoint) within \(patience); what became of the action stays open, ask again",
+            status: .unreachable)
+    }
+
+    /// Asks over one connection; nil: nothing was answered in time.
+    private func ask(
+        _ query: Query, over socket: consuming Socket<Dealer>, to endpoint: String,
+        until deadline: ContinuousClock.Instant
+    ) throws -> Answer? {
+        let socket = socket
         let poller = Poller<Bool>()
         poller.add(socket, as: true)
         var message = ZeroMQ.Message()
@@ -83,9 +104,7 @@ struct QueryLink {
                 }
             }
         }
-        throw CommandFailure(
-            "no primary answered at \(endpoint) within \(patience); what became of the action stays open, ask again",
-            status: .unreachable)
+        return nil
     }
 
     private func redirection(_ primary: String, _ endpoint: String) throws -> Redirection {

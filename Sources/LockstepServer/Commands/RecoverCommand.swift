@@ -28,6 +28,7 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
     var data: String
     @Option(help: "A node that has more: the tcp://HOST:PORT where it listens.")
     var from: String?
+    @OptionGroup var keyOptions: KeyOptions
     @Flag(help: "With --from: make the journal anew, also if it can be read; the old files are kept beside it.")
     var anew = false
     @Option(help: "EPOCH:SEQUENCE, as the alarm names it: everything up to there that this journal lacks is given up.")
@@ -47,9 +48,11 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
         let cluster = try parseCluster(identity.cluster)
         switch (from, acceptLoss) {
         case (let from?, nil):
+            let keys = try keyOptions.nodeKeys() ?? folder.keys(of: identity)
             for store in store.map({ [$0] }) ?? identity.stores {
                 let recovery = Recovery(
-                    folder: folder, identity: identity, cluster: cluster, store: store, known: Server.stores.names)
+                    folder: folder, identity: identity, cluster: cluster, store: store, known: Server.stores.names,
+                    keys: keys)
                 let report = try anew ? recovery.makeAnew(from: from) : recovery.repair(from: from)
                 if json {
                     try Output.json(report)

@@ -24,6 +24,8 @@ struct Recovery {
     let store: String
     /// The program's stores, in the order of their channels.
     let known: [String]
+    /// By which keys the node is asked, where nodes have some.
+    var keys: NodeKeys?
     /// The note of the primary's replicas, for a journal that is made anew; nil keeps what is noted.
     var audience: String?
 
@@ -47,7 +49,7 @@ struct Recovery {
         let configuration = RecoveryConfiguration(
             storeName: store, cluster: cluster, boot: BootID(using: &generator), seed: generator.next())
         var machine = RecoveryStateMachine(configuration: configuration, log: ownLog)
-        let link = try RecoveryLink(node: node)
+        let link = try RecoveryLink(node: node, keys: keys)
         try link.run(&machine) { directive, machine, directives in
             var log = machine.log
             // Before anything is written: a place that is not there ends it.
@@ -159,7 +161,8 @@ extension Recovery {
             cluster: cluster, storeName: store, nodeName: identity.node, channel: Channel(rawValue: UInt16(channel)))
         try JournalSource.sqlite(at: fresh.path, create: true).open(request).close()
         let recovery = Recovery(
-            folder: fresh, identity: identity, cluster: cluster, store: store, known: known, audience: audience)
+            folder: fresh, identity: identity, cluster: cluster, store: store, known: known, keys: keys,
+            audience: audience)
         var report = try recovery.run(from: node)
         let reader = try SQLiteJournalReader(folder: fresh.path, storeName: store)
         let findings = try reader.verifyAll()

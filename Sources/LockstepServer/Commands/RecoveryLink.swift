@@ -11,6 +11,11 @@ final class RecoveryLink {
     typealias JournalWork = (RecoveryDirective, inout RecoveryStateMachine, inout [RecoveryDirective]) throws -> Void
 
     private let endpoint: String
+    /// By which keys the node is asked, where nodes have some; and by which it is asked now.
+    private var keys: LinkKeys
+    private var present: DialKeys?
+    /// When the node's other key is tried.
+    private var nextKey = Tick.never
     private let context: Context
     private var ingress: Socket<Dealer>?
     private var bulk: Socket<Dealer>?
@@ -20,8 +25,11 @@ final class RecoveryLink {
     /// What a failure means where it means something else than for a recovery.
     private let meaning: (RecoveryFailure) -> (any Error)?
 
-    init(node endpoint: String, meaning: @escaping (RecoveryFailure) -> (any Error)? = { _ in nil }) throws {
+    init(
+        node endpoint: String, keys: NodeKeys?, meaning: @escaping (RecoveryFailure) -> (any Error)? = { _ in nil }
+    ) throws {
         self.endpoint = endpoint
+        self.keys = try LinkKeys(keys)
         self.meaning = meaning
         context = try Context()
     }
@@ -50,6 +58,7 @@ final class RecoveryLink {
             let rest = Duration.nanoseconds(max(0, machine.nextDeadline - now))
             try poller.wait(timeout: min(rest, .milliseconds(300)))
             try receive(into: &machine, &directives)
+            if machine.welcome == nil, now >= nextKey { try connect() }
             machine.ticked(now: now, into: &directives)
             machine.checkEvent()
         }
@@ -60,16 +69,12 @@ final class RecoveryLink {
         _ directives: inout [RecoveryDirective], _ work: JournalWork
     ) throws {
         switch directive {
-        case .connectIngress:
-            ingress = nil
-            bulk = nil
-            let socket = try Endpoints.link(context, to: endpoint)
-            poller.add(socket, as: .ingress)
-            ingress = consume socket
+        case .connectIngress: try connect()
         case .connectBulk(let announced):
             let through = try TCPEndpoint(endpoint, use: "the node's address")
             bulk = nil
-            let socket = try Endpoints.bulkLink(context, to: TCPEndpoint.reachable(announced, through: through))
+            let socket = try Endpoints.bulkLink(
+                context, to: TCPEndpoint.reachable(announced, through: through), keys: present)
             poller.add(socket, as: .bulk)
             bulk = consume socket
         // What finds no room, or no connection yet, is sent again.
@@ -78,6 +83,18 @@ final class RecoveryLink {
         case .failed(let failure): throw meaning(failure) ?? failure.error(of: endpoint)
         case .continueFrom, .replace, .append, .progressed, .finished: try work(directive, &machine, &directives)
         }
+    }
+
+    /// Connects, by the node's other key if it has two and the last brought nothing.
+    private func connect() throws {
+        ingress = nil
+        bulk = nil
+        let (dial, hasOthers) = try keys.next(for: endpoint)
+        present = dial
+        nextKey = hasOthers ? now.advanced(byMilliseconds: LinkKeys.patience.wholeMicroseconds / 1_000) : .never
+        let socket = try Endpoints.link(context, to: endpoint, keys: present)
+        poller.add(socket, as: .ingress)
+        ingress = consume socket
     }
 
     /// Gives the machine what came, until it directs something.

@@ -57,10 +57,10 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Asks each node once.
     private func look() async throws -> [NodeLook] {
-        let places = nodes.places
+        let (places, keys) = (nodes.places, try nodes.linkKeys())
         return try await WaitNotice.during("an answer of \(places.count == 1 ? places[0].text : "the nodes")") {
             var looks: [NodeLook] = []
-            for place in places { looks.append(await place.look(digests: digest)) }
+            for place in places { looks.append(await place.look(by: keys, digests: digest)) }
             return looks
         }
     }
@@ -77,9 +77,10 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func waitUntilReady(seconds: Double) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
         let notice = WaitNotice()
+        let keys = try nodes.linkKeys()
         for place in nodes.places {
             while true {
-                let look = await place.look()
+                let look = await place.look(by: keys)
                 // Neither a wrong path nor a permission comes with time.
                 if let failure = look.failure, failure.status != .unreachable { throw failure }
                 guard let reason = look.unreadiness else { break }
@@ -134,7 +135,9 @@ struct RateTable {
             return [StatusTable.Row(cells: [look.path, "-", "-", look.word], notes: notes)]
         }
         let now = ContinuousClock.now
+        var ofNode = Self.notes(status)
         return status.stores.map { store in
+            defer { ofNode = [] }
             let key = look.path + "/" + store.name
             var rate = "-"
             if let before = last[key], store.commit >= before.sequence {
@@ -149,8 +152,18 @@ struct RateTable {
                     String(store.commit), store.lag.map { String($0) } ?? "?", rate,
                     store.mark.map { String($0.sequence) } ?? "-",
                     store.mark.map { String($0.digest.prefix(16)) } ?? "-",
-                ], notes: Self.notes(store))
+                ], notes: ofNode + Self.notes(store))
         }
+    }
+
+    /// What concerns the whole node, below its first store.
+    private static func notes(_ status: NodeStatus) -> [String] {
+        var notes: [String] = []
+        if status.isPlaintext == true {
+            notes.append("! no keys: whoever reaches this node's network can read and change everything")
+        }
+        if let problem = status.access?.problem { notes.append("! the list from before holds: \(problem)") }
+        return notes
     }
 
     /// Alarms, and who follows a primary.

@@ -12,6 +12,8 @@ public struct AskedNode: ParsableArguments {
     /// Whether to talk without encryption to another host.
     @Flag(help: "Allow plain text to other hosts.")
     public var insecure = false
+    /// By which keys.
+    @OptionGroup public var keyOptions: KeyOptions
 
     /// Read from the command line.
     public init() {}
@@ -25,11 +27,16 @@ public struct AskedNode: ParsableArguments {
     public var patience: Duration { Within.duration(timeout) }
 
     /// The configuration of a client of the node.
+    ///
+    /// - Throws: ``LockstepError`` or ``CommandFailure`` if a file of keys cannot be used.
     public var configuration: NodeConfiguration {
-        var configuration = NodeConfiguration.client(of: node)
-        configuration.allowsPlaintext = insecure
-        configuration.sessionTimeToLive = Program.sessionTimeToLive
-        return configuration
+        get throws {
+            var configuration = NodeConfiguration.client(of: node)
+            configuration.allowsPlaintext = insecure
+            configuration.sessionTimeToLive = Program.sessionTimeToLive
+            try keyOptions.apply(to: &configuration)
+            return configuration
+        }
     }
 
     /// Runs a client of the node for as long as `body` uses a store.
@@ -43,13 +50,14 @@ public struct AskedNode: ParsableArguments {
     public func withStore<R: Reactor, Value>(
         _ reactor: R.Type, named name: String, _ body: (RemoteStore<R>) async throws -> Value
     ) async throws -> Value {
-        try await Program.withRemote(reactor, named: name, configuration, body)
+        try await Program.withRemote(reactor, named: name, try configuration, body)
     }
 
     /// Runs what sends; an outcome that stays unknown names the command that asks for it.
     package func naming<Server: LockstepServer, Value>(
         _ server: Server.Type, store: String, _ body: () async throws -> Value
     ) async throws -> Value {
-        try await OutcomeCommand<Server>.naming(node: node, store: store, insecure: insecure, body)
+        try await OutcomeCommand<Server>.naming(
+            node: node, store: store, insecure: insecure, keys: keyOptions, body)
     }
 }

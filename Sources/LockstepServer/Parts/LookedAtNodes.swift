@@ -8,12 +8,16 @@ struct LookedAtNodes: ParsableArguments {
     var data: [String] = []
     @Option(help: "A node of any host: tcp://HOST:PORT; may be repeated.")
     var node: [String] = []
+    @OptionGroup var keyOptions: KeyOptions
 
     func validate() throws {
         guard !places.isEmpty else {
             throw ValidationError("name a node's folder with --data, or its address with --node")
         }
     }
+
+    /// By which keys nodes elsewhere are asked; none if none are named, or only nodes of this host are asked.
+    func linkKeys() throws -> LinkKeys { try LinkKeys(node.isEmpty ? nil : try keyOptions.nodeKeys()) }
 
     /// Where they are, in the order in which they were named, those of this host first.
     var places: [NodeLocation] { data.map { .folder($0) } + node.map { .address($0) } }
@@ -40,12 +44,13 @@ enum NodeLocation: Hashable, Sendable {
     }
 
     /// Asks the node, for two seconds at most; digests are taken on this host only.
-    func look(digests: Bool = false) async -> NodeLook {
+    func look(by keys: LinkKeys, digests: Bool = false) async -> NodeLook {
         switch self {
         case .folder(let path): return NodeLook(path, await NodeFolder(path).status(digests: digests))
         case .address(let address):
             do {
-                return NodeLook(address, .success(try await AdministrationClient.askStatus(at: address)))
+                let answer = try await AdministrationClient.askStatus(at: address, keys: try keys.all(for: address))
+                return NodeLook(address, .success(answer))
             } catch {
                 return NodeLook(address, .failure(error))
             }

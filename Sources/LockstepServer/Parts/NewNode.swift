@@ -3,6 +3,7 @@ import LockstepCore
 import LockstepFolders
 import LockstepNode
 import LockstepSQLite
+import ZeroMQ
 
 /// What `init` is told, and how it makes a node's folder, and a cluster if none is named; or adds stores to a folder.
 public struct NewNode<Server: LockstepServer>: ParsableArguments {
@@ -18,6 +19,13 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
     var stores: [String] = Server.stores.initialNames
     @Flag(help: "Add stores to the folder of a node that is there; without --store those that it lacks.")
     var add = false
+    @Option(
+        help: "The node's key file, which is made if it is not there. Default, with --access: node.key in the folder.")
+    var keys: String?
+    @Option(help: "The access list, with which the node gets keys; see keys.")
+    var access: String?
+    @Option(help: "Where the node will listen, as others reach it: puts it into the access list.")
+    var address: String?
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -26,8 +34,12 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
 
     /// Checks what goes together.
     public func validate() throws {
-        guard !add || (node == nil && cluster == nil) else {
-            throw ValidationError("--add keeps the node's name and cluster: leave --node and --cluster out")
+        guard !add || (node == nil && cluster == nil && keys == nil && access == nil) else {
+            throw ValidationError(
+                "--add keeps the node's name, cluster and keys: leave --node, --cluster, --keys and --access out")
+        }
+        guard access != nil || (keys == nil && address == nil) else {
+            throw ValidationError("a node with keys needs an access list: name it with --access, also one to be made")
         }
     }
 
@@ -51,13 +63,20 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         var generator = SystemRandomNumberGenerator()
         let clusterID = try cluster.map(parseCluster) ?? begunCluster(folder) ?? ClusterID(using: &generator)
         try makeJournals(of: stores, in: folder, clusterID, name)
-        try folder.write(
-            NodeFolder.Identity(node: name.name, cluster: "\(clusterID)", stores: known.filter(stores.contains)))
+        var identity = NodeFolder.Identity(
+            node: name.name, cluster: "\(clusterID)", stores: known.filter(stores.contains))
+        let key = try access.map {
+            try NewNodeKeys(folder: folder, file: keys, access: $0, address: address).make(&identity, clusterID)
+        }
+        try folder.write(identity)
         if json {
-            try Output.json(["cluster": "\(clusterID)", "node": name.name, "data": folder.path])
+            var fields = ["cluster": "\(clusterID)", "node": name.name, "data": folder.path]
+            fields["publicKey"] = key?.key.z85
+            try Output.json(fields)
         } else {
             Output.line("cluster \(clusterID)")
             Output.line("node    \(name) in \(folder.path)")
+            if let key { Output.line("key     \(key)") }
         }
     }
 

@@ -15,6 +15,15 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
         help: "The primary's tcp://HOST:PORT; without it the node is the primary. A folder keeps its role: see promote."
     )
     public var replicaOf: String?
+    /// The node's key file; nil: the one that its folder notes, if it notes one.
+    @Option(help: "The node's key file. Default: the one that \"\(Server.name) init\" noted, if it noted one.")
+    public var keys: String?
+    /// Who may talk to the node; nil: the list that its folder notes, if it notes one.
+    @Option(
+        help:
+            "The access list, which says who may talk to a node with keys. Default: the one that \"\(Server.name) init\" noted."
+    )
+    public var access: String?
     /// How many bytes of batches a snapshot comes after; as many as ``NodeConfiguration`` says, unless it is told.
     @Option(
         help: "A snapshot is taken when the batches after the last one have so many bytes. (default: 67108864)",
@@ -47,6 +56,7 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
         configuration.cluster = try parseCluster(identity.cluster)
         configuration.administrationFolder = folder.administration
         configuration.snapshotAfterBytes = snapshotAfter
+        configuration.keys = try folder.keys(of: identity, keys: keys, access: access)
         return configuration
     }
 }

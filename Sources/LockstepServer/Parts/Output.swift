@@ -117,7 +117,9 @@ public enum Output {
 extension LockstepError {
     /// The message in the words of a program's command line: the library's own says "lockstep" and means this program.
     func message(inWordsOf program: String) -> String {
-        let commands = ["init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock"]
+        let commands = [
+            "init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock", "keys",
+        ]
         return commands.reduce(programMessage) { message, command in
             message.replacing("lockstep \(command)", with: "\(program) \(command)")
         }

@@ -9,7 +9,7 @@ import UnixSignals
 /// What `serve` is told, and how a node then lives until it is told to stop.
 public struct ServedNode<Server: LockstepServer>: ParsableArguments {
     @OptionGroup package var place: NodePlace<Server>
-    @Flag(help: "Allow plain text to other hosts: only in a network that you trust.")
+    @Flag(help: "Allow plain text to other hosts, without keys and in HTTP: only in a network that you trust.")
     var insecure = false
     @Flag(
         help:
@@ -65,7 +65,7 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
             shown.append(hosted.shown)
         }
         if let http {
-            let console = Console(node: node, stores: shown)
+            let console = Console(node: node, stores: shown, keys: configuration.keys)
             services.append(console)
             services += try NodeHTTP.services(
                 for: node, address: http, allowsOtherHosts: insecure, routes: console.routes, logger: logger)

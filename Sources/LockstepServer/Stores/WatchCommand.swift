@@ -7,7 +7,8 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
             abstract: "Prints a store's state, or the answer to a query, whenever it changes, until Ctrl-C.",
             discussion: """
                 Each line is one JSON object, as "ask" prints it. The node sends the answer to a query whenever it is \
-                another. Without a query the command holds the store's state for that time, as a replica does. Of changes \
+                another. Without a query the command holds the store's state for that time, as a replica does, which with keys \
+                needs the role replica. Of changes \
                 that follow each other fast, the newest is shown.
 
                   \(Server.name) watch \(Server.stores.usual)
@@ -23,6 +24,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
     var node: String = AskedNode.usual
     @Flag(help: "Allow plain text to other hosts.")
     var insecure = false
+    @OptionGroup var keyOptions: KeyOptions
 
     /// Read from the command line.
     public init() {}
@@ -35,6 +37,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
         let asked = try StoreQuery<R>.read(query, of: store)
         var configuration = NodeConfiguration.client(of: node)
         configuration.allowsPlaintext = insecure
+        try keyOptions.apply(to: &configuration)
         let client = try Node(configuration, logger: Program.quiet)
         let remote = try client.remote(R.self, named: store)
         try await client.whileRunning {
@@ -47,6 +50,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func watchState<R: Reactor>(of reactor: R) async throws {
         var configuration = NodeConfiguration.replica(of: node)
         configuration.allowsPlaintext = insecure
+        try keyOptions.apply(to: &configuration)
         try await Program.withReplica(of: reactor, named: store, configuration) { store in
             var last: JSONValue?
             for await snapshot in store.states {

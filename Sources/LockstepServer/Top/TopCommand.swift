@@ -32,14 +32,15 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
     /// Shows the table until it is told to end.
     public func run() async throws {
         guard Output.isTerminal else { return try await printTables() }
-        try await TopScreen(places: nodes.places, frames: frames).run()
+        try await TopScreen(places: nodes.places, keys: try nodes.linkKeys(), frames: frames).run()
     }
 
     private func printTables() async throws {
         var model = TopModel()
+        let keys = try nodes.linkKeys()
         var count = 0
         while true {
-            model.take(await TopLooks.at(nodes.places), at: TopLooks.now)
+            model.take(await TopLooks.at(nodes.places, by: keys), at: TopLooks.now)
             count += 1
             Output.line(model.frame(columns: 132, rows: 1_000).text.joined(separator: "\n"))
             if let frames, count >= frames { return }
@@ -58,20 +59,20 @@ enum TopLooks {
 
     /// Asks all nodes at once, for two seconds at most, and then the primaries of those that follow one that is not
     /// among them.
-    static func at(_ places: [NodeLocation]) async -> [TopModel.Look] {
-        let looks = await asked(places)
+    static func at(_ places: [NodeLocation], by keys: LinkKeys) async -> [TopModel.Look] {
+        let looks = await asked(places, by: keys)
         let statuses = looks.compactMap(\.status)
         let known = Set(statuses.filter { $0.role == .primary }.map(\.cluster))
         let others = statuses.filter { !known.contains($0.cluster) }.compactMap(\.primary)
         let primaries = Set(others).sorted().map { NodeLocation.address($0) }.filter { !places.contains($0) }
-        return looks + (await asked(primaries))
+        return looks + (await asked(primaries, by: keys))
     }
 
-    private static func asked(_ places: [NodeLocation]) async -> [TopModel.Look] {
+    private static func asked(_ places: [NodeLocation], by keys: LinkKeys) async -> [TopModel.Look] {
         await withTaskGroup(of: (Int, TopModel.Look).self) { group in
             for (index, place) in places.enumerated() {
                 group.addTask {
-                    let look = await place.look()
+                    let look = await place.look(by: keys)
                     return (
                         index,
                         TopModel.Look(

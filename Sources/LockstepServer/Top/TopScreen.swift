@@ -4,6 +4,7 @@ import LockstepConsole
 /// `top` on a terminal: takes keys, signals and looks in the order in which they come, and draws.
 struct TopScreen {
     let places: [NodeLocation]
+    let keys: LinkKeys
     let frames: Int?
 
     private enum Event: Sendable {
@@ -30,7 +31,7 @@ struct TopScreen {
 
     private func look(_ feed: AsyncStream<Event>.Continuation) async {
         while !Task.isCancelled {
-            feed.yield(.looks(await TopLooks.at(places), at: TopLooks.now))
+            feed.yield(.looks(await TopLooks.at(places, by: keys), at: TopLooks.now))
             // Only the end of the program ends the sleep early.
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }

@@ -86,6 +86,15 @@ struct ClientSessionTests {
         #expect(script.helloNonce != nil)
     }
 
+    /// A driver that sees a refused handshake need not wait for the silence to end: the back-off begins at once.
+    @Test func aConnectionOfNoUseIsGivenUp() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.event { client, now, directives in client.connectionFailed(now: now, into: &directives) }
+        #expect(script.client.phase == .waiting && script.connects.isEmpty)
+        let connects = script.wait(2_000).contains { if case .connect = $0 { true } else { false } }
+        #expect(connects)
+    }
+
     /// A session that ended leaves unknown outcomes; the next begins at 1 (PROTOCOL R-27).
     @Test func anExpiredSessionIsLost() throws {
         var script = try ClientSubmissionTests.opened()

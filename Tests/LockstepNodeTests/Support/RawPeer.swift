@@ -10,9 +10,12 @@ final class RawPeer {
     private var message = ZeroMQ.Message()
 
     /// Connects to a node's ingress, or to its bulk port.
-    init(_ endpoint: String, isBulk: Bool = false) throws {
+    init(_ endpoint: String, isBulk: Bool = false, keys: DialKeys? = nil) throws {
         context = try Context()
-        socket = try isBulk ? Endpoints.bulkLink(context, to: endpoint) : Endpoints.link(context, to: endpoint)
+        socket =
+            try isBulk
+            ? Endpoints.bulkLink(context, to: endpoint, keys: keys)
+            : Endpoints.link(context, to: endpoint, keys: keys)
         poller.add(socket, as: true)
     }
 

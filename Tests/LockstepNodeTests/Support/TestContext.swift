@@ -8,7 +8,7 @@ struct TestContext {
     init() throws { context = try Context() }
 
     func ingress(at endpoint: TCPEndpoint) throws -> String {
-        let socket = try Endpoints.ingress(context, at: endpoint)
+        let socket = try Endpoints.ingress(context, at: endpoint, keys: nil)
         return try socket.lastEndpoint
     }
 }

@@ -17,8 +17,8 @@ import Testing
     }
 
     static let keys =
-        "audience-timeout, colour, data, doors, gate, hold-effects, http, insecure, light, listen, log-level, replica-of, room, "
-        + "snapshot-after"
+        "access, audience-timeout, colour, data, doors, gate, hold-effects, http, insecure, keys, light, listen, "
+        + "log-level, replica-of, room, snapshot-after"
     static let size = "a whole number from 1048576 to 9223372036854775807"
 
     static let cases = [

@@ -18,7 +18,8 @@ import Testing
             #expect(
                 read.lines == [
                     line("data", "x", "flag"), line("listen", wide, "\(path), line 1"),
-                    line("replica-of", "not set", "default"), line("snapshot-after", "67108864", "default"),
+                    line("replica-of", "not set", "default"), line("keys", "not set", "default"),
+                    line("access", "not set", "default"), line("snapshot-after", "67108864", "default"),
                     line("insecure", "false", "default"), line("hold-effects", "true", "flag"),
                     line("audience-timeout", "5", "default"), line("http", "not set", "default"),
                     line("room", "5", "environment DEPOT_SERVE_ROOM"),
@@ -34,11 +35,11 @@ import Testing
             )
             #expect(json[2].text == #"{"changesWhileRunning":false,"from":"default","key":"replica-of"}"#)
             #expect(
-                json[8].text
+                json[10].text
                     == #"{"changesWhileRunning":false,"from":"environment","key":"room","value":"5","variable":"DEPOT_SERVE_ROOM"}"#
             )
-            #expect(json[9].text.contains(#""value":["a","b"]"#))
-            #expect(json[13].text.contains(#""changesWhileRunning":true,"from":"default","key":"log-level""#))
+            #expect(json[11].text.contains(#""value":["a","b"]"#))
+            #expect(json[15].text.contains(#""changesWhileRunning":true,"from":"default","key":"log-level""#))
         }
     }
 
