@@ -5,7 +5,8 @@ import ZeroMQ
 
 /// A blocking connection of the command line to the primary, to ask what became of one number.
 ///
-/// HELLO and QUERY are repeated every 300 ms, since a frame may be lost.
+/// HELLO and QUERY are repeated every 300 ms, since a frame may be lost. A refusal is no answer of the log: it ends the
+/// command as a node that cannot be reached does.
 struct QueryLink {
     let store: String
     let insecure: Bool
@@ -26,10 +27,11 @@ struct QueryLink {
     /// Asks a node, or the primary that it names.
     func ask(_ query: Query, node: String) throws -> Answer {
         let deadline = ContinuousClock.now + patience
+        let notice = WaitNotice()
         var endpoint = node
         for _ in 0..<5 {
             do {
-                return try ask(query, at: endpoint, until: deadline)
+                return try ask(query, at: endpoint, until: deadline, notice)
             } catch let redirection as Redirection {
                 let through = try TCPEndpoint(endpoint, use: "the node's address")
                 endpoint = TCPEndpoint.reachable(redirection.endpoint, through: through)
@@ -38,7 +40,9 @@ struct QueryLink {
         throw CommandFailure("the nodes send this command to and fro; ask the primary: --node", status: .unreachable)
     }
 
-    private func ask(_ query: Query, at endpoint: String, until deadline: ContinuousClock.Instant) throws -> Answer {
+    private func ask(
+        _ query: Query, at endpoint: String, until deadline: ContinuousClock.Instant, _ notice: WaitNotice
+    ) throws -> Answer {
         guard try insecure || TCPEndpoint(endpoint, use: "the node's address").isLoopback else {
             throw CommandFailure(
                 "\(endpoint) is not on this host, and there is no encryption: say --insecure in a network that you trust",
@@ -56,6 +60,7 @@ struct QueryLink {
         let greeting = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero).frame(.hello(hello))
         var question: [UInt8]?
         while ContinuousClock.now < deadline {
+            notice.waiting(for: "an answer of \(endpoint)")
             // What finds no room, or no connection yet, is sent again.
             _ = try socket.send(question ?? greeting)
             let pause = min(.milliseconds(300), ContinuousClock.now.duration(to: deadline))
@@ -73,7 +78,9 @@ struct QueryLink {
                     _ = try socket.send(question ?? [])
                 case .refused(let refused):
                     if refused.reason == .notPrimary { throw try redirection(refused.endpoint, endpoint) }
-                    throw CommandFailure("\(endpoint) refuses: \(refused.text)")
+                    throw CommandFailure(
+                        "\(endpoint) refuses: \(refused.text); what became of the action stays open",
+                        status: .unreachable)
                 case .resync: question = nil
                 case .queryResult(let result) where result.session == query.session && result.number == query.number:
                     return .state(result.status)
