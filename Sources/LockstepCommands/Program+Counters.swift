@@ -10,11 +10,4 @@ extension Program {
     ) async throws -> Value {
         try await withRemote(Counters.self, named: Hosted.counters, configuration, body)
     }
-
-    /// Runs a replica with the counters.
-    package static func withReplicaOfCounters<Value>(
-        _ configuration: NodeConfiguration, _ body: (Store<Counters>) async throws -> Value
-    ) async throws -> Value {
-        try await withReplica(of: Counters(), named: Hosted.counters, configuration, body)
-    }
 }
