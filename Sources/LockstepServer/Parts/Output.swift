@@ -54,7 +54,8 @@ public struct CommandFailure: Error, Sendable {
             case .outcomeUnknown, .sessionEnded: .outcomeUnknown
             case .journalDamaged, .journalForeign: .damaged
             case .unavailable, .timeout: .unreachable
-            case .invalidConfiguration: .usage
+            // Options of one role for a folder of the other: no restart makes them right.
+            case .invalidConfiguration, .wrongRole: .usage
             default: .failed
             }
         self.init(error.message(inWordsOf: Output.programName), status: status)
@@ -117,7 +118,9 @@ public enum Output {
 extension LockstepError {
     /// The message in the words of a program's command line: the library's own says "lockstep" and means this program.
     func message(inWordsOf program: String) -> String {
-        let commands = ["init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock"]
+        let commands = [
+            "init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock", "help",
+        ]
         return commands.reduce(programMessage) { message, command in
             message.replacing("lockstep \(command)", with: "\(program) \(command)")
         }
