@@ -48,6 +48,8 @@ package final class StoreHost {
     var lostPrimary: Tick?
     var stopping = StopStage.running
     private var isLinked = false
+    /// A node had this store and took this one since the start.
+    var wasWelcomed = false
     /// The node came to its first turn: all of its stores could be opened.
     var hasRun = false
     var isEnded = false
@@ -277,6 +279,7 @@ package final class StoreHost {
             return refused(Refused(nonce: 0, reason: .wrongCluster, text: text))
         }
         services.wasWelcomed = true
+        storeIsKnown()
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
     }
@@ -290,6 +293,7 @@ package final class StoreHost {
     private func refused(_ refused: Refused) {
         if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
         raise(.refused, "\(client.endpoint) refuses: \(refused.text)")
+        if refused.reason == .unknownStore { storeIsUnknown() }
     }
 
     package func count(_ counter: ProtocolCounter) {
