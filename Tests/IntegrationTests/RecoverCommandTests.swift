@@ -211,10 +211,11 @@ extension IntegrationTests {
             #expect(Set(awaited) == ["replica-1", "replica-2"])
             try cluster.start(0)
             try await Bench.wait("the primary") {
-                let phase = await counters(0)?.phase
-                return phase == .admitting || phase == .behind
+                let stores = try? await node.decodedStatus().stores  // Asked again.
+                return stores?.allSatisfy { $0.phase == .admitting || $0.phase == .behind } ?? false
             }
-            #expect(try await node.decodedStatus().stores.allSatisfy { $0.phase == .admitting && $0.alarms.isEmpty })
+            let stores = try await node.decodedStatus().stores
+            #expect(stores.allSatisfy { $0.phase == .admitting && $0.alarms.isEmpty }, "\(stores.map(\.alarms))")
         }
     }
 
