@@ -8,7 +8,7 @@ public import LockstepNode
 public struct Store<R: Reactor>: ActionTarget {
     let end: SendingEnd<R>
     @usableFromInline let published: PublishedState<R.State>
-    let readinessValue: CurrentValue<StoreReadiness>
+    let standingValue: CurrentValue<StoreStanding>
     private let problems: Broadcast<EffectFailure>
 
     package init(
@@ -17,9 +17,9 @@ public struct Store<R: Reactor>: ActionTarget {
         end = SendingEnd(port: port)
         self.published = published
         problems = failures
-        let readiness = CurrentValue(port.readiness.current)
-        readinessValue = readiness
-        port.readiness.observe { readiness.accept($0) }
+        let standing = CurrentValue(port.readiness.standing)
+        standingValue = standing
+        port.readiness.observe { standing.accept($0) }
     }
 
     /// The name under which the store was attached to its node.
@@ -164,15 +164,15 @@ public struct Store<R: Reactor>: ActionTarget {
 /// Made by ``Node/remote(_:named:)``; what the command line and thin programs use.
 public struct RemoteStore<R: Reactor>: ActionTarget {
     private let end: SendingEnd<R>
-    let readinessValue: CurrentValue<StoreReadiness>
+    let standingValue: CurrentValue<StoreStanding>
     private let query = R.queryCoding
     private let answer = R.answerCoding
 
     package init(port: StorePort) {
         end = SendingEnd(port: port)
-        let readiness = CurrentValue(port.readiness.current)
-        readinessValue = readiness
-        port.readiness.observe { readiness.accept($0) }
+        let standing = CurrentValue(port.readiness.standing)
+        standingValue = standing
+        port.readiness.observe { standing.accept($0) }
     }
 
     /// The name of the store.

@@ -209,22 +209,24 @@ struct CounterCommand: AsyncParsableCommand {
             var configuration = NodeConfiguration.client(of: options.asked.node)
             configuration.allowsPlaintext = options.asked.insecure
             try options.asked.keyOptions.apply(to: &configuration)
-            let name = name
-            let json = options.json
+            let (name, json, asked) = (name, options.json, options.asked.node)
             let node = try Node(configuration, logger: Program.quiet)
             let counters = try node.remote(Counters.self, named: Hosted.counters)
             try await node.whileRunning {
-                var last: Int64?
-                for try await read in counters.watch(.get(name), atMost: .milliseconds(10)) {
-                    guard case .value(let value?) = read.answer, value != last else { continue }
-                    last = value
-                    guard json else {
-                        Output.line("\(name) \(value)")
-                        continue
+                try await WaitNotice.until("an answer of \(asked)") { notice in
+                    var last: Int64?
+                    for try await read in counters.watch(.get(name), atMost: .milliseconds(10)) {
+                        notice.end()
+                        guard case .value(let value?) = read.answer, value != last else { continue }
+                        last = value
+                        guard json else {
+                            Output.line("\(name) \(value)")
+                            continue
+                        }
+                        try Output.json(
+                            ReadLine(
+                                Counters.Counter(name: name, value: value), place: read.place, time: read.time))
                     }
-                    try Output.json(
-                        ReadLine(
-                            Counters.Counter(name: name, value: value), place: read.place, time: read.time))
                 }
             }
         }

@@ -37,19 +37,22 @@ package enum NodeHTTP {
     ///   - node: What `/health` and the routes are about.
     ///   - address: `HOST:PORT`, with an IP address or `localhost`.
     ///   - allowsOtherHosts: Whether the address may be another than a loopback address.
+    ///   - waitsForAddress: Whether an address that this host does not have yet is waited for.
     ///   - routes: What is answered beside `/metrics`, `/health/live` and `/health/ready`; without one for `/` there is
     ///     a list of the paths.
     ///   - logger: Gets the address at level `info`, and what goes wrong.
     /// - Returns: The server, and what asks the node whether it lives.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration`, with what to change.
     package static func services(
-        for node: Node, address: String, allowsOtherHosts: Bool = false, routes: [HTTPRoute] = [], logger: Logger
+        for node: Node, address: String, allowsOtherHosts: Bool = false, waitsForAddress: Bool = false,
+        routes: [HTTPRoute] = [], logger: Logger
     ) throws -> [any Service] {
         let probe = NodeProbe { await node.unreadiness() }
         let all = [metrics(kept.withLock(\.self))] + healthRoutes(of: probe) + routes
         return [
             try NodeHTTPServer(
-                address: address, allowsOtherHosts: allowsOtherHosts, routes: [index(of: all)] + all, logger: logger),
+                address: address, allowsOtherHosts: allowsOtherHosts, waitsForAddress: waitsForAddress,
+                routes: [index(of: all)] + all, logger: logger),
             probe,
         ]
     }

@@ -12,6 +12,7 @@ internal import Synchronization
 /// here ends the node, but an address that cannot be listened at when the node starts.
 package final class NodeHTTPServer: Service {
     private let address: HTTPAddress
+    private let waitsForAddress: Bool
     private let routes: [String: HTTPRoute]
     private let logger: Logger
     private let bound = Mutex(Listening())
@@ -28,14 +29,16 @@ package final class NodeHTTPServer: Service {
     /// - Parameters:
     ///   - address: `HOST:PORT` with an IP address or `localhost`; IPv6 in brackets. Port 0 is a free port.
     ///   - allowsOtherHosts: Whether the address may be another than a loopback address.
+    ///   - waitsForAddress: Whether an address that this host does not have yet is waited for, with a line in the log.
     ///   - routes: What is answered; of two with one path the last.
     ///   - logger: Gets the address at level `info`, and what goes wrong.
     ///   - times: The bounds of time.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration`, with what to change.
     package init(
-        address: String, allowsOtherHosts: Bool = false, routes: [HTTPRoute], logger: Logger,
-        times: HTTPTimes = HTTPTimes()
+        address: String, allowsOtherHosts: Bool = false, waitsForAddress: Bool = false, routes: [HTTPRoute],
+        logger: Logger, times: HTTPTimes = HTTPTimes()
     ) throws {
+        self.waitsForAddress = waitsForAddress
         self.address = try HTTPAddress(address, allowsOtherHosts: allowsOtherHosts)
         self.routes = Dictionary(routes.map { ($0.path, $0) }) { $1 }
         self.logger = logger
@@ -71,7 +74,7 @@ package final class NodeHTTPServer: Service {
     /// - Throws: ``LockstepError`` of code `addressInUse` or `unavailable` if the address cannot be listened at.
     package func run() async throws {
         defer { isListening(at: nil) }
-        let listener = try listen()
+        guard let listener = try await listenWithAddress() else { return }
         defer { Self.close(listener) }
         let port = try Self.port(of: listener)
         logger.info("serves HTTP", metadata: [LogKey.endpoint: "\(address.at(port: port))"])
@@ -88,16 +91,33 @@ package final class NodeHTTPServer: Service {
 
     // MARK: - Listening
 
+    /// Listens; as long as this host lacks the address, again each second, if it is to be waited for; nil if it was told
+    /// to end meanwhile.
+    private func listenWithAddress() async throws -> Socket? {
+        var wait = AddressWait(logger: logger)
+        while true {
+            do { return try listen() } catch let error as LockstepError {
+                guard waitsForAddress, let cause = error.underlying as? SocketError,
+                    case .failed(_, EADDRNOTAVAIL, _) = cause
+                else { throw error }
+                // Only the end of the service ends a pause early.
+                guard (try? await wait.pause(because: error.message)) != nil else { return nil }
+            }
+        }
+    }
+
     private func listen() throws -> Socket {
         do {
             switch try address.socketAddress {
             case .four(let address): return try Self.listen(at: address)
             case .six(let address): return try Self.listen(at: address)
             }
-        } catch SocketError.failed(_, let code, let message) {
+        } catch let error as SocketError {
+            guard case .failed(_, let code, let message) = error else { throw error }
             throw LockstepError(
                 code == EADDRINUSE ? .addressInUse : .unavailable,
-                "cannot listen for HTTP at \(address): \(message); choose another address, or end what listens there")
+                "cannot listen for HTTP at \(address): \(message); choose another address, or end what listens there",
+                underlying: error)
         }
     }
 

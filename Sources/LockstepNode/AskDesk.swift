@@ -164,6 +164,14 @@ package struct AskDesk {
         return true
     }
 
+    /// Nobody will answer reads: ends and returns those that wait.
+    package mutating func refuseReads(_ error: any Error) -> [UInt64] {
+        let refused = reads
+        reads = [:]
+        for read in refused.values { read.resume(.failure(error)) }
+        return Array(refused.keys)
+    }
+
     package mutating func failAll(_ error: any Error) {
         for read in reads.values { read.resume(.failure(error)) }
         for resolution in resolutions.values { resolution.waiter.fail(error) }

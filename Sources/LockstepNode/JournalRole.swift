@@ -27,7 +27,7 @@ extension JournalRole {
         throw LockstepError(
             .wrongRole,
             "The journal of \(store) (\(source.description)) was last served by a \(noted), and this node would be a "
-                + "\(self): \(advice) (changesRole in a program).")
+                + "\(self): \(advice) (\(SettingName.role.property)).")
     }
 
     /// Notes the role in which a journal is served from now on, if it says anything else.

@@ -144,25 +144,21 @@ public actor Node: Service {
 
     /// Opens; as long as this host lacks the address to listen at, again each second, if the configuration says so.
     private func openWithAddress(_ attached: [StoreRegistry.Attached]) async throws {
-        var attempts = 0
+        var wait = AddressWait(logger: logger)
         while true {
             do { return try open(attached) } catch let error as LockstepError {
                 let isAddressMissing = (error.underlying as? ZMQError)?.code == .addressNotAvailable
                 guard isAddressMissing, configuration.given.waitsForAddress else { throw error }
-                // At once, and then once a minute.
-                if attempts % 60 == 0 {
-                    logger.info("waiting for the address to listen at", metadata: [LogKey.reason: "\(error.message)"])
-                }
+                close()
+                try await wait.pause(because: error.message)
             }
-            attempts += 1
-            close()
-            try await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
         }
     }
 
     private func open(_ attached: [StoreRegistry.Attached]) throws {
         let services = try NodeServices(configuration: configuration, loop: loop, logger: logger)
         self.services = services
+        services.storeCount = attached.count
         gauges = NodeGauges(configuration)
         try services.openAccess()
         if let folder = configuration.given.administrationFolder {

@@ -28,6 +28,10 @@ package final class NodeServices {
     package private(set) var failure: (any Error)?
     /// Whether a node took this one since the start: then a refusal may pass, and what is here is served meanwhile.
     package var wasWelcomed = false
+    /// How many stores this node has, and which of them the node that was asked does not have, of those that nobody has
+    /// welcomed since the start.
+    package var storeCount = 0
+    package var unknownStores: Set<String> = []
     package let started = MonotonicClock.now
 
     package init(configuration: CheckedConfiguration, loop: NodeEventLoop, logger: Logger) throws {

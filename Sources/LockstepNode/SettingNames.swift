@@ -1,6 +1,6 @@
 /// What users are told to set: the library's errors name the property, the program's the option.
 package enum SettingName: CaseIterable, Sendable {
-    case plaintext, clock, sessionTimeToLive, snapshotAfter
+    case plaintext, clock, sessionTimeToLive, snapshotAfter, role
 
     /// The property of ``NodeConfiguration``.
     package var property: String {
@@ -9,6 +9,7 @@ package enum SettingName: CaseIterable, Sendable {
         case .clock: "acceptsClock"
         case .sessionTimeToLive: "sessionTimeToLive"
         case .snapshotAfter: "snapshotAfterBytes"
+        case .role: "changesRole in a program"
         }
     }
 
@@ -19,6 +20,7 @@ package enum SettingName: CaseIterable, Sendable {
         case .clock: "\"lockstep clock accept\""
         case .sessionTimeToLive: "the session's time to live"
         case .snapshotAfter: "--snapshot-after"
+        case .role: "see \"lockstep help promote\""
         }
     }
 }

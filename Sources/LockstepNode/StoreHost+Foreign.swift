@@ -2,6 +2,33 @@ package import LockstepCore
 
 // Refusals that do not pass by themselves (PROTOCOL, R-1, R-9).
 extension StoreHost {
+    /// The node that was asked does not have this store, which nobody has welcomed since the start: whoever waits for it is
+    /// told, now and at each repetition; a node that has no other store ends.
+    func storeIsUnknown() {
+        guard !wasWelcomed else { return }
+        let error = LockstepError(
+            .refused,
+            "\(client.endpoint) has no store named \(name): correct the name or the address, or stop the primary, add the "
+                + "store to its folder (\"lockstep init --add\") and start it again")
+        port.readiness.refuse(error)
+        // Without a session nothing has a number, so nothing of it is unknown.
+        desk.stop(error)
+        readers.refuse(error)
+        feed.failAll(error)
+        for id in asks.refuseReads(error) { client.cancelRead(id) }
+        for id in watchDesk.refuseAll(error) { client.unwatch(id, into: &directives) }
+        services.unknownStores.insert(name)
+        if services.unknownStores.count == services.storeCount { services.halt(error) }
+    }
+
+    /// A node has this store; one that does not have it later may get it back.
+    func storeIsKnown() {
+        guard !wasWelcomed else { return }
+        wasWelcomed = true
+        services.unknownStores.remove(name)
+        port.readiness.refuse(nil)
+    }
+
     /// The error with which a node ends that was never welcomed, for it and the node that it was told to connect to do not
     /// belong together; nil for refusals that may pass.
     package func foreignness(_ refused: Refused) -> LockstepError? {

@@ -51,6 +51,8 @@ package final class StoreHost {
     private var isLinked = false
     /// So long the alarm of what the access list denied stays, since it is denied again and again until then.
     var deniedUntil = Tick.zero
+    /// A node had this store and took this one since the start.
+    var wasWelcomed = false
     /// The node came to its first turn: all of its stores could be opened.
     var hasRun = false
     var isEnded = false
@@ -288,6 +290,7 @@ package final class StoreHost {
         }
         services.wasWelcomed = true
         links.welcomed()
+        storeIsKnown()
         services.learned(welcome.cluster)
         replica?.welcomed(welcome, endpoint: client.endpoint, now: now)
     }
@@ -302,6 +305,7 @@ package final class StoreHost {
         if !services.wasWelcomed, let error = foreignness(refused) { return services.halt(error) }
         if refused.reason == .denied { deniedUntil = MonotonicClock.now.advanced(byMilliseconds: Self.denialMemory) }
         raise(.refused, "\(client.endpoint) refuses: \(refused.text)")
+        if refused.reason == .unknownStore { storeIsUnknown() }
     }
 
     package func count(_ counter: ProtocolCounter) {

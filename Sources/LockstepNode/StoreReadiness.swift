@@ -15,22 +15,30 @@ public enum StoreReadiness: String, Hashable, Sendable, Codable, CaseIterable {
     case stopped
 }
 
-/// A store's readiness, written by the node's thread and read by any other.
+/// How far a store is, and why it will not be live before somebody acts.
+package struct StoreStanding: Sendable {
+    package var readiness: StoreReadiness
+    /// The node that was asked does not have the store, which nobody has welcomed yet (PROTOCOL, R-9); nil otherwise.
+    package var refusal: LockstepError?
+}
+
+/// A store's standing, written by the node's thread and read by any other.
 package final class ReadinessBoard: Sendable {
     private let contents = Mutex(Contents())
 
     private struct Contents {
-        var readiness = StoreReadiness.connecting
+        var standing = StoreStanding(readiness: .connecting)
         var wasLive = false
-        var observer: (@Sendable (StoreReadiness) -> Void)?
+        var observer: (@Sendable (StoreStanding) -> Void)?
     }
 
     package init() {}
 
-    package var current: StoreReadiness { contents.withLock { $0.readiness } }
+    package var current: StoreReadiness { standing.readiness }
+    package var standing: StoreStanding { contents.withLock { $0.standing } }
 
     /// Calls `observer` for each change from now on, on the node's thread; there is one.
-    package func observe(_ observer: @escaping @Sendable (StoreReadiness) -> Void) {
+    package func observe(_ observer: @escaping @Sendable (StoreStanding) -> Void) {
         contents.withLock { $0.observer = observer }
     }
 
@@ -40,13 +48,25 @@ package final class ReadinessBoard: Sendable {
             if readiness == .live { contents.wasLive = true }
             let isComing = readiness == .connecting || readiness == .catchingUp
             let shown = contents.wasLive && isComing ? .stale : readiness
-            guard contents.readiness != shown, contents.readiness != .stopped else {
-                return nil as (@Sendable (StoreReadiness) -> Void)?
+            guard contents.standing.readiness != shown, contents.standing.readiness != .stopped else {
+                return nil as (@Sendable (StoreStanding) -> Void)?
             }
-            contents.readiness = shown
+            contents.standing.readiness = shown
             return contents.observer
         }
-        observer?(current)
+        observer?(standing)
+    }
+
+    /// Notes why nobody should wait for the store, or that this has passed.
+    func refuse(_ refusal: LockstepError?) {
+        let observer = contents.withLock { contents in
+            guard contents.standing.refusal?.message != refusal?.message else {
+                return nil as (@Sendable (StoreStanding) -> Void)?
+            }
+            contents.standing.refusal = refusal
+            return contents.observer
+        }
+        observer?(standing)
     }
 }
 

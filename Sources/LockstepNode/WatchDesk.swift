@@ -81,6 +81,13 @@ package struct WatchDesk {
         return true
     }
 
+    /// Nobody will answer: ends and returns the watches.
+    package mutating func refuseAll(_ error: any Error) -> [UInt64] {
+        let refused = Array(watches.keys)
+        failAll(error)
+        return refused
+    }
+
     package mutating func failAll(_ error: any Error) {
         for watch in watches.values { watch.tell(.failure(error)) }
         watches = [:]

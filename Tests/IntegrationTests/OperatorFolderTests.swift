@@ -102,7 +102,7 @@ extension IntegrationTests {
                         // A journal can be read without the node's file.
                         path == harmed || command[0] != "journal" || command[1] == "verify"
                     }
-                    for command in commands where command[0] != "status" && command[0] != "actions" {
+                    for command in commands where !Self.asks(command) {
                         let outcome = try ChildProcess.run("/usr/bin/setpriv", Bench.asNobody + command)
                         let told = "\(command): \(outcome)"
                         #expect(outcome.status == 1, "\(told)")
@@ -131,10 +131,16 @@ extension IntegrationTests {
         private static func commands(on folder: String) -> [[String]] {
             let options = [
                 ["serve", "--listen", "tcp://127.0.0.1:\(Bench.ports(10))"], ["status"], ["actions", "list"],
-                ["recover", "--from", "tcp://127.0.0.1:9"], ["clock", "accept"], ["journal", "inspect"],
+                ["sessions", "list"], ["sessions", "close", "--unused"], ["recover", "--from", "tcp://127.0.0.1:9"],
+                ["clock", "accept"], ["journal", "inspect"],
                 ["journal", "verify"], ["journal", "dump"], ["journal", "state-at"],
             ]
             return options.map { $0 + ["--data", folder] }
+        }
+
+        /// Whether a command is for a node that runs.
+        private static func asks(_ command: [String]) -> Bool {
+            ["status", "actions", "sessions"].contains(command[0])
         }
 
         private static func overwrite(_ path: String, with text: String) throws {
@@ -148,7 +154,7 @@ extension IntegrationTests {
             /// 64 where nothing is that could be a node's folder, 65 where its file is damaged, 69 where it could be asked
             /// and does not run; 0 of what does not need the damaged file.
             func status(of command: [String]) -> Int32 {
-                let asks = command[0] == "status" || command[0] == "actions"
+                let asks = OperatorFolderTests.asks(command)
                 switch self {
                 case .missing, .parentMissing, .file, .partIsFile: return 64
                 case .empty: return asks ? 69 : 64

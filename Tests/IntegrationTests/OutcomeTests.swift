@@ -2,6 +2,7 @@ import Counters
 import Foundation
 import Lockstep
 import LockstepCore
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import Testing
@@ -42,6 +43,29 @@ extension IntegrationTests {
             #expect(unknown.0 == 75 && unknown.1.contains("unknown to this log"), "\(unknown)")
             #expect(try Bench.lockstep("outcome", "x", "1").status == 64)
             #expect(try Bench.lockstep("outcome", "1:2", "0").status == 64)
+        }
+    }
+
+    /// Goal: a node that refuses the question tells nothing of the action, so the status is that of a node out of reach,
+    /// and never the one that lets a script repeat the action (PROTOCOL ).
+    @Test func aRefusedQuestionIsNoAnswer() async throws {
+        try await Bench.withCluster(replicas: 1, start: false) { cluster in
+            func outcome(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+                try ChildProcess.run(
+                    Bench.program, ["outcome", "1700000000000:42", "1", "--timeout", "5"] + arguments)
+            }
+            try cluster.start(1)
+            try await Bench.wait("the replica") { (try? await cluster.node(1).decodedStatus()) != nil }  // Asked again.
+            let never = try outcome("--node", cluster.endpoint(1))
+            #expect(never.status == 69 && never.errors.contains("refuses: it has not been live"), "\(never)")
+            try cluster.start(0)
+            try await cluster.waitUntilReady()
+            let other = try outcome("--node", cluster.endpoint(0), "--store", "nowhere")
+            #expect(other.status == 69 && other.errors.contains("no store named nowhere"), "\(other)")
+            #expect(other.errors.contains("stays open"))
+            let known = try outcome("--node", cluster.endpoint(0))
+            #expect(known.status == 75, "\(known)")
+            #expect(try outcome("--node", "nonsense").status == 64)
         }
     }
 

@@ -121,21 +121,102 @@ extension IntegrationTests {
             try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "b/") }
             cluster.end(0, signal: SIGKILL)
             let mark = try #require(SQLiteJournalReader.mark(folder: path, storeName: "counters")?.position)
-            let audience = try #require(try Self.audience(of: path))
+            // The replica had left in good order; now it is known to have what the journal has.
+            #expect(try Self.note(.audience, of: path) == "")
             try cluster.start(1)
             let recovered = try Bench.lockstep(
                 "recover", "--data", path, "--from", cluster.endpoint(1), "--anew", "--store", "counters", "--json")
             #expect(recovered.status == 0, "\(recovered)")
             let report = try JSONDecoder().decode(Report.self, from: Data(recovered.output.utf8))
             #expect(report.lost == "\(mark)" && report.oldFiles != nil)
-            #expect(try Self.audience(of: path) == audience)
+            #expect(try Self.note(.audience, of: path) == "replica-1")
+            #expect(try Self.note(.role, of: path) == "primary")
         }
     }
 
-    private static func audience(of folder: String) throws -> String? {
+    private static func note(_ note: JournalNote, of folder: String) throws -> String? {
         let reader = try SQLiteJournalReader(folder: folder, storeName: "counters")
         defer { try? reader.close() }  // Nothing was written.
-        return reader.note(.audience)
+        return reader.note(note)
+    }
+
+    /// A replica's folder that is made anew stays a replica's, and a promoted one the primary's: a forgotten flag makes no
+    /// second primary (PROTOCOL R-49).
+    @Test func aFolderMadeAnewKeepsItsRole() async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let path = cluster.node(1).path
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "a/") }
+            _ = try await cluster.waitUntilEqual()
+            cluster.end(1, signal: SIGTERM)
+            func makeAnew() throws {
+                let made = try Bench.lockstep("recover", "--data", path, "--from", cluster.endpoint(0), "--anew")
+                #expect(made.status == 0, "\(made)")
+            }
+            try makeAnew()
+            #expect(try Self.note(.role, of: path) == "replica")
+            // A replica waits for nobody.
+            #expect(try Self.note(.audience, of: path) == nil)
+            let refused = try Bench.lockstep("serve", "--data", path, "--listen", cluster.endpoint(1))
+            #expect(refused.status == 64 && refused.errors.contains("lockstep promote"), "\(refused)")
+            try cluster.start(1)
+            try await cluster.waitUntilReady()
+            cluster.end(1, signal: SIGTERM)
+            #expect(try Bench.lockstep("promote", "--data", path, "--yes").status == 0)
+            try makeAnew()
+            #expect(try Self.note(.role, of: path) == "primary")
+        }
+    }
+
+    /// A replica that is ahead, and whose loss was accepted, does not stop a primary whose journal was made anew since
+    /// (PROTOCOL R-41).
+    @Test func whatWasGivenUpStaysGivenUpInAJournalMadeAnew() async throws {
+        try await Bench.withCluster(replicas: 2) { cluster in
+            let (node, path) = (cluster.node(0), cluster.node(0).path)
+            _ = try await cluster.waitUntilEqual()
+            for index in [2, 0] { cluster.end(index, signal: SIGTERM) }
+            let copy = cluster.folder + "/copy"
+            try Self.copyNode(path, to: copy)
+            try cluster.start(0)
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(100, to: $0, prefix: "a/") }
+            func counters(_ index: Int) async -> StoreStatus? {
+                // Asked again.
+                try? await cluster.node(index).decodedStatus().stores.first { $0.name == "counters" }
+            }
+            let written = await counters(0)?.commit
+            let end = try #require(written)
+            try await Bench.wait("the replica") { await counters(1)?.sequence ?? 0 >= end }
+            cluster.end(0, signal: SIGKILL)
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.moveItem(atPath: copy, toPath: path)
+            try cluster.start(0)
+            var alarm = ""
+            try await Bench.wait("the alarm") {
+                alarm = await counters(0)?.alarms.first { $0.kind == .primaryBehind }?.text ?? ""
+                return !alarm.isEmpty
+            }
+            let named = try #require(alarm.firstMatch(of: /knows ([0-9]+:[0-9]+):/)).1
+            cluster.end(0, signal: SIGTERM)
+            #expect(try Bench.lockstep("recover", "--data", path, "--accept-loss", String(named)).status == 0)
+            for index in [0, 2] { try cluster.start(index) }
+            try await Bench.wait("a primary that goes on, and a replica of it") {
+                let (primary, follower) = (await counters(0)?.phase, await counters(2)?.phase)
+                return primary == .admitting && follower == .live
+            }
+            cluster.end(0, signal: SIGTERM)
+            let made = try Bench.lockstep(
+                "recover", "--data", path, "--from", cluster.endpoint(2), "--anew", "--store", "counters")
+            #expect(made.status == 0, "\(made)")
+            // The replica that is ahead is awaited, so it was heard when the primary admits, or has stopped it.
+            let awaited = try #require(try Self.note(.audience, of: path)).split(separator: ",")
+            #expect(Set(awaited) == ["replica-1", "replica-2"])
+            try cluster.start(0)
+            try await Bench.wait("the primary") {
+                let stores = try? await node.decodedStatus().stores  // Asked again.
+                return stores?.allSatisfy { $0.phase == .admitting || $0.phase == .behind } ?? false
+            }
+            let stores = try await node.decodedStatus().stores
+            #expect(stores.allSatisfy { $0.phase == .admitting && $0.alarms.isEmpty }, "\(stores.map(\.alarms))")
+        }
     }
 
     /// A recovery that was begun and killed is run again, not taken for whole (PROTOCOL R-47).

@@ -1,7 +1,10 @@
 import Counters
 import Foundation
 import Lockstep
+import LockstepFolders
 import LockstepHarness
+import LockstepNode
+import LockstepSQLite
 import Synchronization
 import Testing
 
@@ -75,6 +78,39 @@ extension IntegrationTests {
                 }
             }
             #expect(try String(contentsOfFile: log, encoding: .utf8) == "visits 1\nvisits 2\nvisits 3\n")
+        }
+    }
+}
+
+extension IntegrationTests {
+    /// A command that is a replica for a while leaves in good order when it is told to end: its name is no longer among
+    /// those for which the primary waits at its next start (PROTOCOL R-48).
+    @Test(arguments: [SIGINT, SIGTERM]) func aWatchingCommandLeavesInGoodOrder(signal: Int32) async throws {
+        try await Bench.withCluster(replicas: 0) { cluster in
+            let (path, endpoint) = (cluster.node(0).path, cluster.endpoint(0))
+            func audience(_ store: String) async throws -> [StoreStatus.Peer] {
+                let stores = try await cluster.node(0).decodedStatus().stores
+                return stores.first { $0.name == store }?.peers.filter { $0.role == "replica" } ?? []
+            }
+            for (store, words) in [("counters", ["watch", "counters"]), ("search", ["search", "watch"])] {
+                let log = cluster.folder + "/\(store).log"
+                let command = try ChildProcess("watch", Bench.program, words + ["--node", endpoint], log: log)
+                defer { command.end(SIGKILL) }
+                try await Bench.wait("\(words) to be there, and to have its session") {
+                    let listed = try Bench.lockstep("sessions", "list", "--data", path, "--store", store, "--json")
+                    return try await !audience(store).isEmpty && !listed.output.isEmpty
+                }
+                command.end(signal)
+                let listed = try Bench.lockstep("sessions", "list", "--data", path, "--store", store, "--json")
+                #expect(listed.output.isEmpty, "\(listed.output)")
+                #expect(try !String(contentsOfFile: log, encoding: .utf8).contains("lockstep:"))
+            }
+            cluster.end(0, signal: SIGTERM)
+            for store in ["counters", "search"] {
+                let reader = try SQLiteJournalReader(folder: path, storeName: store)
+                defer { try? reader.close() }  // Nothing was written.
+                #expect(reader.note(.audience) == "", "\(store)")
+            }
         }
     }
 }

@@ -64,6 +64,29 @@ import Testing
         }
     }
 
+    /// An address that comes later is waited for if that is asked for, with a line in the log.
+    ///
+    /// The wait ends with the service. Without it the node would end, and its unit start it again and again.
+    @Test func anAddressThatComesLaterIsWaitedFor() async throws {
+        // Of the block for documentation, so no host has it.
+        func server(waits: Bool, _ logger: Logger) throws -> NodeHTTPServer {
+            try NodeHTTPServer(
+                address: "203.0.113.7:24003", allowsOtherHosts: true, waitsForAddress: waits, routes: [],
+                logger: logger)
+        }
+        let strict = await #expect(throws: LockstepError.self) { try await server(waits: false, .silent).run() }
+        #expect(strict?.code == .unavailable)
+        let lines = LineRecord()
+        let patient = try server(waits: true, Logger(label: "test") { _ in lines.handler })
+        try await withRunning([patient]) {
+            while !lines.messages.contains("waiting for the address to listen at") {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+        #expect(await patient.listening == nil)
+    }
+
     @Test func anIPv6AddressIsServed() async throws {
         try await serve(at: "[::1]:0") { address in
             #expect(address.hasPrefix("[::1]:"))

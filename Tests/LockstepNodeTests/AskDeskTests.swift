@@ -55,6 +55,30 @@ import Testing
         #expect(desk.takeOrphans().map(\.number) == [8, 9])
     }
 
+    /// Goal: what nobody waits for any more is asked no more: the primary gets no further QUERY when its asker was
+    /// cancelled (PROTOCOL, QUERY).
+    @Test(.timeLimit(.minutes(1))) func aQuestionThatWasGivenUpIsNotRepeated() async throws {
+        let primary = try FakePrimary()
+        defer { primary.end() }
+        let node = try Node(.client(of: primary.endpoint))
+        let port = try node.attachRemote(name: "sum")
+        let asked = pending(1...1)
+        try await withRunning(node) {
+            let asking = Task { try await port.resolve(asked, timeout: .seconds(600)) }
+            // It is asked again and again.
+            try await until { primary.count(.query) >= 2 }
+            asking.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await asking.value }
+            // HELLO comes every half second or second, as the questions did: what was under way has come with the next.
+            let (hellos, first) = (primary.count(.hello), primary.count(.query))
+            try await until { primary.count(.hello) >= hellos + 1 }
+            let last = primary.count(.query)
+            #expect(last <= first + 1)
+            try await until { primary.count(.hello) >= hellos + 4 }
+            #expect(primary.count(.query) == last)
+        }
+    }
+
     /// Goal: one who asks in vain is told that the outcome stays open, and not that the action had no effect.
     @Test(.timeLimit(.minutes(1))) func whoAsksInVainIsNotToldThatNothingHappened() async throws {
         let node = try Node(.client(of: "tcp://127.0.0.1:22499"))

@@ -2,12 +2,12 @@ public import LockstepNode
 
 extension Store {
     /// How far the store can be relied on at this moment.
-    public var readiness: StoreReadiness { readinessValue.value }
+    public var readiness: StoreReadiness { standingValue.value.readiness }
 
     /// The readiness now, then whenever it changes; it ends with ``StoreReadiness/stopped``.
     ///
     /// A slow consumer misses what did not last.
-    public var readinessChanges: ReadinessChanges { ReadinessChanges(values: readinessValue.values) }
+    public var readinessChanges: ReadinessChanges { ReadinessChanges(values: standingValue.values) }
 
     /// Waits until the store is live: of a primary until it admits, of a replica until it has what its primary had.
     ///
@@ -17,15 +17,16 @@ extension Store {
     ///     try await stock.whenLive()
     ///     print(stock.state.amounts.count)
     ///
-    /// - Throws: ``LockstepError`` with code `stopped` if the node ends before; `CancellationError`.
+    /// - Throws: ``LockstepError`` with code `stopped` if the node ends before, and `refused` if the node that this one is
+    ///   connected to does not have the store and nobody had it before; `CancellationError`.
     public func whenLive() async throws { try await readinessChanges.live(name) }
 
     /// Waits until the store is live for the first time, and the state includes what was acknowledged before.
     ///
     /// It returns at once on a store that is live, and waits on one that is stale.
     ///
-    /// - Throws: ``LockstepError`` with code `stopped` if the node ends before; `timeout` if the primary does not
-    ///   answer for 30 seconds; `CancellationError`.
+    /// - Throws: ``LockstepError`` as ``whenLive()`` does; `timeout` if the primary does not answer for 30 seconds;
+    ///   `CancellationError`.
     public func whenReady() async throws {
         try await whenLive()
         _ = try await snapshot(.linearizable)
@@ -37,16 +38,21 @@ extension RemoteStore {
     ///
     /// It returns at once while one does, and waits as long as none does.
     ///
-    /// - Throws: ``LockstepError`` with code `stopped` if this node ends before; `CancellationError`.
+    /// - Throws: ``LockstepError`` with code `stopped` if this node ends before, and `refused` if the node that answers does
+    ///   not have the store and nobody had it before; `CancellationError`.
     public func whenLive() async throws {
-        try await ReadinessChanges(values: readinessValue.values).live(name)
+        try await ReadinessChanges(values: standingValue.values).live(name)
     }
 }
 
 extension ReadinessChanges {
-    /// Waits for `live`.
+    /// Waits for `live`, and no longer than it can come by itself.
     fileprivate func live(_ store: String) async throws {
-        for await readiness in self where readiness == .live { return }
+        for await standing in values {
+            if standing.readiness == .live { return }
+            if let refusal = standing.refusal { throw refusal }
+            if standing.readiness == .stopped { break }
+        }
         try Task.checkCancellation()
         throw LockstepError(.stopped, "the node ended before its store \(store) was live")
     }
@@ -59,7 +65,7 @@ public struct ReadinessChanges: AsyncSequence, Sendable {
     /// It does not fail.
     public typealias Failure = Never
 
-    let values: CurrentValue<StoreReadiness>.Values
+    let values: CurrentValue<StoreStanding>.Values
 
     /// Starts with the readiness now.
     public func makeAsyncIterator() -> Iterator { Iterator(values: values.makeAsyncIterator()) }
@@ -69,16 +75,19 @@ public struct ReadinessChanges: AsyncSequence, Sendable {
         /// It does not fail.
         public typealias Failure = Never
 
-        private var values: CurrentValue<StoreReadiness>.Values.Iterator
-        private var isOver = false
+        private var values: CurrentValue<StoreStanding>.Values.Iterator
+        private var last: StoreReadiness?
 
-        init(values: CurrentValue<StoreReadiness>.Values.Iterator) { self.values = values }
+        init(values: CurrentValue<StoreStanding>.Values.Iterator) { self.values = values }
 
         /// The next readiness; nil after `stopped`, or when the task is cancelled.
         public mutating func next() async -> StoreReadiness? {
-            guard !isOver, let readiness = await values.next() else { return nil }
-            isOver = readiness == .stopped
-            return readiness
+            while last != .stopped, let standing = await values.next() {
+                guard standing.readiness != last else { continue }
+                last = standing.readiness
+                return last
+            }
+            return nil
         }
     }
 }

@@ -92,7 +92,7 @@ struct SearchCommand: AsyncParsableCommand {
             configuration.allowsPlaintext = options.insecure
             try options.keyOptions.apply(to: &configuration)
             let json = options.json
-            try await Program.withReplica(of: try SearchCache(NoBackend()), named: Hosted.search, configuration) {
+            try await Program.followAsReplica(of: try SearchCache(NoBackend()), named: Hosted.search, configuration) {
                 store in
                 let start = try await store.snapshot(.linearizable).place.sequence
                 for try await entry in store.entries(after: start) {

@@ -27,7 +27,10 @@ enum BackupSource {
         do {
             return .stopped(try stores.map { try SQLiteJournalReader(folder: folder.path, storeName: $0) })
         } catch let error as LockstepError where error.code == .journalInUse {
-            guard let status = try? await folder.decodedStatus() else {
+            let status = try await WaitNotice.during("an answer of the node in \(folder.path)") {
+                try? await folder.decodedStatus()
+            }
+            guard let status else {
                 // What has the folder is no node, or one that does not answer: its name is in the first error.
                 throw error
             }

@@ -15,7 +15,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
                   \(Server.name) outcome 1700000000000:42 1 --node tcp://127.0.0.1:7400
 
                 Exit status: 0 it took effect, or was accepted; 1 it is certainly without effect; 75 it is not known: it is \
-                not decided yet, or its session has ended; 69 the primary cannot be reached.
+                not decided yet, or its session has ended; 69 no answer: the primary cannot be reached, or refuses.
                 """)
     }
 
@@ -52,12 +52,26 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     public func run() throws {
         guard let id = SessionID(session) else { preconditionFailure("the session was checked") }
         let query = Query(session: id, number: number)
-        let link = QueryLink(
-            store: store, insecure: insecure, keys: try keyOptions.nodeKeys(), patience: Within.duration(timeout))
-        let answer = try link.ask(query, node: node)
-        let line = OutcomeLine(query, answer, by: Server.stores[store])
-        if json { try Output.json(line) } else { Output.line(line.text) }
+        let line: OutcomeLine
+        let text: String
+        do {
+            let link = QueryLink(
+                store: store, insecure: insecure, keys: try keyOptions.nodeKeys(), patience: Within.duration(timeout))
+            line = OutcomeLine(query, try link.ask(query, node: node), by: Server.stores[store])
+            text = try json ? Output.jsonText(line) : line.text
+        } catch {
+            throw Self.unanswered(error)
+        }
+        Output.line(text)
         if line.status != 0 { throw ExitCode(line.status) }
+    }
+
+    /// A failure that is no answer of the log must not end the command as "without effect" does, which allows a script
+    /// to repeat the action.
+    static func unanswered(_ error: any Error) -> any Error {
+        guard var failure = CommandFailure(describing: error), failure.status != .usage else { return error }
+        failure.status = .unreachable
+        return failure
     }
 
     /// The command that asks about these numbers, one for each; at most three are named.

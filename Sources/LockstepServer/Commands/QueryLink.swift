@@ -5,7 +5,8 @@ import ZeroMQ
 
 /// A blocking connection of the command line to the primary, to ask what became of one number.
 ///
-/// HELLO and QUERY are repeated every 300 ms, since a frame may be lost.
+/// HELLO and QUERY are repeated every 300 ms, since a frame may be lost. A refusal is no answer of the log: it ends the
+/// command as a node that cannot be reached does.
 struct QueryLink {
     let store: String
     let insecure: Bool
@@ -29,10 +30,11 @@ struct QueryLink {
     func ask(_ query: Query, node: String) throws -> Answer {
         let deadline = ContinuousClock.now + patience
         var links = try LinkKeys(keys)
+        let notice = WaitNotice()
         var endpoint = node
         for _ in 0..<5 {
             do {
-                return try ask(query, at: endpoint, by: &links, until: deadline)
+                return try ask(query, at: endpoint, by: &links, until: deadline, notice)
             } catch let redirection as Redirection {
                 let through = try TCPEndpoint(endpoint, use: "the node's address")
                 endpoint = TCPEndpoint.reachable(redirection.endpoint, through: through)
@@ -42,7 +44,8 @@ struct QueryLink {
     }
 
     private func ask(
-        _ query: Query, at endpoint: String, by links: inout LinkKeys, until deadline: ContinuousClock.Instant
+        _ query: Query, at endpoint: String, by links: inout LinkKeys, until deadline: ContinuousClock.Instant,
+        _ notice: WaitNotice
     ) throws -> Answer {
         guard try insecure || links.areThere || TCPEndpoint(endpoint, use: "the node's address").isLoopback else {
             throw CommandFailure(
@@ -54,7 +57,7 @@ struct QueryLink {
             let (dial, hasOthers) = try links.next(for: endpoint)
             let end = hasOthers ? min(deadline, ContinuousClock.now + LinkKeys.patience) : deadline
             let socket = try Endpoints.link(context, to: endpoint, keys: dial)
-            if let answer = try ask(query, over: socket, to: endpoint, until: end) { return answer }
+            if let answer = try ask(query, over: socket, to: endpoint, until: end, notice) { return answer }
         } while ContinuousClock.now < deadline
         throw CommandFailure(
             "no primary answered at \(endpoint) within \(patience); what became of the action stays open, ask again",
@@ -64,7 +67,7 @@ struct QueryLink {
     /// Asks over one connection; nil: nothing was answered in time.
     private func ask(
         _ query: Query, over socket: consuming Socket<Dealer>, to endpoint: String,
-        until deadline: ContinuousClock.Instant
+        until deadline: ContinuousClock.Instant, _ notice: WaitNotice
     ) throws -> Answer? {
         let socket = socket
         let poller = Poller<Bool>()
@@ -77,6 +80,7 @@ struct QueryLink {
         let greeting = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero).frame(.hello(hello))
         var question: [UInt8]?
         while ContinuousClock.now < deadline {
+            notice.waiting(for: "an answer of \(endpoint)")
             // What finds no room, or no connection yet, is sent again.
             _ = try socket.send(question ?? greeting)
             let pause = min(.milliseconds(300), ContinuousClock.now.duration(to: deadline))
@@ -94,7 +98,9 @@ struct QueryLink {
                     _ = try socket.send(question ?? [])
                 case .refused(let refused):
                     if refused.reason == .notPrimary { throw try redirection(refused.endpoint, endpoint) }
-                    throw CommandFailure("\(endpoint) refuses: \(refused.text)")
+                    throw CommandFailure(
+                        "\(endpoint) refuses: \(refused.text); what became of the action stays open",
+                        status: .unreachable)
                 case .resync: question = nil
                 case .queryResult(let result) where result.session == query.session && result.number == query.number:
                     return .state(result.status)

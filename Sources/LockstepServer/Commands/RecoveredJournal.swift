@@ -10,6 +10,8 @@ final class RecoveredJournal {
     /// The last place that the journal and the node both knew; nil while nothing is written.
     private(set) var common: Position?
     private(set) var usedSnapshot = false
+    /// How the node that is asked introduced itself.
+    var source: Welcome?
     private let recovery: Recovery
     private let node: String
     private let before: Recovery.Before
@@ -39,11 +41,23 @@ final class RecoveredJournal {
             Output.progress("")
             // What the alarm named is here now, or was not wanted; and the mark is that of the new end.
             try journal?.setNote(.reportedBehind, to: nil)
-            if let audience = recovery.audience { try journal?.setNote(.audience, to: audience) }
+            for (note, text) in recovery.notes { try journal?.setNote(note, to: text) }
+            try noteSource()
             try journal?.resetMark()
             try journal?.setNote(.recovering, to: nil)
         case .connectIngress, .connectBulk, .send, .failed: break
         }
+    }
+
+    /// A replica that a primary was recovered from may have applied more since: the next start hears it before it admits
+    /// (PROTOCOL, R-48).
+    private func noteSource() throws {
+        guard let journal, let source, source.role == .replica, try JournalRole(notedIn: journal) != .replica else {
+            return
+        }
+        let names = (try journal.note(.audience) ?? "").split(separator: ",").map(String.init)
+        try journal.setNote(
+            .audience, to: ([source.node] + names.filter { $0 != source.node }).joined(separator: ","))
     }
 
     /// Opens the journal and keeps aside what it has after `place`, the first time; then `place` is its end.

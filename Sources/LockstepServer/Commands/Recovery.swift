@@ -26,8 +26,8 @@ struct Recovery {
     let known: [String]
     /// By which keys the node is asked, where nodes have some.
     var keys: NodeKeys?
-    /// The note of the primary's replicas, for a journal that is made anew; nil keeps what is noted.
-    var audience: String?
+    /// What a journal that is made anew says of itself, as the one that it replaces did.
+    var notes: [JournalNote: String] = [:]
 
     /// What is known of the journal before a recovery.
     struct Before {
@@ -56,6 +56,7 @@ struct Recovery {
             if case .continueFrom(let place) = directive, place != log.position {
                 log = try readLog(through: place)
             }
+            journal.source = machine.welcome
             try journal.execute(directive)
             switch directive {
             case .continueFrom, .replace: machine.continued(at: log, now: link.now, into: &directives)
@@ -148,8 +149,8 @@ extension Recovery {
             throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
         }
         // Before the folder is locked, which keeps readers away too.
-        let (audience, mark) = (
-            notedAudience(), SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
+        let (notes, mark) = (
+            notesToKeep(), SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
         )
         let place = try JournalReplacement(folder: folder.path, store: store, node: identity.node)
         let fresh = NodeFolder(folder.path + "/fresh-" + store)
@@ -161,8 +162,7 @@ extension Recovery {
             cluster: cluster, storeName: store, nodeName: identity.node, channel: Channel(rawValue: UInt16(channel)))
         try JournalSource.sqlite(at: fresh.path, create: true).open(request).close()
         let recovery = Recovery(
-            folder: fresh, identity: identity, cluster: cluster, store: store, known: known, keys: keys,
-            audience: audience)
+            folder: fresh, identity: identity, cluster: cluster, store: store, known: known, keys: keys, notes: notes)
         var report = try recovery.run(from: node)
         let reader = try SQLiteJournalReader(folder: fresh.path, storeName: store)
         let findings = try reader.verifyAll()
@@ -178,10 +178,13 @@ extension Recovery {
         return report
     }
 
-    /// The replicas that a new primary's journal waits for at its start (PROTOCOL, R-48), as far as the old one tells.
-    private func notedAudience() -> String? {
-        guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { return nil }
+    /// The folder's role, the losses that were accepted, and the replicas that a primary waits for at its start (PROTOCOL,
+    /// ), as far as the old journal tells.
+    private func notesToKeep() -> [JournalNote: String] {
+        guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { return [:] }
         defer { try? reader.close() }  // Nothing was written.
-        return reader.note(.audience)
+        var notes: [JournalNote: String] = [:]
+        for note in [JournalNote.role, .lossAccepted, .audience] { notes[note] = reader.note(note) }
+        return notes
     }
 }

@@ -32,8 +32,9 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
         /// Asks the node; an answer with an error is thrown.
         func ask(_ request: some Encodable) async throws -> Data {
             let request = try JSONEncoder().encode(request)
-            let answer = try await AdministrationClient.ask(
-                folder: NodeFolder(data).administration, command: String(decoding: request, as: UTF8.self))
+            let answer = try await WaitNotice.during("an answer of the node in \(data)") {
+                try await NodeFolder(data).ask(String(decoding: request, as: UTF8.self))
+            }
             if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"]
             {
                 throw CommandFailure(text, status: .failed)
@@ -60,10 +61,10 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
 
         func run() async throws {
             var after: String?
-            if !json { Output.line("SESSION  PEER  LAST  ACKED  IDLE/S  KEPT  TTL/S  CLIENT") }
             while true {
                 let answer = try await place.ask(Request(command: "sessions", store: place.store, after: after))
                 let page = try JSONDecoder().decode(SessionList.self, from: answer)
+                if !json, after == nil { Output.line("SESSION  PEER  LAST  ACKED  IDLE/S  KEPT  TTL/S  CLIENT") }
                 for session in page.sessions {
                     if json { try Output.json(session) } else { Output.line(Self.line(session)) }
                 }

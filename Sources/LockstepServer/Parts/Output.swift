@@ -54,7 +54,8 @@ public struct CommandFailure: Error, Sendable {
             case .outcomeUnknown, .sessionEnded: .outcomeUnknown
             case .journalDamaged, .journalForeign: .damaged
             case .unavailable, .timeout: .unreachable
-            case .invalidConfiguration: .usage
+            // Options of one role for a folder of the other: no restart makes them right.
+            case .invalidConfiguration, .wrongRole: .usage
             default: .failed
             }
         self.init(error.message(inWordsOf: Output.programName), status: status)
@@ -118,7 +119,7 @@ extension LockstepError {
     /// The message in the words of a program's command line: the library's own says "lockstep" and means this program.
     func message(inWordsOf program: String) -> String {
         let commands = [
-            "init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock", "keys",
+            "init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock", "keys", "help",
         ]
         return commands.reduce(programMessage) { message, command in
             message.replacing("lockstep \(command)", with: "\(program) \(command)")

@@ -24,14 +24,33 @@ package enum Program {
         }
     }
 
-    /// Runs a replica with a store.
-    package static func withReplica<R: Reactor, Value>(
-        of reactor: R, named name: String, _ configuration: NodeConfiguration,
-        _ body: (Store<R>) async throws -> Value
-    ) async throws -> Value {
+    /// Runs a replica with a store that is live, until SIGINT or SIGTERM.
+    ///
+    /// It then leaves in good order, so that its primary neither waits for it at the next start nor shows it as lost
+    /// (PROTOCOL, R-48). `body` ends when the node does.
+    package static func followAsReplica<R: Reactor>(
+        of reactor: R, named name: String, _ configuration: NodeConfiguration, _ body: (Store<R>) async throws -> Void
+    ) async throws {
         let node = try Node(configuration, logger: quiet)
         let store = try node.store(reactor, named: name)
-        return try await node.whileRunning { try await body(store) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await node.serve(logger: quiet) }
+            var problem: (any Error)?
+            do {
+                try await WaitNotice.during("the first state from \(upstream(configuration))") {
+                    try await store.whenLive()
+                }
+                try await body(store)
+            } catch let error as LockstepError where error.code == .stopped {
+                // The node has ended: as it was told, or with an error, which comes below.
+            } catch {
+                problem = error
+            }
+            group.cancelAll()
+            // What ended the node is the cause of what its user met; that it was told to end is none.
+            do { try await group.waitForAll() } catch is CancellationError {}
+            if let problem { throw problem }
+        }
     }
 
     /// The node that a client or a replica is connected to.

@@ -68,7 +68,8 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
             let console = Console(node: node, stores: shown, keys: configuration.keys)
             services.append(console)
             services += try NodeHTTP.services(
-                for: node, address: http, allowsOtherHosts: insecure, routes: console.routes, logger: logger)
+                for: node, address: http, allowsOtherHosts: insecure, waitsForAddress: configuration.waitsForAddress,
+                routes: console.routes, logger: logger)
         }
         try await node.serve(beside: services, logger: logger)
     }

@@ -19,6 +19,9 @@ package final class WaitNotice: Sendable {
         say(what())
     }
 
+    /// What was waited for is here: nothing is said any more.
+    package func end() { isSaid.withLock { $0 = true } }
+
     private func say(_ what: String) {
         let isFirst = isSaid.withLock { isSaid in
             defer { isSaid = true }
@@ -31,6 +34,13 @@ package final class WaitNotice: Sendable {
     package nonisolated(nonsending) static func during<Value>(
         _ what: String, _ body: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
+        try await until(what) { _ in try await body() }
+    }
+
+    /// Runs `body`, and says what it waits for unless it calls ``end()`` within a second.
+    package nonisolated(nonsending) static func until<Value>(
+        _ what: String, _ body: nonisolated(nonsending) (WaitNotice) async throws -> Value
+    ) async throws -> Value {
         let notice = WaitNotice()
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -38,7 +48,7 @@ package final class WaitNotice: Sendable {
                 notice.say(what)
             }
             defer { group.cancelAll() }
-            return try await body()
+            return try await body(notice)
         }
     }
 }

@@ -41,8 +41,11 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
         let client = try Node(configuration, logger: Program.quiet)
         let remote = try client.remote(R.self, named: store)
         try await client.whileRunning {
-            for try await read in remote.watch(asked) where read.unavailable == nil {
-                try Output.json(ReadLine(["answer": read.answer], place: read.place, time: read.time))
+            try await WaitNotice.until("an answer of \(node)") { notice in
+                for try await read in remote.watch(asked) where read.unavailable == nil {
+                    notice.end()
+                    try Output.json(ReadLine(["answer": read.answer], place: read.place, time: read.time))
+                }
             }
         }
     }
@@ -51,7 +54,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
         var configuration = NodeConfiguration.replica(of: node)
         configuration.allowsPlaintext = insecure
         try keyOptions.apply(to: &configuration)
-        try await Program.withReplica(of: reactor, named: store, configuration) { store in
+        try await Program.followAsReplica(of: reactor, named: store, configuration) { store in
             var last: JSONValue?
             for await snapshot in store.states {
                 let shown = try JSONValue(of: ["state": snapshot.state])

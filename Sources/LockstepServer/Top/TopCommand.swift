@@ -36,16 +36,21 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
     }
 
     private func printTables() async throws {
+        let places = nodes.places
         var model = TopModel()
         let keys = try nodes.linkKeys()
         var count = 0
+        var looks = try await WaitNotice.during("an answer of \(places.count == 1 ? places[0].text : "the nodes")") {
+            await TopLooks.at(places, by: keys)
+        }
         while true {
-            model.take(await TopLooks.at(nodes.places, by: keys), at: TopLooks.now)
+            model.take(looks, at: TopLooks.now)
             count += 1
             Output.line(model.frame(columns: 132, rows: 1_000).text.joined(separator: "\n"))
             if let frames, count >= frames { return }
             try await Task.sleep(for: .seconds(1))
             Output.line("")
+            looks = await TopLooks.at(places, by: keys)
         }
     }
 }

@@ -54,6 +54,7 @@
         private let responder: FaceResponder
         private let host: String
         private let port: Int
+        private let waitsForAddress: Bool
         private let onRunning: @Sendable (Int) async -> Void
 
         /// Checks where to listen; ``run()`` listens.
@@ -62,7 +63,8 @@
         ///   - search: What is searched.
         ///   - node: The configuration of the node that keeps it: its name and role are shown, and it says whether
         ///     anything but loopback is allowed (``NodeConfiguration/allowsPlaintext``), since everybody who reaches the
-        ///     address may search.
+        ///     address may search, and whether an address that this host does not have yet is waited for
+        ///     (``NodeConfiguration/waitsForAddress``).
         ///   - host: An address of this host.
         ///   - port: 0 lets the system choose one; see `onRunning`.
         ///   - settings: Bounds.
@@ -102,6 +104,7 @@
                 }
             self.host = host == "localhost" ? "127.0.0.1" : host
             self.port = port
+            waitsForAddress = node.waitsForAddress
             self.onRunning = onRunning
             responder = FaceResponder(
                 search, node: node.node, role: role, settings: settings, counts: FaceCounts(), logger: logger, now: now)
@@ -120,11 +123,20 @@
         ///   `unavailable`.
         public func run() async throws {
             let responder = responder
-            try await Self.serve(
-                host: host, port: port, settings: responder.settings, counts: responder.counts,
-                logger: responder.logger,
-                now: responder.now, onRunning: onRunning
-            ) { await responder.respond(to: $0.head) }
+            var wait = AddressWait(logger: responder.logger)
+            while true {
+                do {
+                    return try await Self.serve(
+                        host: host, port: port, settings: responder.settings, counts: responder.counts,
+                        logger: responder.logger, now: responder.now, onRunning: onRunning
+                    ) { await responder.respond(to: $0.head) }
+                } catch let error as LockstepError {
+                    let code = (error.underlying as? IOError)?.errnoCode
+                    guard waitsForAddress, code == EADDRNOTAVAIL else { throw error }
+                    // Only the end of the service ends a pause early.
+                    guard (try? await wait.pause(because: error.message)) != nil else { return }
+                }
+            }
         }
 
         /// What a benchmark compares with: Hummingbird's own application and router, and a route `/constant` whose
