@@ -37,9 +37,9 @@ package struct NodeFolder {
 
     /// What is noted of a file, so that it is found from any folder, and also when this one has moved.
     package func noted(_ file: String) -> String {
-        guard !file.hasPrefix("/") else { return file }
         let own = path + "/"
         if file.hasPrefix(own) { return String(file.dropFirst(own.count)) }
+        if file.hasPrefix("/") { return file }
         return FileManager.default.currentDirectoryPath + "/" + file
     }
 

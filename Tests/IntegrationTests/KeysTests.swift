@@ -26,7 +26,7 @@ extension IntegrationTests {
                     try reader.run(at: 1, "counter", "get", "visits").output == "1\n"
                 }
                 let denied = try reader.run("counter", "add", "visits", "--timeout", "3")
-                #expect(denied.status == 1 && denied.errors.contains("page-1"), "\(denied)")
+                #expect(denied.status == 1 && denied.errors.contains("page-1 (reader)"), "\(denied)")
                 for (name, who) in [("a key that is not in the list", stranger.words), ("no key", [])] {
                     for index in 0...1 {
                         let refused = try ChildProcess.run(
@@ -52,7 +52,7 @@ extension IntegrationTests {
                 let (gone, stays) = (
                     try Client("web-1", "writer", of: cluster), try Client("web-2", "writer", of: cluster)
                 )
-                let acknowledged = Mutex<ContinuousClock.Instant?>(nil)
+                let acknowledged = Told<ContinuousClock.Instant?>(nil)
                 let node = try Node(try gone.configuration(0), logger: Bench.quiet)
                 let counters = try node.remote(Counters.self, named: "counters")
                 let revoked = try await node.whileRunning {
@@ -61,10 +61,10 @@ extension IntegrationTests {
                             while !Task.isCancelled {
                                 // After the revocation it fails, which is what the test is about.
                                 let receipt = try? await counters.send(.add("gone", by: 1), timeout: .seconds(1))
-                                if receipt != nil { acknowledged.withLock { $0 = .now } }
+                                if receipt != nil { acknowledged.value = .now }
                             }
                         }
-                        try await Bench.wait("the first acknowledgement") { acknowledged.withLock { $0 } != nil }
+                        try await Bench.wait("the first acknowledgement") { acknowledged.value != nil }
                         _ = try Bench.lockstep("keys", "revoke", "web-1", "--access", cluster.accessList)
                         let revoked = ContinuousClock.now
                         try await Task.sleep(for: .seconds(4))
@@ -72,7 +72,7 @@ extension IntegrationTests {
                         return revoked
                     }
                 }
-                let last = try #require(acknowledged.withLock { $0 })
+                let last = try #require(acknowledged.value)
                 // A second, and what an answer that was on its way takes on a machine that is busy.
                 #expect(last - revoked < .milliseconds(1_500), "the last was acknowledged after \(last - revoked)")
                 #expect(try stays.run("counter", "add", "stays").status == 0)
@@ -124,6 +124,40 @@ extension IntegrationTests {
                 #expect(now.allSatisfy { $0.keys.count == 1 })
                 #expect(now.first { $0.name == "web-1" }?.keys != [old.pair.publicKey])
                 try await cluster.waitUntilReady()
+            }
+        }
+
+        /// Every other command that dials does it by keys: those that it is given, or those of the node of its folder.
+        @Test func everyCommandThatDialsHasKeys() async throws {
+            try await Bench.withCluster(replicas: 1, keys: true) { cluster in
+                let writer = try Client("web-1", "writer", of: cluster)
+                #expect(try writer.run("counter", "add", "visits").status == 0)
+                let outcome = try writer.run("outcome", "1700000000000:42", "1", "--timeout", "5")
+                #expect(outcome.status == 75 && outcome.output.contains("unknown"), "\(outcome)")
+                let top = try writer.run("top", "--frames", "1")
+                #expect(top.status == 0 && top.output.contains("primary"), "\(top)")
+                let elsewhere = try ChildProcess.run(
+                    Bench.program, ["status", "--node", "tcp://127.0.0.1:\(Bench.ports(10))"] + writer.words)
+                #expect(elsewhere.status == 64 && elsewhere.errors.contains("no public key of"), "\(elsewhere)")
+
+                let backup = try Bench.lockstep(
+                    "backup", "--data", cluster.node(1).path, "--to", cluster.folder + "/a.backup")
+                #expect(backup.status == 0, "\(backup)")
+                cluster.end(1, signal: SIGTERM)
+                let recovery = try Bench.lockstep(
+                    "recover", "--data", cluster.node(1).path, "--from", cluster.endpoint(0))
+                #expect(recovery.status == 0, "\(recovery)")
+
+                // Without a query it follows as a replica, under the name of its keys.
+                let follower = try Client("page-7", "replica", of: cluster)
+                let log = cluster.folder + "/watch.log"
+                let watch = try ChildProcess(
+                    "watch", Bench.program, ["watch", "counters", "--node", cluster.endpoint(0)] + follower.words,
+                    log: log)
+                defer { watch.end(SIGKILL) }
+                try await Bench.wait("the state") {
+                    try String(contentsOfFile: log, encoding: .utf8).contains("visits")
+                }
             }
         }
 
@@ -196,6 +230,16 @@ extension IntegrationTests {
     }
 }
 
+/// A value that one task tells another.
+private final class Told<Value: Sendable>: Sendable {
+    private let kept: Mutex<Value>
+    init(_ value: Value) { kept = Mutex(value) }
+    var value: Value {
+        get { kept.withLock { $0 } }
+        set { kept.withLock { $0 = newValue } }
+    }
+}
+
 /// A client with a key file of its own, and the file of the nodes.
 private struct Client {
     let key: String
@@ -241,21 +285,21 @@ private struct Client {
     func count(during body: () async throws -> Void) async throws -> Int64 {
         let node = try Node(try configuration(0), logger: Bench.quiet)
         let counters = try node.remote(Counters.self, named: "counters")
-        let isOver = Mutex(false)
+        let isOver = Told(false)
         return try await node.whileRunning {
             async let counted: Int64 = {
                 var count: Int64 = 0
-                while !isOver.withLock({ $0 }) {
+                while !isOver.value {
                     _ = try await counters.send(.add("load", by: 1), timeout: .seconds(40))
                     count += 1
                 }
                 return count
             }()
             do { try await body() } catch {
-                isOver.withLock { $0 = true }
+                isOver.value = true
                 throw error
             }
-            isOver.withLock { $0 = true }
+            isOver.value = true
             return try await counted
         }
     }

@@ -89,7 +89,9 @@ enum PublicKeyArgument {
     /// - Returns: The key.
     /// - Throws: ``CommandFailure`` or ``LockstepError`` if there is none, or it is somebody else's.
     static func read(_ text: String, for name: String) throws -> CurvePublicKey {
-        if let key = CurvePublicKey(z85: text) { return key }
+        // A path may have 40 characters too, each of which a key can have.
+        let isPath = FileManager.default.fileExists(atPath: text) || [".key", ".pub"].contains { text.hasSuffix($0) }
+        if !isPath, let key = CurvePublicKey(z85: text) { return key }
         let line = try line(in: text)
         guard line.name == name else {
             throw CommandFailure("\(text) has the key of \(line.name), not of \(name)", status: .usage)

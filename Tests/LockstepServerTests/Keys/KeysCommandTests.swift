@@ -64,6 +64,23 @@ import ZeroMQ
         }
     }
 
+    /// A path of 40 characters, each of which a key may have, is a path; also a mistyped one.
+    @Test func aPathIsNoKey() async throws {
+        try await withKeyFolder { folder in
+            let file = try KeyFile.make(name: "web-1", at: folder + "/web-1.key")
+            let name = String(repeating: "a", count: max(1, 40 - folder.count - 5))
+            for path in ["\(folder)/\(name).pub", "\(folder)/\(name)wxyz"] {
+                try Data("\(PublicKeyLine(file))\n".utf8).write(to: URL(fileURLWithPath: path))
+                try Self.run("allow", "web-1", "--key", path, "--role", "writer", "--access", folder + "/list")
+                #expect(try Self.list(folder + "/list").entries.map(\.keys) == [[file.pair.publicKey]])
+            }
+            let wrong = Self.refusal(
+                "allow", "web-2", "--key", String(repeating: "a", count: 36) + ".pub", "--role", "writer", "--access",
+                folder + "/list")
+            #expect(wrong?.contains("neither a public key") == true, "\(wrong ?? "")")
+        }
+    }
+
     /// Each mistake has one line, and leaves the list as it was.
     @Test func mistakesChangeNothing() async throws {
         try await withKeyFolder { folder in
