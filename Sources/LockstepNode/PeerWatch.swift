@@ -125,7 +125,7 @@ package struct PeerWatch {
 
     /// The peer has sent what it must not, or may no longer be here: it is disconnected, and what it left is nobody's.
     package mutating func end(_ peer: RoutingID) {
-        if let connection = connections[peer] { end(connection) } else { ban(peer) }
+        if let connection = connections[peer] { end(connection) }
     }
 
     /// Peers whose connection has ended since the last call.

@@ -102,11 +102,11 @@ struct AccessNodeTests {
             let replica = try Node(ring.node(.replica(of: endpoint), ring.replica, named: "node-b", of: endpoint))
             let second = try replica.attach(name: "sum") { SumState() }
             try await withRunning(replica) {
-                try await until { try await replica.status().stores[0].phase == .live }
+                try await until { try await second.status().phase == .live }
                 await #expect(throws: LockstepError.self) {
                     _ = try await second.submit(SumState.actions([1]), count: 1, timeout: .seconds(2))
                 }
-                #expect(try await replica.status().stores[0].phase == .live)
+                #expect(try await second.status().phase == .live)
             }
             let answer = try await port.ask([], level: .linearizable, minimum: .zero, timeout: StorePort.patience)
             #expect(try SumState.sum(answer.answer) == 0)
