@@ -45,6 +45,8 @@ extension StoreHost {
     package func end(_ error: LockstepError) {
         guard !isEnded else { return }
         isEnded = true
+        // Who comes late learns the cause too.
+        let error = port.readiness.standing.refusal ?? error
         port.inbox.end(error)
         port.readiness.set(.stopped)
         desk.stop(error)
