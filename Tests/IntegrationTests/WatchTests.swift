@@ -90,7 +90,7 @@ extension IntegrationTests {
             let (path, endpoint) = (cluster.node(0).path, cluster.endpoint(0))
             func audience(_ store: String) async throws -> [StoreStatus.Peer] {
                 let stores = try await cluster.node(0).decodedStatus().stores
-                return stores.first { $0.name == store }?.peers.filter { $0.role == "replica" } ?? []
+                return stores.first { $0.name == store }?.peers.filter { $0.role == .replica } ?? []
             }
             for (store, words) in [("counters", ["watch", "counters"]), ("search", ["search", "watch"])] {
                 let log = cluster.folder + "/\(store).log"

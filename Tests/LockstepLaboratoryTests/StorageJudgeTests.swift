@@ -43,6 +43,23 @@ import Testing
         #expect(StorageJudge(script).judge(folder, notes: all, goesOn: true) == nil)
     }
 
+    /// Goal: a writer whose task is cancelled waits for its saves all the same: the journal takes one at a time.
+    @Test func aCancelledWriterWaitsForItsSaves() async throws {
+        defer { remove() }
+        let script = try StorageScript(seed: 5, steps: 60)
+        let saves = script.steps.filter { if case .endSave = $0.action { true } else { false } }
+        try #require(saves.count > 1)
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        let (folder, notes) = (folder, place + "/notes")
+        let work = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await StorageWriter(script, folder: folder, notes: notes).run()
+        }
+        try await work.value
+        let found = StorageNotes(lines: try String(contentsOfFile: notes, encoding: .utf8))
+        #expect(found.done == script.steps.count - 1)
+    }
+
     /// Goal: an acknowledged step that is not there, one that nobody began, a changed record, a lost snapshot, a wrong
     /// note and a missing `node.json` are all found.
     @Test func everyLieIsFound() async throws {

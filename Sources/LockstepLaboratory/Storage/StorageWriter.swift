@@ -3,6 +3,7 @@ import LockstepCore
 import LockstepFolders
 import LockstepNode
 package import LockstepSQLite
+import Synchronization
 
 /// Drives a journal through a script, as a node does, and notes in a file of its own what it begins and what was
 /// acknowledged.
@@ -16,9 +17,7 @@ package final class StorageWriter {
     private var noted: StorageNotes
     private var journal: SQLiteJournal?
     /// The answer to the snapshot that is being saved.
-    private var save: AsyncStream<JournalOutcome>?
-
-    private typealias JournalOutcome = Result<Void, JournalFailure>
+    private var save: PendingSave?
 
     /// How a writer ends that could not go on.
     package struct Stop: Error, CustomStringConvertible {
@@ -90,7 +89,7 @@ package final class StorageWriter {
         case .beginSave: if let head = step.head { beginSave(head) }
         case .endSave(let link):
             if save == nil { beginSave(link) }
-            if let save { for await outcome in save { try check(outcome) } }
+            if let save { try check(await save.outcome()) }
             save = nil
         case .replace: if let head = step.head { try await replace(head) }
         case .note(let text): try journal?.setNote(.lossAccepted, to: text)
@@ -136,12 +135,9 @@ package final class StorageWriter {
         guard let journal else { return }
         let bytes = script.snapshot(at: link)
         let position = script.position(link)
-        let (stream, answer) = AsyncStream.makeStream(of: JournalOutcome.self)
-        journal.save(snapshot: bytes, at: position) { outcome in
-            answer.yield(outcome)
-            answer.finish()
-        }
-        save = stream
+        let save = PendingSave()
+        journal.save(snapshot: bytes, at: position) { save.end($0) }
+        self.save = save
     }
 
     private func replace(_ link: Int) async throws {
@@ -169,6 +165,36 @@ package final class StorageWriter {
         case .success: return
         case .failure(.diskFull): throw Stop(description: "the disk is full")
         case .failure(.failed(let text)): throw Stop(description: text)
+        }
+    }
+}
+
+private typealias JournalOutcome = Result<Void, JournalFailure>
+
+/// The answer to a save, for which a cancelled task waits too: the journal takes one save at a time.
+private final class PendingSave: Sendable {
+    private struct State {
+        var outcome: JournalOutcome?
+        var waiter: CheckedContinuation<JournalOutcome, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func end(_ outcome: JournalOutcome) {
+        let waiter = state.withLock { state in
+            state.outcome = outcome
+            return state.waiter.take()
+        }
+        waiter?.resume(returning: outcome)
+    }
+
+    func outcome() async -> JournalOutcome {
+        await withCheckedContinuation { waiter in
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiter = waiter }
+                return state.outcome
+            }
+            if let outcome { waiter.resume(returning: outcome) }
         }
     }
 }
