@@ -1,3 +1,8 @@
+// Only the names of keys: the rest of ZeroMQ, such as its Context and Message, would be in a program's way.
+@_exported public import struct ZeroMQ.CurveKeyPair
+@_exported public import struct ZeroMQ.CurvePublicKey
+@_exported public import struct ZeroMQ.CurveSecretKey
+@_exported public import struct ZeroMQ.ZMQError
 public import ZeroMQ
 
 /// By what a node proves who it is, and by what it knows others.
