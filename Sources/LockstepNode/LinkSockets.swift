@@ -118,6 +118,19 @@ package final class LinkSockets {
         nextRenewal = broadcast == nil ? .never : now.advanced(byMilliseconds: isSubscribed ? 1_000 : 200)
     }
 
+    /// Ends all three connections if they go to a node by a key that is not among `choice`, and forgets what came;
+    /// returns whether they did.
+    package func withdraw(unless choice: [DialKeys]) -> Bool {
+        guard let keys, !choice.contains(keys) else { return false }
+        close()
+        self.keys = nil
+        isSilent = true
+        linkRing.removeAll()
+        bulkRing.removeAll()
+        broadcastRing.removeAll()
+        return true
+    }
+
     package func close() {
         monitor = nil
         link = nil

@@ -40,7 +40,13 @@ extension Node {
     func storeName(of channel: Channel) -> String? { hosts.first { $0.channel == channel }?.name }
 
     /// Another access list holds: the connections end whose rights have changed.
-    func listChanged(_ services: NodeServices) {
+    func listChanged(_ services: NodeServices, now: Tick) {
+        // A node that only connects has a list too, and lets nobody in.
+        let left = hosts.count(where: { $0.reviewLink(now: now) })
+        if left > 0 {
+            logger.info(
+                "links were ended: the access list has changed", metadata: [LogKey.count: "\(left)"])
+        }
         guard let access = services.access else { return }
         access.listChanged()
         let ended = services.server.review(access.list)

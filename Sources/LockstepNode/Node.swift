@@ -244,7 +244,7 @@ public actor Node: Service {
         let server = services.server
         var count = 0
         // First, so that a list that has changed holds for what comes now.
-        if services.book?.look(now: now) == true { listChanged(services) }
+        if services.book?.look(now: now) == true { listChanged(services, now: now) }
         if let access = services.access, mayBeReady(.access) {
             count += services.attempt { try access.serve(now: now) } ?? 0
         }
@@ -295,7 +295,8 @@ public actor Node: Service {
         while count < 64, let (frame, connection) = ingressRing.popFirst() {
             count += 1
             if isKnown(connection, on: .ingress),
-                let host = host(of: frame, rule, answer: { try $0.send($1, to: connection) }),
+                let host = host(
+                    of: frame, rule, from: connection, on: .ingress, answer: { try $0.send($1, to: connection) }),
                 let frame = admitted(frame, from: connection, on: .ingress, for: host, now: now)
             {
                 host.driver?.ingressReceived(frame, from: connection, now: now, wall: wall)
@@ -305,7 +306,8 @@ public actor Node: Service {
         while count < 96, let (frame, connection) = bulkRing.popFirst() {
             count += 1
             guard isKnown(connection, on: .bulk),
-                let host = host(of: frame, rule, answer: { try $0.sendBulk($1, to: connection) }),
+                let host = host(
+                    of: frame, rule, from: connection, on: .bulk, answer: { try $0.sendBulk($1, to: connection) }),
                 let frame = admitted(frame, from: connection, on: .bulk, for: host, now: now)
             else { continue }
             host.driver?.bulkReceived(frame, from: connection, now: now, wall: wall)
@@ -322,14 +324,15 @@ public actor Node: Service {
     ///
     /// The first store counts for all.
     private func host(
-        of frame: WaitingFrame, _ rule: FrameHeader.ClusterRule,
+        of frame: WaitingFrame, _ rule: FrameHeader.ClusterRule, from connection: Connection, on link: AccessLink,
         answer: (ServerSockets, [UInt8]) throws -> Bool
     ) -> StoreHost? {
         switch frame.withFrame({ dispatch.verdict(on: $0, rule: rule) }) {
         case .store(let store): return hosts[store]
         case .node:
-            // Anybody who may connect may ask.
-            let response = remoteStatus.answer(to: frame, now: MonotonicClock.now) {
+            // Anybody who may connect may ask, and is told of the stores that are theirs.
+            let visible = services?.server.peer(connection, on: link)?.principal.stores
+            let response = remoteStatus.answer(to: frame, visible: visible, now: MonotonicClock.now) {
                 try status(listing: RemoteStatus.listLimit)
             }
             guard let response, let services else {

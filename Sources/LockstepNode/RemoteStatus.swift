@@ -5,7 +5,9 @@ internal import LockstepCore
 ///
 /// It is taken at most twice a second, whoever asks; those who ask in between get the last one.
 struct RemoteStatus {
-    private var response: [UInt8] = []
+    private var taken: Result<NodeStatus, any Error>?
+    /// What was made of it, by the stores that somebody may see; nil: all of them.
+    private var responses: [Set<String>?: [UInt8]] = [:]
     private var staleAt = Tick.zero
 
     /// The elements of each list.
@@ -19,23 +21,37 @@ struct RemoteStatus {
     init() {}
 
     /// The frame that answers another one; nil if that is no request.
-    mutating func answer(to frame: WaitingFrame, now: Tick, _ status: () throws -> NodeStatus) -> [UInt8]? {
+    ///
+    /// `visible` has the stores that its sender may see; nil: all of them.
+    mutating func answer(
+        to frame: WaitingFrame, visible: Set<String>? = nil, now: Tick, _ status: () throws -> NodeStatus
+    ) -> [UInt8]? {
         guard let command = frame.withFrame(Self.command) else { return nil }
         guard command == "status" else {
             return Self.frame(
                 AdministrationServer.problem("over the network a node tells its status only: ask on its own host"))
         }
-        guard response.isEmpty || now >= staleAt else { return response }
-        staleAt = now.advanced(byMilliseconds: Self.freshMilliseconds)
+        if taken == nil || now >= staleAt {
+            staleAt = now.advanced(byMilliseconds: Self.freshMilliseconds)
+            taken = Result { try status() }
+            responses = [:]
+        }
+        if let response = responses[visible] { return response }
+        let response = Self.frame(json(visible: visible))
+        responses[visible] = response
+        return response
+    }
+
+    private func json(visible: Set<String>?) -> Data {
         do {
-            var status = try status()
+            guard var status = try taken?.get() else { return AdministrationServer.problem("the node has no status") }
+            if let visible { status.stores.removeAll { !visible.contains($0.name) } }
             // Whoever knows a session's client can take its place.
             for index in status.stores.indices { status.stores[index].sessions = [] }
-            response = Self.frame(try status.json())
+            return try status.json()
         } catch {
-            response = Self.frame(AdministrationServer.problem("\(error)"))
+            return AdministrationServer.problem("\(error)")
         }
-        return response
     }
 
     private static func command(in frame: RawSpan) -> String? {

@@ -17,6 +17,17 @@ extension StoreHost {
         )
     }
 
+    /// Another access list holds: ends the link if the key of its other end is in it no more; returns whether it did
+    /// (PROTOCOL, R-70).
+    func reviewLink(now: Tick) -> Bool {
+        guard primary == nil, let keys = services.dialing(client.endpoint), links.withdraw(unless: keys) else {
+            return false
+        }
+        client.connectionFailed(now: now, into: &directives)
+        execute(now: now)
+        return true
+    }
+
     /// Notices a handshake that failed, and begins anew where libzmq itself does not.
     func lookAtLink(now: Tick) {
         if deniedUntil > .zero, now >= deniedUntil {

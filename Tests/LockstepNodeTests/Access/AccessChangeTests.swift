@@ -143,6 +143,31 @@ struct AccessChangeTests {
         }
     }
 
+    /// A link ends when the key of its other end is taken out of the list, and comes back with the key.
+    @Test func aLinkEndsWhenTheKeyOfItsNodeIsTakenOut() async throws {
+        try await withPrimary { _, _, endpoint in
+            let book = try Keyring()
+            let silent = ring.entries[0]
+            let told = AccessList.Entry(
+                name: silent.name, keys: silent.keys, roles: silent.roles, address: endpoint)
+            try book.write([told])
+            var configuration = NodeConfiguration.client(of: endpoint)
+            configuration.keys = NodeKeys(own: ring.writer, access: book.file)
+            let client = try Node(configuration)
+            let remote = try client.attachRemote(name: "sum")
+            try await withRunning(client) {
+                #expect(try await remote.add([1]) == [1])
+                try book.write([silent])
+                try await until { try await remote.status().alarms.contains { $0.text.contains("no public key of") } }
+                await #expect(throws: LockstepError.self) {
+                    _ = try await remote.ask([], level: .linearizable, minimum: .zero, timeout: .seconds(1))
+                }
+                try book.write([told])
+                #expect(try await remote.add([1]) == [2])
+            }
+        }
+    }
+
     /// A list of another cluster is not this node's, at its start and later.
     @Test func aListOfAnotherClusterIsNotUsed() async throws {
         let (own, other) = (ClusterID(rawValue: 1 << 100), ClusterID(rawValue: 2 << 100))

@@ -1,3 +1,4 @@
+import Foundation
 import LockstepCore
 import LockstepNode
 import Logging
@@ -217,6 +218,26 @@ struct AccessNodeTests {
             // The check itself: a replica that says it is believed.
             _ = try greet(ring.replica, .replica, "node-b")
             try await until { try await port.status().phase == .behind }
+        }
+    }
+
+    /// Who is limited to some stores is told of no other, also when somebody else has just asked.
+    @Test func aStatusHasTheStoresOfWhoAsks() async throws {
+        var entries = ring.entries
+        entries[3].stores = ["sum"]
+        try ring.write(entries)
+        let node = try Node(ring.primaryNode(), logger: record.logger())
+        _ = try node.attach(name: "sum") { SumState() }
+        _ = try node.attach(name: "other") { SumState() }
+        try await withRunning(node) {
+            let endpoint = try await node.listening()
+            func stores(_ keys: CurveKeyPair) async throws -> [String] {
+                let json = try await AdministrationClient.askStatus(at: endpoint, keys: [ring.dial(keys)])
+                return try JSONDecoder().decode(NodeStatus.self, from: json).stores.map(\.name)
+            }
+            #expect(try await stores(ring.writer) == ["other", "sum"])
+            #expect(try await stores(ring.reader) == ["sum"])
+            #expect(try await stores(ring.writer) == ["other", "sum"])
         }
     }
 }
