@@ -238,7 +238,7 @@ let package = Package(
             dependencies: [
                 "Counters", "Lockstep", "LockstepFolders", "LockstepHarness", "LockstepNode", "LockstepCore",
                 "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
-            ], exclude: ["hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
+            ], exclude: ["curve_peer.py", "hostile_keys.py", "hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
         .testTarget(
             name: "LockstepHTTPTests",
             dependencies: ["LockstepHTTP", "Lockstep", "LockstepNode", "Counters", logging, metrics, lifecycle],

@@ -1,6 +1,7 @@
 import Foundation
 import Lockstep
 import LockstepCore
+package import LockstepNode
 import Logging
 import Synchronization
 
@@ -21,6 +22,8 @@ package final class ChaosClient: Sendable {
         package var seed: UInt64 = 1
         /// Of a hundred writes without an answer so many are not asked about again.
         package var abandoned: UInt64 = 20
+        /// By which keys all nodes of the client connect; nil: in plain text.
+        package var keys: NodeKeys?
 
         /// Makes settings; the primary must be named.
         package init() {}
@@ -73,7 +76,8 @@ package final class ChaosClient: Sendable {
 
     private func makeNode(_ endpoint: String) throws -> Node {
         var configuration = NodeConfiguration.client(of: endpoint)
-        configuration.allowsPlaintext = true
+        configuration.keys = settings.keys
+        configuration.allowsPlaintext = settings.keys == nil
         configuration.sessionTimeToLive = .seconds(3_600)
         var logger = Logger(label: "lockstep") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error

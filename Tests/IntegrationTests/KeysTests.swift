@@ -4,7 +4,6 @@ import Lockstep
 import LockstepFolders
 import LockstepHarness
 import LockstepNode
-import Synchronization
 import Testing
 import ZeroMQ
 
@@ -15,9 +14,9 @@ extension IntegrationTests {
         @Test func aClusterWithKeysServesWhomItKnows() async throws {
             try await Bench.withCluster(replicas: 1, keys: true) { cluster in
                 try await cluster.waitUntilReady()
-                let writer = try Client("web-1", "writer", of: cluster)
-                let reader = try Client("page-1", "reader", of: cluster)
-                let stranger = try Client("web-2", nil, of: cluster)
+                let writer = try KeyedClient("web-1", "writer", of: cluster)
+                let reader = try KeyedClient("page-1", "reader", of: cluster)
+                let stranger = try KeyedClient("web-2", nil, of: cluster)
                 let added = try writer.run("counter", "add", "visits")
                 #expect(added.status == 0 && added.output == "1\n", "\(added)")
                 let read = try reader.run("counter", "get", "visits")
@@ -50,7 +49,7 @@ extension IntegrationTests {
             try await Bench.withCluster(replicas: 1, keys: true) { cluster in
                 try await cluster.waitUntilReady()
                 let (gone, stays) = (
-                    try Client("web-1", "writer", of: cluster), try Client("web-2", "writer", of: cluster)
+                    try KeyedClient("web-1", "writer", of: cluster), try KeyedClient("web-2", "writer", of: cluster)
                 )
                 let acknowledged = Told<ContinuousClock.Instant?>(nil)
                 let node = try Node(try gone.configuration(0), logger: Bench.quiet)
@@ -87,7 +86,7 @@ extension IntegrationTests {
         @Test func allKeysAreReplacedUnderLoad() async throws {
             try await Bench.withCluster(replicas: 1, keys: true) { cluster in
                 try await cluster.waitUntilReady()
-                let client = try Client("web-1", "writer", of: cluster)
+                let client = try KeyedClient("web-1", "writer", of: cluster)
                 let old = try KeyFile(reading: client.key)
                 func rotate(_ name: String, _ step: String, _ files: [String]) throws {
                     let done = try ChildProcess.run(Bench.program, ["keys", "rotate", name, step] + files)
@@ -99,25 +98,33 @@ extension IntegrationTests {
                     }
                     try rotate("web-1", step, ["--keys", client.key, "--access", cluster.accessList])
                 }
-                var counted: Int64 = 0
-                counted += try await client.count {
-                    try rotateAll("--begin")
-                    try client.export(cluster)
-                    // Whoever has the list looks at it at least once a second.
-                    try await Task.sleep(for: .seconds(3))
-                    try rotateAll("--use")
-                    for index in [1, 0] {
-                        cluster.end(index, signal: SIGTERM)
-                        try cluster.start(index)
-                        try await cluster.waitUntilReady()
-                    }
+                let (oldBegun, oldIsOver) = (Told(false), Told(false))
+                let withOldKey = try client.configuration(0)
+                async let byOldKey = KeyedClient.count(withOldKey, begun: oldBegun, over: oldIsOver)
+                try await Bench.wait("the client with the old key") { oldBegun.value }
+                try rotateAll("--begin")
+                try client.export(cluster)
+                // Whoever has the list looks at it at least once a second.
+                try await Task.sleep(for: .seconds(3))
+                try rotateAll("--use")
+                for index in [1, 0] {
+                    cluster.end(index, signal: SIGTERM)
+                    try cluster.start(index)
+                    try await cluster.waitUntilReady()
                 }
-                // The client's own process begins anew, with its new key.
-                counted += try await client.count {
-                    try rotateAll("--end")
-                    try client.export(cluster)
-                    try await Task.sleep(for: .seconds(2))
-                }
+                // A client with the new key begins before the one with the old key ends, so somebody counts all the time.
+                let (newBegun, newIsOver) = (Told(false), Told(false))
+                let withNewKey = try client.configuration(0)
+                #expect(withNewKey.keys?.own != withOldKey.keys?.own)
+                async let byNewKey = KeyedClient.count(withNewKey, begun: newBegun, over: newIsOver)
+                try await Bench.wait("the client with the new key") { newBegun.value }
+                oldIsOver.value = true
+                var counted = try await byOldKey
+                try rotateAll("--end")
+                try client.export(cluster)
+                try await Task.sleep(for: .seconds(2))
+                newIsOver.value = true
+                counted += try await byNewKey
                 let sum = try client.run("counter", "get", "load")
                 #expect(sum.output == "\(counted)\n" && counted > 10, "\(sum), of \(counted)")
                 let now = try AccessFile(path: cluster.accessList).read().entries
@@ -130,7 +137,7 @@ extension IntegrationTests {
         /// Every other command that dials does it by keys: those that it is given, or those of the node of its folder.
         @Test func everyCommandThatDialsHasKeys() async throws {
             try await Bench.withCluster(replicas: 1, keys: true) { cluster in
-                let writer = try Client("web-1", "writer", of: cluster)
+                let writer = try KeyedClient("web-1", "writer", of: cluster)
                 #expect(try writer.run("counter", "add", "visits").status == 0)
                 let outcome = try writer.run("outcome", "1700000000000:42", "1", "--timeout", "5")
                 #expect(outcome.status == 75 && outcome.output.contains("unknown"), "\(outcome)")
@@ -149,7 +156,7 @@ extension IntegrationTests {
                 #expect(recovery.status == 0, "\(recovery)")
 
                 // Without a query it follows as a replica, under the name of its keys.
-                let follower = try Client("page-7", "replica", of: cluster)
+                let follower = try KeyedClient("page-7", "replica", of: cluster)
                 let log = cluster.folder + "/watch.log"
                 let watch = try ChildProcess(
                     "watch", Bench.program, ["watch", "counters", "--node", cluster.endpoint(0)] + follower.words,
@@ -185,7 +192,7 @@ extension IntegrationTests {
         @Test func noSecretIsShown() async throws {
             try await Bench.withCluster(replicas: 1, keys: true) { cluster in
                 try await cluster.waitUntilReady()
-                let client = try Client("web-1", "writer", of: cluster)
+                let client = try KeyedClient("web-1", "writer", of: cluster)
                 var shown = ""
                 for words in [["counter", "add", "visits"], ["status", "--json"], ["counter", "get", "visits"]] {
                     let done = try client.run(words)
@@ -226,81 +233,6 @@ extension IntegrationTests {
                 let refused = try client.run("counter", "get", "visits")
                 #expect(refused.status == 64 && refused.errors.contains("mode 644"), "\(refused)")
             }
-        }
-    }
-}
-
-/// A value that one task tells another.
-private final class Told<Value: Sendable>: Sendable {
-    private let kept: Mutex<Value>
-    init(_ value: Value) { kept = Mutex(value) }
-    var value: Value {
-        get { kept.withLock { $0 } }
-        set { kept.withLock { $0 = newValue } }
-    }
-}
-
-/// A client with a key file of its own, and the file of the nodes.
-private struct Client {
-    let key: String
-    let nodes: String
-    private let cluster: ProcessCluster
-
-    /// Makes the keys, and lets the name in unless it has no role.
-    init(_ name: String, _ role: String?, of cluster: ProcessCluster) throws {
-        self.cluster = cluster
-        key = cluster.folder + "/\(name).key"
-        nodes = cluster.folder + "/nodes.json"
-        _ = try ChildProcess.output(Bench.program, ["keys", "new", name, "--to", key])
-        if let role {
-            _ = try ChildProcess.output(
-                Bench.program, ["keys", "allow", name, "--key", key, "--role", role, "--access", cluster.accessList])
-        }
-        try export(cluster)
-    }
-
-    /// Writes the file of the nodes anew.
-    func export(_ cluster: ProcessCluster) throws {
-        _ = try ChildProcess.output(Bench.program, ["keys", "export", "--access", cluster.accessList, "--to", nodes])
-    }
-
-    /// The options of a command.
-    var words: [String] { ["--keys", key, "--nodes", nodes] }
-
-    func run(at index: Int = 0, _ words: String...) throws -> (status: Int32, output: String, errors: String) {
-        try run(at: index, words)
-    }
-
-    func run(at index: Int = 0, _ words: [String]) throws -> (status: Int32, output: String, errors: String) {
-        try ChildProcess.run(Bench.program, words + ["--node", cluster.endpoint(index)] + self.words)
-    }
-
-    func configuration(_ index: Int) throws -> NodeConfiguration {
-        var configuration = NodeConfiguration.client(of: cluster.endpoint(index))
-        configuration.keys = NodeKeys(own: try KeyFile(reading: key).pair, access: AccessFile(path: nodes))
-        return configuration
-    }
-
-    /// Counts as fast as it is answered, for as long as `body` runs; every action must be acknowledged.
-    func count(during body: () async throws -> Void) async throws -> Int64 {
-        let node = try Node(try configuration(0), logger: Bench.quiet)
-        let counters = try node.remote(Counters.self, named: "counters")
-        let isOver = Told(false)
-        return try await node.whileRunning {
-            async let counted: Int64 = {
-                var count: Int64 = 0
-                while !isOver.value {
-                    _ = try await counters.send(.add("load", by: 1), timeout: .seconds(40))
-                    count += 1
-                }
-                return count
-            }()
-            do { try await body() } catch {
-                isOver.value = true
-                throw error
-            }
-            isOver.value = true
-            return try await counted
         }
     }
 }

@@ -282,15 +282,21 @@ KINDS = {
     for kind in (subscriptions, tiny, frames, endless, hellos, idle, replicas, sessions, joins)
 }
 
-arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-arguments.add_argument("kind", choices=sorted(KINDS))
-arguments.add_argument("--port", type=int, required=True)
-arguments.add_argument("--seconds", type=float, default=6)
-options = arguments.parse_args()
-report = Report()
-signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # A thread that starts processes may have blocked it.
-try:
-    KINDS[options.kind](options, report)
-finally:
-    print(report)
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("kind", choices=sorted(KINDS))
+    arguments.add_argument("--port", type=int, required=True)
+    arguments.add_argument("--seconds", type=float, default=6)
+    options = arguments.parse_args()
+    report = Report()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # A thread that starts processes may have blocked it.
+    try:
+        KINDS[options.kind](options, report)
+    finally:
+        print(report)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,22 +10,27 @@ from . import hosts
 from .hosts import UNITS, Host, Switch
 
 PORT = 7400
+METRICS = "127.0.0.1:9100"  # of each node, for its own host alone
 NODES = "/usr/local/bin/lockstep-lab"  # what the nodes run, in place of the program that the units name
 # The store `workbench` is there for the laboratory's workloads. The operator's program does not know it, so lockstep-lab
 # makes and runs the nodes, by the same code; lockstep, beside it, asks them.
+OPERATOR = "/usr/local/bin/lockstep"  # the operator's program
+# Where each host has the access list; the key files and the nodes' public keys of hosts without a node are in /etc.
+ACCESS = "/var/lib/lockstep/access.json"
+NODE_KEYS = "/etc/lockstep/nodes.json"
 STORES = ["--store", "counters", "--store", "search", "--store", "workbench"]
 
 
 class Node:
     """A node on a host: its unit, and its folder."""
 
-    def __init__(self, host, role):
+    def __init__(self, host, role, plaintext=False):
         self.host, self.role = host, role
         self.unit = f"lockstep-{role}"
         self.data = f"/var/lib/lockstep/{role}"
         self.name = f"node-{host.name}"
         self.endpoint = f"tcp://{host.address}:{PORT}"
-        self.options = ["--insecure", "--log-level", "info"]
+        self.options = ["--insecure"] * plaintext + ["--http", METRICS, "--log-level", "info"]
 
     def configure(self, primary):
         """Writes the environment file that the unit reads."""
@@ -52,12 +57,16 @@ class Node:
 
 
 class Laboratory:
-    """Hosts `a` (the primary), `b` and further letters (replicas), `x` (joins later), `k` (clients), and the switch."""
+    """Hosts `a` (the primary), `b` and further letters (replicas), `x` (joins later), `k` (clients), and the switch.
 
-    def __init__(self, program, lab_program, replicas=2):
-        self.program, self.lab_program = program, lab_program
+    With keys there is `m` too, a host inside the network that means harm.
+    """
+
+    def __init__(self, program, lab_program, replicas=2, plaintext=False):
+        self.program, self.lab_program, self.replicas, self.plaintext = program, lab_program, replicas, plaintext
+        self.access = None  # the text of the access list, as the last command left it
         self.hosts = {}
-        letters = ["a"] + [chr(ord("b") + number) for number in range(replicas)] + ["x", "k"]
+        letters = ["a"] + [chr(ord("b") + number) for number in range(replicas)] + ["x", "k"] + ["m"] * (not plaintext)
         for number, letter in enumerate(letters, start=1):
             self.hosts[letter] = Host(letter, number)
         self.switch = Switch()
@@ -73,7 +82,7 @@ class Laboratory:
         self.switch.start(list(self.hosts.values()), seed)
         for host in self.hosts.values():
             host.boot()
-            self.install(host, self.program, "/usr/local/bin/lockstep")
+            self.install(host, self.program, OPERATOR)
             self.install(host, self.lab_program)
 
     def install(self, host, program, place=NODES):
@@ -91,8 +100,11 @@ class Laboratory:
     def create(self):
         """Makes and starts the primary and the replicas."""
         for letter, host in self.hosts.items():
-            if letter not in ("k", "x"):
+            if letter not in ("k", "m", "x"):
                 self.add(letter, "primary" if letter == "a" else "replica")
+        if not self.plaintext:
+            self.let_in("client", "writer", "k")
+            self.let_in("page-1", "reader", "m")
         for node in self.nodes.values():
             node.start()
         if not wait_until(lambda: all(ready(self.status(letter)) for letter in self.nodes), 30, 0.2):
@@ -102,16 +114,51 @@ class Laboratory:
     def add(self, letter, role="replica", name=None):
         """Makes a node on a host, as `lockstep-lab init` does it, and configures it; does not start it."""
         host = self.hosts[letter]
-        node = Node(host, role)
+        node = Node(host, role, self.plaintext)
         node.name = name or node.name
         command = [NODES, "init", "--data", node.data, "--node", node.name, "--json"] + STORES
         if self.cluster:
             command += ["--cluster", self.cluster]
-        answer = json.loads(host.call(*command).strip().splitlines()[-1])
+        if self.plaintext:
+            said = host.call(*command)
+        else:
+            said = self.edit(host, *command, "--access", ACCESS, "--address", node.endpoint)
+        answer = json.loads(said.strip().splitlines()[-1])
         self.cluster = answer["cluster"]
         self.nodes[letter] = node
         node.configure(self.nodes["a"].endpoint)
         return node
+
+    # MARK: keys
+
+    def edit(self, host, *command):
+        """Has a host change the access list by a command of the program, and copies the new one to all; its output."""
+        if self.access:
+            write(host.path(ACCESS), self.access)
+        said = host.call(*command)
+        with open(host.path(ACCESS), encoding="utf-8") as file:
+            self.access = file.read()
+        nodes = host.call(OPERATOR, "keys", "export", "--access", ACCESS)
+        for letter, other in self.hosts.items():
+            if letter in ("k", "m"):
+                write(other.path(NODE_KEYS), nodes[nodes.index("{"):nodes.rindex("}") + 1] + "\n")
+            else:
+                write(other.path(ACCESS), self.access)
+        return said
+
+    def let_in(self, name, role, letter):
+        """Makes keys on a host that has no node, and lets their name in."""
+        host, path = self.hosts[letter], key_file(name)
+        host.call(OPERATOR, "keys", "new", name, "--to", path)
+        public = next(line for line in host.call(OPERATOR, "keys", "show", path).splitlines()
+                      if line.startswith("lockstep-public "))
+        self.edit(self.hosts["a"], OPERATOR, "keys", "allow", name, "--key", public.split()[-1], "--role", role,
+                  "--access", ACCESS)
+
+    def revoke(self, name):
+        """Takes the name of a node that has left out of the list."""
+        if not self.plaintext:
+            self.edit(self.hosts["a"], OPERATOR, "keys", "revoke", name, "--access", ACCESS)
 
     # MARK: a laboratory of another process
 
@@ -119,8 +166,9 @@ class Laboratory:
         """Notes what another command has to know."""
         roles = {letter: [node.role, node.name] for letter, node in self.nodes.items()}
         with open(f"{hosts.folder()}/lab.json", "w", encoding="utf-8") as file:
-            json.dump({"program": self.program, "lab_program": self.lab_program, "replicas": len(self.hosts) - 3,
-                       "cluster": self.cluster, "nodes": roles}, file)
+            json.dump({"program": self.program, "lab_program": self.lab_program, "replicas": self.replicas,
+                       "plaintext": self.plaintext, "access": self.access, "cluster": self.cluster,
+                       "nodes": roles}, file)
 
     @classmethod
     def load(cls):
@@ -130,10 +178,10 @@ class Laboratory:
                 saved = json.load(file)
         except FileNotFoundError as error:
             raise CannotRun("no laboratory is up: begin with deploy/lab up") from error
-        laboratory = cls(saved["program"], saved["lab_program"], saved["replicas"])
-        laboratory.cluster = saved["cluster"]
+        laboratory = cls(saved["program"], saved["lab_program"], saved["replicas"], plaintext=saved["plaintext"])
+        laboratory.cluster, laboratory.access = saved["cluster"], saved["access"]
         for letter, (role, name) in saved["nodes"].items():
-            laboratory.nodes[letter] = Node(laboratory.hosts[letter], role)
+            laboratory.nodes[letter] = Node(laboratory.hosts[letter], role, laboratory.plaintext)
             laboratory.nodes[letter].name = name
         for host in laboratory.hosts.values():
             host.find()
@@ -156,6 +204,17 @@ class Laboratory:
         """One store of a node's status."""
         status = self.status(letter)
         return next((store for store in status["stores"] if store["name"] == name), None) if status else None
+
+
+def key_file(name):
+    return f"/etc/lockstep/{name}.key"
+
+
+def write(path, text):
+    """Puts a text in the place of the one before, so that nobody reads half of it."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
 
 
 def ready(status):

@@ -245,6 +245,7 @@ def join(lab, fault):
     lab.judge_ends(fault.began, "join", ["x"])
     lab.judge_log("x")
     del lab.nodes["x"]
+    lab.revoke(node.name)
     shutil.rmtree(node.host.path(node.data))
 
 

@@ -1,24 +1,28 @@
 """A laboratory that is ready for faults: small disks, clocks that can be set, texts to search in, another program."""
+import json
 import os
 import re
 import subprocess
+import sys
 
 from namespaces import wait_until
 
 from . import machine
-from .cluster import NODES, Laboratory, ready
+from .cluster import METRICS, NODE_KEYS, NODES, PORT, Laboratory, key_file, ready
 
 WORDS = 400  # as many as the workload `searches` knows
 UNITS = ("lockstep-primary", "lockstep-replica")
 SHELL = ["sh", "-c", 'exec "$@"', "sh"]
+HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/IntegrationTests/hostile_keys.py")
+DENIED = re.compile(r"lockstep_(denials|handshakes_failed)_total[ {]")
 BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY: .*Sanitizer")
 
 
 class PreparedLaboratory(Laboratory):
     """A laboratory with what nemeses need beside the hosts."""
 
-    def __init__(self, program, lab_program, replicas, previous=None):
-        super().__init__(program, lab_program, replicas)
+    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False):
+        super().__init__(program, lab_program, replicas, plaintext)
         self.previous = previous or lab_program
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
         self.clocks, self.searches, self.options, self.variables = False, False, [], {}
@@ -32,7 +36,7 @@ class PreparedLaboratory(Laboratory):
             self.variables["LOCKSTEP_DEFECT"] = options.defect
         for letter, host in self.hosts.items():
             os.makedirs(host.folder, exist_ok=True)
-            if small_disks and letter != "k":
+            if small_disks and letter not in ("k", "m"):
                 subprocess.check_call(["truncate", "-s", "512M", f"{host.folder}/disk.img"])
                 subprocess.check_call(["mkfs.ext4", "-q", "-F", f"{host.folder}/disk.img"])
 
@@ -48,7 +52,7 @@ class PreparedLaboratory(Laboratory):
         if self.searches:
             self.make_index(self.hosts["a"])
         for letter, host in self.hosts.items():
-            if letter != "k":
+            if letter not in ("k", "m"):
                 self.tell(host)
         return super().create()
 
@@ -105,10 +109,44 @@ class PreparedLaboratory(Laboratory):
                    workload, "--history", history, "--seconds", "86400", *more]
         for letter in sorted(set(self.nodes) - {"a"}):
             command += ["--replica", self.nodes[letter].endpoint]
+        if not self.plaintext:
+            command += ["--keys", key_file("client"), "--nodes", NODE_KEYS]
         self.hosts["k"].ask("run", name=name, command=command, environment=self.variables)
         if not wait_until(lambda: os.path.exists(history), 10):
             with open(f"{self.hosts['k'].folder}/{name}.log", encoding="utf-8", errors="replace") as file:
                 raise RuntimeError(f"{name} did not start: {file.read()[-300:]}")
+
+    # MARK: the hostile host
+
+    def start_hostile(self):
+        """Starts what attacks the primary and a replica until the run ends."""
+        for letter in ("a", "b"):
+            self.hosts["m"].ask("run", name=f"hostile-{letter}", command=[
+                "nice", sys.executable, HOSTILE, "series", "--nodes", NODE_KEYS, "--keys", key_file("page-1"), "--host",
+                self.hosts[letter].address, "--port", str(PORT), "--seconds", "86400", "--rate", "60", "--report",
+                f"{self.hosts['m'].folder}/hostile-{letter}.json"])
+
+    def end_hostile(self):
+        """Ends it; what it counted."""
+        counts = {}
+        for letter in ("a", "b"):
+            name = f"hostile-{letter}"
+            if not self.hosts["m"].ask("signal", name=name, signal="KILL")["hit"]:
+                self.problems.append(f"{name} ended by itself: {tail(self.hosts['m'], name)}")
+            try:
+                with open(f"{self.hosts['m'].folder}/{name}.json", encoding="utf-8") as file:
+                    counts[letter] = json.load(file)
+            except FileNotFoundError:
+                self.problems.append(f"{name} has counted nothing: {tail(self.hosts['m'], name)}")
+        return counts
+
+    def denied(self, letter):
+        """What a node has refused since it started, by its metrics; None if it does not answer."""
+        asked = subprocess.run(
+            ["ip", "netns", "exec", self.hosts[letter].namespace, "curl", "-s", "-m", "1", f"http://{METRICS}/metrics"],
+            capture_output=True, text=True)
+        lines = [line for line in asked.stdout.splitlines() if DENIED.match(line)]
+        return round(sum(float(line.split()[-1]) for line in lines)) if lines else None
 
     def is_ready(self, letter):
         return ready(self.status(letter))

@@ -217,6 +217,7 @@ class Report:
             "acknowledged": judgement.get("acknowledged"), "resolvedWithEffect": judgement.get("resolvedWithEffect"),
             "resolvedWithoutEffect": judgement.get("resolvedWithoutEffect"), "unresolved": judgement.get("unresolved"),
             "checks": judgement["checks"], "figures": self.figures, "faults": self.raw["faults"],
+            "hostile": self.raw["hostile"],
         }
 
     def text(self):
@@ -237,6 +238,10 @@ class Report:
             f"{figures['p99Milliseconds']} ms"]
         lines += [f"growth       of {node} in an hour: {entry['resident']} MiB resident, {entry['files']} files, "
                   f"{entry['wal']} MiB WAL" for node, entry in figures["slopes"].items() if self.seconds > 600]
+        for letter, kinds in self.raw["hostile"].get("tried", {}).items():
+            tried, delivered = (sum(entry.get(name, 0) for entry in kinds.values()) for name in ("tried", "delivered"))
+            lines.append(f"hostile      tried {tried} connections and messages at {letter}, {delivered} delivered, "
+                         f"{self.raw['hostile']['denied'][letter]} counted as denied there")
         lines += [
             "", f"{'nemesis':<18}{'faults':>7}{'fired':>9}{'seconds':>9}   until all nodes serve again: median, most"]
         for name, entry in sorted(figures["nemeses"].items()):

@@ -70,9 +70,9 @@ class Run:
         self.faults = plan(options.seed, options.nemeses, options.seconds, options.rest)
         self.samples, self.invalid = [], []
         self.lab = PreparedLaboratory(
-            options.program, options.lab_program, options.replicas, options.previous)
+            options.program, options.lab_program, options.replicas, options.previous, options.plaintext)
         self.problems = self.lab.problems
-        self.clients = []
+        self.clients, self.denials = [], {}
         self.is_over = threading.Event()
         self.started = self.judged = time.monotonic()
 
@@ -89,6 +89,8 @@ class Run:
         lab.save()
         self.started = time.monotonic()
         self.start_clients()
+        if not options.plaintext:
+            lab.start_hostile()
         threads = [threading.Thread(target=self.sample, args=[letter], daemon=True) for letter in sorted(lab.nodes)]
         for thread in threads:
             thread.start()
@@ -101,6 +103,7 @@ class Run:
         if not self.faults:
             self.pause(options.seconds)
         self.pause(options.calm)
+        hostile = {} if options.plaintext else self.judge_hostile()
         self.end_clients()
         ended = time.monotonic()
         self.await_equal()
@@ -110,7 +113,7 @@ class Run:
         self.stop_nodes()
         return {"faults": [fault.record for fault in self.faults if fault.began], "samples": self.samples,
                 "problems": self.problems, "invalid": self.invalid, "judgement": self.judge(),
-                "histories": self.histories(), "start": self.started, "end": ended}
+                "histories": self.histories(), "hostile": hostile, "start": self.started, "end": ended}
 
     def pause(self, seconds):
         """Waits, and looks whether the clients still work."""
@@ -140,6 +143,29 @@ class Run:
             end = host.ask("wait", name=name, seconds=90)
             if not end["ended"] or end["status"] not in (0, None):
                 self.problems.append(f"{name} did not come to its end ({end}): {tail(host, name)}")
+
+    def judge_hostile(self):
+        """Ends the hostile host: nothing of it may have been delivered, and the nodes must have counted what came."""
+        counts, denied = self.lab.end_hostile(), {}
+        for letter, kinds in counts.items():
+            for kind, entry in kinds.items():
+                if entry.get("delivered"):
+                    self.problems.append(f"{letter} took from the hostile host what it should not: {kind}, {entry}")
+            denied[letter] = sum(entry["highest"] for entry in self.denials.get(letter, []))
+            if not sum(entry.get("tried", 0) for entry in kinds.values()):
+                self.invalid.append(f"the hostile host never reached {letter}")
+            elif not denied[letter]:
+                self.problems.append(f"{letter} has counted nothing of the hostile host as denied")
+        return {"tried": counts, "denied": denied}
+
+    def count_denials(self, letter):
+        """Notes what a node has refused; a restart begins at 0 again."""
+        count, lives = self.lab.denied(letter), self.denials.setdefault(letter, [])
+        if count is None:
+            return
+        if not lives or count < lives[-1]["highest"]:
+            lives.append({"highest": 0})
+        lives[-1]["highest"] = count
 
     # MARK: faults
 
@@ -203,6 +229,8 @@ class Run:
             node = lab.nodes.get(letter)
             if not node:
                 continue
+            if not self.options.plaintext:
+                self.count_denials(letter)
             sample = {"at": round(time.monotonic() - self.started, 2), "node": letter}
             status = lab.status(letter, 1.5)
             if status:
@@ -250,7 +278,7 @@ class Run:
         for letter in sorted(self.lab.nodes):
             node = self.lab.nodes[letter]
             folders.append(f"{self.output}/nodes/{letter}")
-            shutil.copytree(node.host.path(node.data), folders[-1], ignore=shutil.ignore_patterns("admin"))
+            shutil.copytree(node.host.path(node.data), folders[-1], ignore=shutil.ignore_patterns("admin", "*.key*"))
             shutil.copy(f"{node.host.folder}/{node.unit}.log", f"{self.output}/node-{letter}.log")
         command = [self.options.lab_program, "chaos", "check", "--json"]
         for history in self.histories():

@@ -44,6 +44,7 @@ struct ChaosCommand: AsyncParsableCommand {
         var timeout: Double = 1
         @Option(help: "The seed of the operations.")
         var seed: UInt64 = 1
+        @OptionGroup var keyOptions: KeyOptions
 
         func run() async throws {
             var settings = ChaosClient.Settings()
@@ -60,6 +61,7 @@ struct ChaosCommand: AsyncParsableCommand {
             settings.duration = Within.duration(seconds)
             settings.timeout = Within.duration(timeout)
             settings.seed = seed
+            settings.keys = try keyOptions.nodeKeys()
             let client = ChaosClient(settings, history: try HistoryWriter(path: history))
             let counts = try await withThrowingTaskGroup(of: Void.self) { group in
                 let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
