@@ -4,10 +4,12 @@ import sys
 
 from namespaces import wait_until
 
-from .operating import PAGE, PRIMARY, value
+from .operating import PAGE, PRIMARY, add, alarms, value
 from .source import Broken
+from .trouble import seen
 
 SILENCE = f"sudo {sys.executable} deploy/pages/silence.py"
+FLOOD = f"{sys.executable} deploy/pages/flood.py"
 LOST = "lost-answer"
 
 
@@ -59,8 +61,39 @@ def held_effects(book, a):
         book.check(section, "new actions have their effects", "a.txt" in done.output, done.text)
 
 
+def flooded(book, section, a, b):
+    """A client opens sessions without need, until the alarm is raised."""
+    for log, (name, count) in enumerate((("crowd-1", 10_000), ("crowd-2", 2_400))):
+        b.start(f"{FLOOD} 10.0.0.1 7400 sessions {name} {count}", f"/tmp/flood-{log}.log")
+        if not wait_until(lambda log=log: "done" in b.root(f"cat /tmp/flood-{log}.log").output, 60, 0.2):
+            raise Broken(f"the client that opens sessions does not work: {b.root('cat /tmp/flood-*.log').text}")
+    book.check(section, "so many sessions raise the alarm", seen(a, "SESSIONS_NEAR_LIMIT"), alarms(a))
+    book.shows(section, "SESSIONS_NEAR_LIMIT", alarms(a), "status")
+    section.says("New clients still get in as long as there are sessions that were never used")
+    book.check(section, "new clients still get in", add(b, "crowded") >= 1)
+
+
+def crowd(book, a, b):
+    """SESSIONS_NEAR_LIMIT: the alarm is raised, and its commands end it."""
+    section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
+    try:
+        flooded(book, section, a, b)
+        b.root("pkill -f pages/flood.py")
+        done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
+        book.check(section, "list shows who has them", done.output.count(" crowd-1 ") > 5_000, done.text)
+        done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",
+                        NODE="crowd-1")
+        section.says("with `--peer` all of that client")
+        book.check(section, "close ends all of that client", re.match(r"closed \d{4,5} ", done.output), done.text)
+        section.says("The alarm ends when less than half of the sessions are left.")
+        book.check(section, "the alarm ends", wait_until(lambda: "SESSIONS" not in alarms(a), 15, 0.2), alarms(a))
+    finally:
+        b.root("pkill -f pages/flood.py")
+        a.root(f"sudo -u lockstep lockstep sessions close --data {PRIMARY} --peer crowd-2")
+
+
 def sessions(book, a):
-    """SESSIONS_NEAR_LIMIT: its commands, with the session that the lost answer has left open."""
+    """SESSIONS_NEAR_LIMIT: who is told, and how, with the session that the lost answer has left open."""
     section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
     done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
     # One that was left open by a process that is gone has no peer that this boot knows.

@@ -101,6 +101,8 @@ def prepare_home(program):
     home = f"{FOLDER}/home"
     os.makedirs(f"{home}/.build/release")
     shutil.copytree(f"{REPOSITORY}/deploy", f"{home}/deploy", ignore=shutil.ignore_patterns("__pycache__"))
+    os.makedirs(f"{home}/Tests/IntegrationTests")
+    shutil.copy(f"{REPOSITORY}/Tests/IntegrationTests/hostile_peers.py", f"{home}/Tests/IntegrationTests/")
     shutil.copy(program, f"{home}/.build/release/lockstep")
     with open(f"{home}/swift", "w", encoding="ascii") as file:
         file.write(SWIFT)
@@ -197,11 +199,11 @@ class Host:
                               errors="replace")
         return Result(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
-    def start(self, command):
-        """Starts a line of shell as the operator and leaves it running; what it prints goes to /tmp/started.log."""
+    def start(self, command, log="/tmp/started.log"):
+        """Starts a line of shell as the operator and leaves it running; what it prints goes to a file."""
         subprocess.Popen(
             self.enter() + ["runuser", "-u", "op", "--", "bash", "-c", "cd /home/op/lockstep && export HOME=/home/op && "
-                            f"exec >/tmp/started.log 2>&1; {command}"],
+                            f"exec >{log} 2>&1; {command}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def root(self, command, seconds=60):

@@ -168,14 +168,14 @@ import sqlite3, sys
 database = sqlite3.connect(sys.argv[1])
 with database:
     database.execute("UPDATE batches SET bytes = zeroblob(length(bytes)) "
-                     "WHERE first = (SELECT max(first) FROM batches)")
+                     f"WHERE first = (SELECT {sys.argv[2]}(first) FROM batches)")
 database.close()
 """
 
 
-def damage(host, folder, store="counters"):
-    """Spoils the last batch that a journal has of a store."""
-    host.must(f"{sys.executable} - {folder}/{store}.sqlite <<'END'{SPOIL}END\n")
+def damage(host, folder, store="counters", which="max"):
+    """Spoils the last batch that a journal has of a store, or (`min`) the first."""
+    host.must(f"{sys.executable} - {folder}/{store}.sqlite {which} <<'END'{SPOIL}END\n")
 
 
 def damaged_replica(book, b):
@@ -220,6 +220,77 @@ def damaged_primary(book, a):
     done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
     book.check(section, "the primary serves again", "admitting" in done.output, done.text)
     book.check(section, "what the replica had is there", add(a) == last + 1)
+
+
+def damaged_before(book, a, b):
+    """JOURNAL_DAMAGED: a batch is damaged that is older than the newest snapshot; the primary is made anew."""
+    section = book.section(PAGE, "JOURNAL_DAMAGED")
+    a.must("sed -i '/^LOCKSTEP_OPTIONS=/s/$/ --snapshot-after 1048576/' /etc/lockstep/primary.env && "
+           f"systemctl restart {UNIT}")
+    await_phase(a, "admitting")
+    b.start(f"{sys.executable} deploy/pages/flood.py 10.0.0.1 7400 writes writer 2", "/tmp/flood.log")
+    if not wait_until(lambda: "done" in b.root("cat /tmp/flood.log").output, 60, 0.2):
+        raise Broken(f"the log does not grow: {b.root('cat /tmp/flood.log').text}")
+    b.root("pkill -f pages/flood.py")
+    look = f"{sys.executable} -c \"import sqlite3; print(sqlite3.connect('{PRIMARY}/counters.sqlite')" \
+        ".execute('SELECT (SELECT max(sequence) FROM snapshots), (SELECT min(last) FROM batches)').fetchone())\""
+    # A snapshot is due once a second; it may be saved while the node stops.
+    a.root("sleep 3")
+    a.must(f"systemctl stop {UNIT}")
+    found = re.match(r"\((\d+), (\d+)\)", a.must(look))
+    if not found or int(found[1]) <= int(found[2]):
+        raise Broken(f"there is no batch before the newest snapshot: {a.must(look)}")
+    damage(a, PRIMARY, which="min")
+    a.must(f"sed -i 's/ --snapshot-after 1048576$//' /etc/lockstep/primary.env; systemctl start {UNIT}")
+    last = raised_damage(book, section, a)
+    for beginning in ("sudo systemctl stop", "sudo -u lockstep lockstep recover", "sudo systemctl start"):
+        done = book.run(a, section, beginning)
+        if "recover" in beginning:
+            book.check(section, "the journal is made anew", "the old files are in" in done.text, done.text)
+    await_phase(a, "admitting")
+    verified = a.root(f"systemctl stop {UNIT}; sudo -u lockstep lockstep journal verify --data {PRIMARY}; "
+                      f"e=$?; systemctl start {UNIT}; exit $e")
+    book.check(section, "the damage is gone", verified.status == 0, verified.text)
+    await_phase(a, "admitting")
+    book.check(section, "nothing was lost", add(a) == last + 1 and not alarms(a), alarms(a))
+
+
+def raised_damage(book, section, a):
+    """The alarm, and that the node goes on; the last value."""
+    book.check(section, "damage to older entries raises the alarm", seen(a, "JOURNAL_DAMAGED", 20), unit_log(a, UNIT))
+    book.shows(section, "JOURNAL_DAMAGED", alarms(a), "status")
+    section.says("This node does not need them, so it goes on.")
+    last = add(a)
+    a.must(f"systemctl stop {UNIT}")
+    section.says("`journal verify` on a copy of its folder, or on the folder of a stopped node, lists all of it.")
+    done = a.root(f"sudo -u lockstep lockstep journal verify --data {PRIMARY}")
+    book.check(section, "verify lists the damage", done.status == book.status("is damaged")
+               and re.search(r"batch at sequence number \d+", done.text), done.text)
+    a.must(f"systemctl start {UNIT}")
+    return last
+
+
+def undone(book, a, c):
+    """Undo a promotion: a replica was made a primary by mistake, and acknowledged nothing; the old one goes on."""
+    section, lost = book.section(PAGE, "Undo a promotion"), book.section(PAGE, "The primary's host is lost")
+    for beginning in ("sudo systemctl disable", "sudo -u lockstep lockstep promote", "sudo mv"):
+        book.run(c, lost, beginning)
+    third = book.section(PAGE, "3. The primary")
+    c.must(f"printf '%s' '{third.files[0][1].replace('10.0.0.1', c.address)}' >{third.files[0][0]} && "
+           f"cp deploy/systemd/{UNIT}.service /etc/systemd/system/ && systemctl daemon-reload && "
+           f"systemctl enable --now {UNIT}")
+    await_phase(c, "admitting")
+    last = add(a)
+    for beginning in ("sudo systemctl disable", "sudo -u lockstep lockstep demote", "sudo mv", "sudo systemctl enable"):
+        book.run(c, section, beginning)
+    section.says("`demote` sets aside what the node wrote as a primary, if it acknowledged nothing.")
+    await_phase(c, "live")
+    book.check(section, "it is a replica again", value(c, "tcp://10.0.0.3:7400") == last and not alarms(c) + alarms(a),
+               alarms(c) + alarms(a))
+    done = c.root(f"systemctl stop lockstep-replica; sudo -u lockstep lockstep journal inspect --data {REPLICA}; "
+                  "systemctl start lockstep-replica")
+    book.check(section, "what it wrote as a primary is set aside", "kept aside" in done.text, done.text)
+    await_phase(c, "live")
 
 
 def in_use(book, a):
