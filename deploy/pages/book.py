@@ -1,5 +1,6 @@
 """Runs what the pages say, compares with what they promise, and keeps the record of both."""
 import re
+import shlex
 import time
 
 from .source import Broken, read_pages
@@ -19,13 +20,23 @@ class Book:
 
     # MARK: running
 
-    def run(self, host, section, beginning, expect=0, seconds=60, **rules):
-        """Runs the next command of a section that begins so; `rules` replace what the page leaves open."""
+    def run(self, host, section, beginning, expect=0, seconds=60, to=None, **rules):
+        """Runs the next command of a section that begins so; `rules` replace what the page leaves open.
+
+        With `to`, the command ends with `| ssh`, and an address, which must be that host's.
+        """
         command = section.command(beginning)
         text = command.text
         for mark, value in {**self.rules, **rules}.items():
             text = text.replace(mark, value)
-        done = host.run(text, seconds)
+        if to:
+            left, _, right = text.partition(" | ssh ")
+            address, *words = shlex.split(right)
+            if address != to.address:
+                raise Broken(f"{command.place}: {text}\n    names {address}, not the host's address {to.address}")
+            done = host.pipe(left, to, " ".join(words))
+        else:
+            done = host.run(text, seconds)
         command.runs.append((host.letter, done.status, done.seconds, text))
         if expect is not None and done.status not in (expect if isinstance(expect, tuple) else (expect,)):
             raise Broken(f"{command.place}: {text}\n    ended with {done.status}, not {expect}: {done.text[-500:]}")

@@ -6,7 +6,7 @@ from .book import Book
 
 
 def boot(home):
-    """Three hosts with nothing of Lockstep on them but a clone of the repository."""
+    """Four hosts with nothing of Lockstep on them but a clone of the repository."""
     hosts.connect()
     made = {letter: hosts.Host(letter) for letter in hosts.LETTERS}
     for host in made.values():
@@ -14,17 +14,17 @@ def boot(home):
         host.boot()
     for host in made.values():
         host.await_boot()
-    return made["a"], made["b"], made["c"]
+    return tuple(made.values())
 
 
-def begin(book, a, b, c):
+def begin(book, a, b, c, d):
     """The tour, on a host that has no node yet, and sections 2 to 10 of deploy/README.md; whether there is a cluster."""
     book.situation("two commands", tour.readme, c)
     book.situation("look inside", tour.look_inside, c)
     book.situation("searches", tour.searches, c)
-    for host in (a, b, c):
+    for host in (a, b, c, d):
         book.situation(f"install on {host.letter}", operating.install, host)
-    book.situation("with keys", keys.cluster, a, b, c)
+    book.situation("with keys", keys.cluster, a, b, c, d)
     if not book.situation("the primary", operating.primary, a) or not all(
             [book.situation(f"replica {host.letter}", operating.replica, host) for host in (b, c)]):
         return False
@@ -38,8 +38,8 @@ def begin(book, a, b, c):
 
 def run(home, book: Book):
     """All of it; the exit status."""
-    a, b, c = boot(home)
-    if begin(book, a, b, c):
+    a, b, c, d = boot(home)
+    if begin(book, a, b, c, d):
         book.situation("an outcome that is unknown", callers.outcome, b)
         book.situation("effects that are held", callers.held_effects, a)
         book.situation("sessions that nobody needs", callers.sessions, a)
