@@ -6,7 +6,7 @@ from namespaces import wait_until
 
 from .operating import PAGE, PRIMARY, add, alarms, value
 from .source import Broken
-from .trouble import seen
+from .trouble import WRONG, seen
 
 SILENCE = f"sudo {sys.executable} deploy/pages/silence.py"
 FLOOD = f"{sys.executable} deploy/pages/flood.py"
@@ -56,6 +56,7 @@ def held_effects(book, a):
             done = book.run(a, section, f"sudo -u lockstep lockstep actions list --data {PRIMARY} --store {store}")
             book.check(section, f"list shows what has not ended of {store}",
                        re.search("^(every accepted action has ended|ACTION)", done.output), done.text)
+        book.quoted(a, book.section(PAGE, WRONG), "sudo -u lockstep lockstep actions list")
         section.says("New actions have their effects.")
         done = a.run("lockstep search query licence --node tcp://10.0.0.1:7400 --insecure")
         book.check(section, "new actions have their effects", "a.txt" in done.output, done.text)
@@ -79,6 +80,7 @@ def crowd(book, a, b):
     try:
         flooded(book, section, a, b)
         b.root("pkill -f pages/flood.py")
+        book.quoted(a, book.section(PAGE, WRONG), "sudo -u lockstep lockstep sessions list")
         done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
         book.check(section, "list shows who has them", done.output.count(" crowd-1 ") > 5_000, done.text)
         done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",
@@ -99,6 +101,9 @@ def sessions(book, a):
     # One that was left open by a process that is gone has no peer that this boot knows.
     rows = [row for row in map(str.split, done.output.splitlines()[1:]) if row[1] != "-"]
     book.check(section, "list shows who has them", rows, done.text)
+    lost = [row for row in map(str.split, done.output.splitlines()[1:]) if row[6] == "600"]
+    book.takes(book.section(PAGE, "Ask for an unknown outcome"), "The command's session ends after {};",
+               float(lost[0][6] if lost else 0), is_exact=True)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --unused")
     book.check(section, "close ends those that match every option", done.output.startswith("closed 0 "), done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",

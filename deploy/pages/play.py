@@ -1,7 +1,7 @@
 """The situations of the pages, in an order in which each finds what it needs."""
 import shutil
 
-from . import callers, copies, hosts, keys, operating, tour, trouble
+from . import callers, copies, hosts, keys, named, operating, tour, trouble
 from .book import Book
 
 
@@ -24,6 +24,7 @@ def begin(book, a, b, c, d):
     book.situation("searches", tour.searches, c)
     for host in (a, b, c, d):
         book.situation(f"install on {host.letter}", operating.install, host)
+    book.situation("commands that are named", named.compare, c)
     book.situation("with keys", keys.cluster, a, b, c, d)
     if not book.situation("the primary", operating.primary, a) or not all(
             [book.situation(f"replica {host.letter}", operating.replica, host) for host in (b, c)]):
@@ -31,6 +32,7 @@ def begin(book, a, b, c, d):
     book.situation("an address that comes later", operating.late_address, c)
     book.situation("look at it", operating.look, a, b)
     book.situation("upgrade", operating.upgrade, a, b, c)
+    book.situation("a primary hears its replicas", operating.audience, a, b)
     book.situation("back up and restore", operating.backup, a, b)
     book.situation("a unit that has failed", trouble.failed_unit, a)
     return True
@@ -45,6 +47,7 @@ def run(home, book: Book):
         book.situation("sessions that nobody needs", callers.sessions, a)
         book.situation("sessions without number", callers.crowd, a, b)
         book.situation("two nodes of one name", copies.duplicate, a, b)
+        book.situation("no primary", trouble.no_primary, a, b)
         book.situation("a full disk", trouble.full_disk, a, b)
         book.situation("an old copy of the primary", trouble.behind, a)
         book.situation("a loss that is accepted", trouble.accepted_loss, a, b, c)

@@ -8,6 +8,7 @@ from .operating import (NODE, PAGE, PRIMARY, REPLICA, add, alarms, await_phase, 
 from .source import Broken
 
 UNIT = "lockstep-primary"
+WRONG = "11. When something is wrong"
 
 
 def seen(host, text, seconds=15):
@@ -26,12 +27,31 @@ def failed_unit(book, a):
     ended = a.must(f"systemctl show -p ExecMainStatus -p NRestarts {UNIT}")
     book.check(section, "wrong options are status 64, and are not tried again",
                f"ExecMainStatus={book.status('wrong usage')}" in ended and "NRestarts=0" in ended, ended)
+    book.quoted(a, book.section(PAGE, WRONG), "sudo journalctl")
     done = book.run(a, section, "sudo journalctl")
     book.check(section, "a node's last lines say what to do", "no-such" in done.output, done.text)
     a.must("cp /tmp/kept /etc/lockstep/primary.env")
     book.run(a, section, "sudo systemctl reset-failed")
     book.run(a, section, "sudo systemctl start")
     await_phase(a, "admitting")
+
+
+def no_primary(book, a, b):
+    """NO_PRIMARY: the primary is stopped."""
+    section = book.section(PAGE, WRONG)
+    a.must(f"systemctl stop {UNIT}")
+    try:
+        book.check(section, "a replica without a primary says so", seen(b, "NO_PRIMARY"), alarms(b))
+        done = book.quoted(a, section, "sudo systemctl status", expect=None)
+        book.check(section, "the primary's unit says what it is", "inactive (dead)" in done.output, done.text)
+        section = book.section("docs/SEARCH.md", "What it decides, and where")
+        done = b.run("lockstep search query unheard --node tcp://10.0.0.2:7400 --insecure")
+        book.check(section, "a query that nobody can answer ends with 69", done.status == 69, f"{done.status}: {done.text}")
+        book.takes(section, "at a replica says so after {} and ends", done.seconds, is_exact=True)
+    finally:
+        a.must(f"systemctl start {UNIT}")
+    await_phase(a, "admitting")
+    book.check(section, "the alarm ends", wait_until(lambda: not alarms(b), 15, 0.2), alarms(b))
 
 
 def full_disk(book, a, b):
@@ -49,6 +69,7 @@ def running_full(book, section, a, b):
     count = add(a)
     fill(a, 40)
     book.check(section, "less than 64 MiB raise the alarm", seen(a, "DISK_FULL"), alarms(a))
+    book.quoted(a, book.section(PAGE, WRONG), "df -h")
     done = book.run(a, section, "df -h")
     book.check(section, "df shows the disk", "/var/lib/lockstep" in done.output, done.text)
     section.says("New actions get BUSY; reads go on; nothing that was acknowledged is in danger.")
@@ -116,6 +137,7 @@ def behind(book, a):
     section.says("It admits nothing")
     refused = a.run(f"lockstep counter add visits --node {NODE} --insecure --timeout 2")
     book.check(section, "it admits nothing", refused.status != 0, refused.text)
+    book.quoted(a, book.section(PAGE, WRONG), "sudo systemctl stop")
     for beginning in ("sudo systemctl stop", "sudo cp -a"):
         book.run(a, section, beginning)
     done = book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from")
@@ -156,6 +178,8 @@ def accepted_loss(book, a, b, c):
     for host, name in ((b, "node-b2"), (c, "node-c2")):
         book.check(ahead, "replicas that have the entries say AHEAD", seen(host, "AHEAD"), phases(host))
         book.shows(ahead, "AHEAD", alarms(host), "status")
+        done = book.quoted(host, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep status --data {REPLICA}")
+        book.check(ahead, "status shows it", "AHEAD" in done.output, done.text)
         for beginning in ("sudo systemctl stop", "sudo mv", "sudo -u lockstep lockstep init", "sudo systemctl start"):
             book.run(host, ahead, beginning, **{"node-b2": name})
         done = book.run(host, ahead, "sudo -u lockstep lockstep status")
@@ -189,6 +213,8 @@ def damaged_replica(book, b):
     book.check(section, "its status is that of damage", status.endswith(f"={book.status('is damaged')}"), status)
     book.check(section, "the message names the sequence number",
                re.search(r"sequence number \d+", unit_log(b, "lockstep-replica")), unit_log(b, "lockstep-replica"))
+    book.quoted(b, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep journal verify --data {REPLICA}",
+                expect=book.status("is damaged"))
     book.run(b, section, "sudo cp -a /var/lib/lockstep/replica")
     section.says("`verify` ends with 65 if there is any")
     done = book.run(b, section, "sudo -u lockstep lockstep journal verify", expect=book.status("is damaged"))
@@ -263,9 +289,9 @@ def raised_damage(book, section, a):
     last = add(a)
     a.must(f"systemctl stop {UNIT}")
     section.says("`journal verify` on a copy of its folder, or on the folder of a stopped node, lists all of it.")
-    done = a.root(f"sudo -u lockstep lockstep journal verify --data {PRIMARY}")
-    book.check(section, "verify lists the damage", done.status == book.status("is damaged")
-               and re.search(r"batch at sequence number \d+", done.text), done.text)
+    done = book.quoted(a, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep journal verify --data {PRIMARY}",
+                       expect=book.status("is damaged"))
+    book.check(section, "verify lists the damage", re.search(r"batch at sequence number \d+", done.text), done.text)
     a.must(f"systemctl start {UNIT}")
     return last
 
@@ -311,6 +337,10 @@ def lost_host(book, a, b, c):
         raise Broken("the replicas do not follow")
     a.die()
     book.check(section, "replicas go on answering reads", value(b, "tcp://10.0.0.3:7400") == last)
+    for host in (b, c):
+        done = book.quoted(host, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep status --data {REPLICA}")
+        book.check(section, "at replicas NO_PRIMARY",
+                   "NO_PRIMARY" in done.output or seen(host, "NO_PRIMARY"), done.text)
     book.run(b, section, "sudo systemctl disable")
     section.says("`serve` refuses the other")
     done = b.root(f"sudo -u lockstep lockstep serve --data {REPLICA} --listen tcp://127.0.0.1:7600", seconds=10)
