@@ -23,6 +23,7 @@ class Book:
         self.pages = read_pages(folder)
         self.rules = {}  # what stands on the pages, and what it is in this run
         self.kept, self.broken, self.skipped, self.times = [], [], [], []
+        self.lost = None  # the session of an answer that was lost
         self.began = time.monotonic()
 
     def section(self, page, title):

@@ -30,6 +30,7 @@ def outcome(book, b):
     asks = re.search(r"lockstep outcome (\d+:\d+) (\d+) --node", done.error)
     book.check(section, "the command that asks is printed", asks, done.text)
     rules = {"SESSION": asks[1], "NUMBER": asks[2]}
+    book.lost = asks[1]
     section.says("It ends with 0 if the action took effect")
     asked = book.run(b, section, "lockstep outcome", **rules)
     book.check(section, "the action took effect", value(b, name=LOST) == 1, asked.text)
@@ -101,9 +102,10 @@ def sessions(book, a):
     # One that was left open by a process that is gone has no peer that this boot knows.
     rows = [row for row in map(str.split, done.output.splitlines()[1:]) if row[1] != "-"]
     book.check(section, "list shows who has them", rows, done.text)
-    lost = [row for row in map(str.split, done.output.splitlines()[1:]) if row[6] == "600"]
-    book.takes(book.section(PAGE, "Ask for an unknown outcome"), "The command's session ends after {};",
-               float(lost[0][6] if lost else 0), is_exact=True)
+    lost = [row for row in rows if row[0] == book.lost]
+    book.check(section, "the session of the lost answer is among them", lost, done.text)
+    book.takes(book.section(PAGE, "Ask for an unknown outcome"), "The command's session ends after {};", float(lost[0][6]),
+               is_exact=True)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --unused")
     book.check(section, "close ends those that match every option", done.output.startswith("closed 0 "), done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",

@@ -4,7 +4,7 @@ import shutil
 
 from namespaces import CannotRun
 
-from . import callers, hosts, play, trouble
+from . import callers, hosts, play, roles, trouble
 from .book import Book
 from .source import PAGES
 
@@ -59,7 +59,7 @@ def run(home, pages):
     # A mistake that was found has left its host as it was then.
     a.root("cp /tmp/kept /etc/lockstep/primary.env; systemctl reset-failed lockstep-primary; systemctl restart lockstep-primary")
     book.situation("sessions without number", callers.crowd, a, b)
-    book.situation("a promotion by mistake", trouble.undone, a, c)
+    book.situation("a promotion by mistake", roles.undone, a, c)
     book.situation("older entries are damaged", trouble.damaged_before, a, b)
     # The situations of the rest are not played, so their commands are not missed.
     for page in book.pages.values():

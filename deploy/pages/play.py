@@ -1,7 +1,7 @@
 """The situations of the pages, in an order in which each finds what it needs."""
 import shutil
 
-from . import callers, copies, hosts, keys, named, operating, tour, trouble
+from . import callers, copies, hosts, keys, named, operating, roles, tour, trouble
 from .book import Book
 
 
@@ -56,8 +56,8 @@ def run(home, book: Book):
         book.situation("older entries are damaged", trouble.damaged_before, a, b)
         book.situation("a folder in use", trouble.in_use, a)
         book.situation("a clock that is refused", copies.refused_clock, a)
-        book.situation("a promotion by mistake", trouble.undone, a, c)
-        book.situation("a lost host", trouble.lost_host, a, b, c)
+        book.situation("a promotion by mistake", roles.undone, a, c)
+        book.situation("a lost host", roles.lost_host, a, b, c)
     book.report()
     for problem in book.broken:
         print(f"BROKEN   {problem}")
