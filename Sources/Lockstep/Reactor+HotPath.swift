@@ -1,4 +1,4 @@
-// The two steps that run for every action. They are requirements of `Reactor` with an implementation that the compiler
+// The three steps that run for every action. They are requirements of `Reactor` with an implementation that the compiler
 // may copy into the reactor's own module, where all types are known: called through the protocol once an action or
 // entry, with no generic code inside, they take half the time.
 

@@ -3,7 +3,7 @@
 
     hostile_peers.py KIND --port PORT [--seconds S]
 
-PORT is the node's first port. Each kind prints what it did.
+PORT is the node's first port. Each kind prints what it did. The test of the pages takes its frames from here too.
 """
 import argparse
 import os
@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 
+HOST = "127.0.0.1"
 SIGNATURE = b"\xff" + bytes(7) + b"\x01\x7f"
 GREETING = SIGNATURE + bytes([3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32)
 
@@ -45,9 +46,9 @@ def read(peer, count):
     return content
 
 
-def connect(port, kind=b"DEALER"):
+def connect(port, kind=b"DEALER", host=HOST):
     """Shakes hands; libzmq takes messages only from a peer that waited for its part."""
-    peer = socket.create_connection(("127.0.0.1", port), timeout=5)
+    peer = socket.create_connection((host, port), timeout=5)
     peer.sendall(GREETING + ready(kind))
     read(peer, 64)
     read(peer, read(peer, 2)[1])
@@ -83,9 +84,9 @@ def receive(peer):
             return content
 
 
-def enter(port, node, boot):
+def enter(port, node, boot, host=HOST):
     """A client's connection that was welcomed, and what frames must name: channel, cluster, and the store's ID."""
-    peer = connect(port)
+    peer = connect(port, host=host)
     peer.sendall(message(hello(1, node, boot)))
     welcome = receive(peer)
     while welcome[5] != 2:
@@ -178,7 +179,7 @@ def idle(options, report):
     for port in range(3):
         for number in range(400):
             try:
-                peer = socket.create_connection(("127.0.0.1", options.port + port), timeout=5)
+                peer = socket.create_connection((HOST, options.port + port), timeout=5)
                 part = (b"", GREETING[:11], GREETING, GREETING + ready(b"DEALER")[:9], GREETING + ready(b"DEALER"))
                 peer.sendall(part[number % 5])
                 waiting.register(peer, selectors.EVENT_READ)

@@ -1,8 +1,19 @@
 """Runs what the pages say, compares with what they promise, and keeps the record of both."""
 import re
+import shlex
 import time
 
 from .source import Broken, read_pages
+
+
+def seconds_of(text):
+    """A time of a page in seconds; None if it is none."""
+    words = {"a second": 1, "a second or two": 2, "half a second": 0.5, "half second": 0.5, "a minute": 60, "an hour": 3_600}
+    found = re.fullmatch(r"([0-9.]+) (ms|s|seconds?|minutes?|hours?|days?)", text)
+    units = {"m": 60, "h": 3_600, "d": 86_400, "s": 1}
+    if not found:
+        return words.get(text)
+    return float(found[1]) * (0.001 if found[2] == "ms" else units[found[2][0]])
 
 
 class Book:
@@ -11,7 +22,8 @@ class Book:
     def __init__(self, folder):
         self.pages = read_pages(folder)
         self.rules = {}  # what stands on the pages, and what it is in this run
-        self.kept, self.broken, self.skipped = [], [], []
+        self.kept, self.broken, self.skipped, self.times = [], [], [], []
+        self.lost = None  # the session of an answer that was lost
         self.began = time.monotonic()
 
     def section(self, page, title):
@@ -19,15 +31,37 @@ class Book:
 
     # MARK: running
 
-    def run(self, host, section, beginning, expect=0, seconds=60, **rules):
-        """Runs the next command of a section that begins so; `rules` replace what the page leaves open."""
+    def run(self, host, section, beginning, expect=0, seconds=60, to=None, **rules):
+        """Runs the next command of a section that begins so; `rules` replace what the page leaves open.
+
+        With `to`, the command ends with `| ssh`, and an address, which must be that host's.
+        """
         command = section.command(beginning)
         text = command.text
         for mark, value in {**self.rules, **rules}.items():
             text = text.replace(mark, value)
-        done = host.run(text, seconds)
+        if to:
+            left, _, right = text.partition(" | ssh ")
+            address, *words = shlex.split(right)
+            if address != to.address:
+                raise Broken(f"{command.place}: {text}\n    names {address}, not the host's address {to.address}")
+            done = host.pipe(left, to, " ".join(words))
+        else:
+            done = host.run(text, seconds)
         command.runs.append((host.letter, done.status, done.seconds, text))
         if expect is not None and done.status not in (expect if isinstance(expect, tuple) else (expect,)):
+            raise Broken(f"{command.place}: {text}\n    ended with {done.status}, not {expect}: {done.text[-500:]}")
+        return done
+
+    def quoted(self, host, section, beginning, expect=0, **rules):
+        """Runs a command that the text, or a table, has in backquotes."""
+        command = section.quote(beginning)
+        text = command.text
+        for mark, value in {**self.rules, **rules}.items():
+            text = text.replace(mark, value)
+        done = host.run(text)
+        command.runs.append((host.letter, done.status, done.seconds, text))
+        if expect is not None and done.status != expect:
             raise Broken(f"{command.place}: {text}\n    ended with {done.status}, not {expect}: {done.text[-500:]}")
         return done
 
@@ -48,6 +82,19 @@ class Book:
         """A text of the program is as the page shows it."""
         pattern = section.template(beginning)
         self.check(section, f"{where} says: {beginning} …", re.search(pattern, text), f"{pattern} in: {text}")
+
+    def takes(self, section, phrase, seen, is_exact=False):
+        """A time of the page, in seconds: what was seen is no longer, and where it is exact not much shorter.
+
+        In `phrase`, `{}` stands for the time. The machine may be busy: three times as long, and 2 s, are allowed.
+        """
+        found = re.search(re.escape(phrase).replace(r"\{\}", "([a-z0-9. ]{1,20}?)"), section.prose)
+        stated = found and seconds_of(found[1])
+        if not stated:
+            raise Broken(f"{section.page}, {section.title}: the page does not say: {phrase}")
+        self.times.append(f"{section.page}, {section.title}: {found[0]}: seen {seen:.1f} s")
+        is_kept = seen <= 3 * stated + 2 and (not is_exact or seen >= stated / 2)
+        self.check(section, found[0], is_kept, f"{seen:.1f} s")
 
     def status(self, meaning):
         """The exit status that the page gives for something."""
@@ -75,7 +122,8 @@ class Book:
 
     def skip(self, page, title, reason):
         """What this machine or this program cannot run of a section."""
-        for command in self.section(page, title).commands:
+        section = self.section(page, title)
+        for command in section.commands + section.quoted:
             if not command.reason and not command.runs:
                 command.reason = reason
 
@@ -85,6 +133,10 @@ class Book:
             for section in page.sections:
                 for command in section.commands:
                     self.print_command(command)
+                for command in section.quoted:
+                    self.print_command(command)
+        for line in self.times:
+            print(f"time     {line}")
         print(f"{len(self.kept)} promises kept, {len(self.broken)} situations broken", flush=True)
 
     def print_command(self, command):
@@ -93,6 +145,8 @@ class Book:
             times = f", {len(command.runs)} times" if len(command.runs) > 1 else ""
             print(f"ran      {command.place}  {command.text}\n         on {host}{times}, last: status {status}, "
                   f"{seconds:.1f} s" + (f", as: {text}" if text != command.text else ""))
+        elif command.is_compared and not command.reason:
+            print(f"compared {command.place}  {command.text}\n         with the program's help")
         elif command.reason:
             print(f"not run  {command.place}  {command.text}\n         because: {command.reason}")
         else:

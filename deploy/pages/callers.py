@@ -4,10 +4,12 @@ import sys
 
 from namespaces import wait_until
 
-from .operating import PAGE, PRIMARY, value
+from .operating import PAGE, PRIMARY, add, alarms, value
 from .source import Broken
+from .trouble import WRONG, seen
 
 SILENCE = f"sudo {sys.executable} deploy/pages/silence.py"
+FLOOD = f"{sys.executable} deploy/pages/flood.py"
 LOST = "lost-answer"
 
 
@@ -28,6 +30,7 @@ def outcome(book, b):
     asks = re.search(r"lockstep outcome (\d+:\d+) (\d+) --node", done.error)
     book.check(section, "the command that asks is printed", asks, done.text)
     rules = {"SESSION": asks[1], "NUMBER": asks[2]}
+    book.lost = asks[1]
     section.says("It ends with 0 if the action took effect")
     asked = book.run(b, section, "lockstep outcome", **rules)
     book.check(section, "the action took effect", value(b, name=LOST) == 1, asked.text)
@@ -54,18 +57,55 @@ def held_effects(book, a):
             done = book.run(a, section, f"sudo -u lockstep lockstep actions list --data {PRIMARY} --store {store}")
             book.check(section, f"list shows what has not ended of {store}",
                        re.search("^(every accepted action has ended|ACTION)", done.output), done.text)
+        book.quoted(a, book.section(PAGE, WRONG), "sudo -u lockstep lockstep actions list")
         section.says("New actions have their effects.")
         done = a.run("lockstep search query licence --node tcp://10.0.0.1:7400 --insecure")
         book.check(section, "new actions have their effects", "a.txt" in done.output, done.text)
 
 
+def flooded(book, section, a, b):
+    """A client opens sessions without need, until the alarm is raised."""
+    for log, (name, count) in enumerate((("crowd-1", 10_000), ("crowd-2", 2_400))):
+        b.start(f"{FLOOD} 10.0.0.1 7400 sessions {name} {count}", f"/tmp/flood-{log}.log")
+        if not wait_until(lambda log=log: "done" in b.root(f"cat /tmp/flood-{log}.log").output, 60, 0.2):
+            raise Broken(f"the client that opens sessions does not work: {b.root('cat /tmp/flood-*.log').text}")
+    book.check(section, "so many sessions raise the alarm", seen(a, "SESSIONS_NEAR_LIMIT"), alarms(a))
+    book.shows(section, "SESSIONS_NEAR_LIMIT", alarms(a), "status")
+    section.says("New clients still get in as long as there are sessions that were never used")
+    book.check(section, "new clients still get in", add(b, "crowded") >= 1)
+
+
+def crowd(book, a, b):
+    """SESSIONS_NEAR_LIMIT: the alarm is raised, and its commands end it."""
+    section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
+    try:
+        flooded(book, section, a, b)
+        b.root("pkill -f pages/flood.py")
+        book.quoted(a, book.section(PAGE, WRONG), "sudo -u lockstep lockstep sessions list")
+        done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
+        book.check(section, "list shows who has them", done.output.count(" crowd-1 ") > 5_000, done.text)
+        done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",
+                        NODE="crowd-1")
+        section.says("with `--peer` all of that client")
+        book.check(section, "close ends all of that client", re.match(r"closed \d{4,5} ", done.output), done.text)
+        section.says("The alarm ends when less than half of the sessions are left.")
+        book.check(section, "the alarm ends", wait_until(lambda: "SESSIONS" not in alarms(a), 15, 0.2), alarms(a))
+    finally:
+        b.root("pkill -f pages/flood.py")
+        a.root(f"sudo -u lockstep lockstep sessions close --data {PRIMARY} --peer crowd-2")
+
+
 def sessions(book, a):
-    """SESSIONS_NEAR_LIMIT: its commands, with the session that the lost answer has left open."""
+    """SESSIONS_NEAR_LIMIT: who is told, and how, with the session that the lost answer has left open."""
     section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
     done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
     # One that was left open by a process that is gone has no peer that this boot knows.
     rows = [row for row in map(str.split, done.output.splitlines()[1:]) if row[1] != "-"]
     book.check(section, "list shows who has them", rows, done.text)
+    lost = [row for row in rows if row[0] == book.lost]
+    book.check(section, "the session of the lost answer is among them", lost, done.text)
+    book.takes(book.section(PAGE, "Ask for an unknown outcome"), "The command's session ends after {};", float(lost[0][6]),
+               is_exact=True)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --unused")
     book.check(section, "close ends those that match every option", done.output.startswith("closed 0 "), done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep sessions close --data /var/lib/lockstep/primary --peer",

@@ -4,7 +4,7 @@ import shutil
 
 from namespaces import CannotRun
 
-from . import hosts, play
+from . import callers, hosts, play, roles, trouble
 from .book import Book
 from .source import PAGES
 
@@ -20,6 +20,17 @@ PLANTED = [
     ("deploy/README.md", "| 64 | wrong usage", "| 63 | wrong usage", "a unit that has failed: ", "ExecMainStatus=64"),
     ("docs/HACKING.md", "lockstep journal verify --data data/primary\n", "lockstep journal verfy --data data/primary\n",
      "look inside: ", "journal verify"),
+    ("deploy/README.md", "`lockstep init --store counters` makes", "`lockstep init --stores counters` makes",
+     "commands that are named: ", "no option --stores"),
+    ("deploy/README.md", "and 5 s at most where one of them", "and 50 s at most where one of them",
+     "a primary hears its replicas: ", "50 s at most"),
+    ("deploy/README.md", "--role writer --access", "--role reader --access", "with keys: ", "counter add"),
+    ("deploy/README.md", "`SESSIONS_NEAR_LIMIT: N of 16384 sessions are open`. Each",
+     "`SESSIONS_NEAR_LIMIT: N of 999 sessions are open`. Each", "sessions without number: ", "999"),
+    ("deploy/README.md", "lockstep demote --data /var/lib/lockstep/primary --yes",
+     "lockstep demote --data /var/lib/lockstep/primary --no", "a promotion by mistake: ", "--no"),
+    ("deploy/README.md", "--from tcp://10.0.0.2:7400 --anew", "--from tcp://10.0.0.2:7400 --again",
+     "older entries are damaged: ", "--again"),
     ("deploy/README.md", "`lockstep help`, and", "```\nlockstep counter add unheard-of\n```\n\n`lockstep help`, and",
      "deploy/README.md:", "unheard-of"),
 ]
@@ -43,7 +54,13 @@ def run(home, pages):
     folder = f"{hosts.FOLDER}/planted"
     plant(folder, pages)
     book = Book(folder)
-    play.begin(book, *play.boot(home))
+    a, b, c, d = play.boot(home)
+    play.begin(book, a, b, c, d)
+    # A mistake that was found has left its host as it was then.
+    a.root("cp /tmp/kept /etc/lockstep/primary.env; systemctl reset-failed lockstep-primary; systemctl restart lockstep-primary")
+    book.situation("sessions without number", callers.crowd, a, b)
+    book.situation("a promotion by mistake", roles.undone, a, c)
+    book.situation("older entries are damaged", trouble.damaged_before, a, b)
     # The situations of the rest are not played, so their commands are not missed.
     for page in book.pages.values():
         for section in page.sections:

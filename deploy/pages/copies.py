@@ -5,7 +5,7 @@ from namespaces import wait_until
 
 from .operating import NODE, PAGE, PRIMARY, REPLICA, await_phase, stores
 from .source import Broken
-from .trouble import UNIT, seen
+from .trouble import UNIT, WRONG, seen
 
 SECOND = "/var/lib/lockstep/second"
 
@@ -30,6 +30,8 @@ def duplicate(book, a, b):
         book.check(section, "two nodes of one name raise the alarm at the primary", seen(a, "DUPLICATE_NODE", 20),
                    b.root("cat /tmp/started.log").text)
         book.shows(section, "DUPLICATE_NODE", " | ".join(alarm for store in stores(a) for alarm in store["alarms"]), "status")
+        done = book.quoted(a, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep status --data {PRIMARY}")
+        book.check(section, "status shows it", "DUPLICATE_NODE" in done.output, done.text)
     finally:
         stop_second(b)
     section.says("The alarm ends some seconds after one of the two is gone.")

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
 GROUP_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 DISK = "320M"
-LETTERS = {"a": 1, "b": 2, "c": 3}
+LETTERS = {"a": 1, "b": 2, "c": 3, "d": 4}
 SWIFT = """#!/bin/sh
 # The program is built; the pages ask where.
 [ "$*" = "build -c release --show-bin-path" ] && echo /home/op/lockstep/.build/release && exit 0
@@ -101,6 +101,8 @@ def prepare_home(program):
     home = f"{FOLDER}/home"
     os.makedirs(f"{home}/.build/release")
     shutil.copytree(f"{REPOSITORY}/deploy", f"{home}/deploy", ignore=shutil.ignore_patterns("__pycache__"))
+    os.makedirs(f"{home}/Tests/IntegrationTests")
+    shutil.copy(f"{REPOSITORY}/Tests/IntegrationTests/hostile_peers.py", f"{home}/Tests/IntegrationTests/")
     shutil.copy(program, f"{home}/.build/release/lockstep")
     with open(f"{home}/swift", "w", encoding="ascii") as file:
         file.write(SWIFT)
@@ -197,12 +199,24 @@ class Host:
                               errors="replace")
         return Result(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
-    def start(self, command):
-        """Starts a line of shell as the operator and leaves it running; what it prints goes to /tmp/started.log."""
+    def start(self, command, log="/tmp/started.log"):
+        """Starts a line of shell as the operator and leaves it running; what it prints goes to a file."""
         subprocess.Popen(
             self.enter() + ["runuser", "-u", "op", "--", "bash", "-c", "cd /home/op/lockstep && export HOME=/home/op && "
-                            f"exec >/tmp/started.log 2>&1; {command}"],
+                            f"exec >{log} 2>&1; {command}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def pipe(self, left, target, right):
+        """Runs `left | ssh TARGET right`: the hosts have no ssh, so the right side is begun on the other host from here."""
+        began = time.monotonic()
+        sides = [host.enter() + ["runuser", "-u", "op", "--", "timeout", "60", "bash", "-c",
+                                 "cd /home/op/lockstep && export HOME=/home/op && " + command]
+                 for host, command in ((self, left), (target, right))]
+        first = subprocess.Popen(sides[0], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        second = subprocess.run(sides[1], stdin=first.stdout, capture_output=True, text=True, errors="replace")
+        first.stdout.close()
+        error = first.stderr.read().decode(errors="replace")
+        return Result(first.wait() or second.returncode, second.stdout, error + second.stderr, time.monotonic() - began)
 
     def root(self, command, seconds=60):
         """Runs a line of shell that is no page's, as root: it makes a situation, or looks at it."""

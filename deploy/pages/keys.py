@@ -1,28 +1,33 @@
-"""Section 13 of deploy/README.md: a primary, two replicas and a client with keys, from nothing."""
+"""Section 13 of deploy/README.md: a primary, two replicas and a client with keys, from nothing, and other keys for them."""
 import re
-import subprocess
+import time
 
-from .operating import PAGE, PRIMARY, REPLICA, await_phase, unit_log
+from namespaces import wait_until
+
+from .operating import PAGE, PRIMARY, await_phase, logged, unit_log
 
 HOME = "/var/lib/lockstep"
-CLIENT = f"--keys {HOME}/web-1.key --nodes {HOME}/nodes.json --timeout 20"
+CLIENT = "--node tcp://10.0.0.1:7400 --keys web-1.key --nodes nodes.json"
+MOST = 12
 
 
-def copy(source, target, letter):
-    """What the page does with ssh, which the hosts do not have."""
-    packed = subprocess.run(source.enter() + ["tar", "-C", HOME, "-c", "access.json", "-C", f"for-{letter}", "replica"],
-                            capture_output=True, check=True).stdout
-    subprocess.run(target.enter() + ["tar", "-xp", "-C", HOME], input=packed, check=True)
+def public_key(done):
+    """The public key in what a command has printed."""
+    return re.search(r"^lockstep-public \S+ \S+ (\S{40})$", done.output, re.MULTILINE)[1]
 
 
-def nodes(book, section, a):
-    """The commands of the first host up to the copies."""
+def nodes(book, section, a, d):
+    """The keys of all, the list, and the file for the client."""
+    book.rules["PUBLIC_KEY"] = public_key(book.run(d, section, "lockstep keys new"))
+    secret = d.must("stat -c '%a %U' /home/op/lockstep/web-1.key").split()
+    section.says("The secret stays there")
+    book.check(section, "the secret is its owner's alone", secret == ["600", "op"], secret)
     first = book.run(a, section, f"sudo -u lockstep lockstep init --data {PRIMARY}")
     book.rules["CLUSTER_ID"] = re.search(r"^cluster ([0-9a-f]{32})$", first.output, re.MULTILINE)[1]
     for letter in "bc":
         book.run(a, section, f"sudo -u lockstep lockstep init --data {HOME}/for-{letter}")
-    for command in ("new", "allow", "export"):
-        book.run(a, section, f"sudo -u lockstep lockstep keys {command}")
+    book.run(a, section, "sudo -u lockstep lockstep keys allow")
+    book.run(a, section, "sudo -u lockstep lockstep keys export", to=d)
 
 
 def start(book, section, a, b, c):
@@ -39,35 +44,53 @@ def start(book, section, a, b, c):
         await_phase(host, "live")
 
 
-def cluster(book, a, b, c):
+def cluster(book, a, b, c, d):
     """All of the section; the hosts are as before afterwards."""
     section = book.section(PAGE, "13. With keys")
-    typed = [command for command in section.commands]
-    book.check(section, "at most twelve commands", len(typed) <= 12, len(typed))
     section.says("Twelve commands")
+    section.says("on four hosts")
+    book.check(section, f"at most {MOST} commands", len(section.commands) <= MOST, len(section.commands))
     try:
-        nodes(book, section, a)
-        copy(a, b, "b")
-        copy(a, c, "c")
+        nodes(book, section, a, d)
+        for host in (b, c):
+            book.run(a, section, "sudo tar", to=host)
+        section.says("Then remove `for-b` and `for-c` here")
+        a.must(f"rm -r {HOME}/for-b {HOME}/for-c")
         start(book, section, a, b, c)
-        done = book.run(a, section, "sudo -u lockstep lockstep counter add")
+        done = book.run(d, section, "lockstep counter add")
         book.check(section, "the client counts", done.output.strip() == "1", done.text)
-        refused(book, section, a)
-        revoked(book, section, a)
+        refused(book, section, a, d)
+        client_keys(book, a, b, c, d)
+        node_keys(book, a, b, c, d)
+        revoked(book, a, d)
     finally:
+        book.rules.pop("PUBLIC_KEY", None)
         for host in (a, b, c):
             host.root("systemctl disable --now lockstep-primary lockstep-replica")
             host.must(f"rm -rf {HOME}/* /etc/systemd/system/lockstep-*.service && systemctl daemon-reload")
 
 
-def refused(book, section, a):
+def refused(book, section, a, d):
     """Nobody else is served, and no secret is shown."""
-    plain = a.run("lockstep counter get visits --node tcp://10.0.0.1:7400 --insecure --timeout 2")
+    plain = d.run("lockstep counter get visits --node tcp://10.0.0.1:7400 --insecure --timeout 2")
+    section.says("Of who is not let in, the command says so, with the key that is not in the list, and ends with 69.")
     book.check(section, "nobody without keys is served", plain.status == book.status("cannot be reached"), plain.text)
-    a.must(f"sudo -u lockstep lockstep keys new web-2 --to {HOME}/web-2.key")
-    unknown = a.root(f"sudo -u lockstep lockstep counter get visits --node tcp://10.0.0.1:7400 --keys {HOME}/web-2.key "
-                     f"--nodes {HOME}/nodes.json --timeout 2")
-    book.check(section, "a key that is not in the list is not served", unknown.status not in (0, 64), unknown.text)
+    d.must("runuser -u op -- lockstep keys new web-2")
+    unknown = d.run(f"lockstep counter get visits {CLIENT.replace('web-1', 'web-2')} --timeout 2")
+    book.check(section, "a key that is not in the list is not served",
+               unknown.status == book.status("cannot be reached") and "does not let the key" in unknown.text,
+               f"{unknown.status}: {unknown.text}")
+    section.says("Who is let in, and may not do what it asks, is told so: it ends with 1.")
+    a.must(f"sudo -u lockstep lockstep keys allow web-2 --key '{public_key(d.run('lockstep keys show web-2.key'))}' "
+           f"--role reader --access {HOME}/access.json && sleep 1")
+    denied = d.run(f"lockstep counter add visits {CLIENT.replace('web-1', 'web-2')} --timeout 5")
+    book.check(section, "a reader is told that it may not add", denied.status == book.status("refused or failed"),
+               f"{denied.status}: {denied.text}")
+    section.says("The node's log says who was refused, and why.")
+    log = unit_log(a, "lockstep-primary")
+    book.check(section, "the log says who was refused", "denied" in log or "handshakes failed" in log, log)
+    shown = book.quoted(a, book.section(PAGE, "11. When something is wrong"), "sudo -u lockstep lockstep keys show")
+    book.check(section, "keys show prints who is let in", "web-1" in shown.output, shown.text)
     secret = a.must(f"sed -n 's/^secret //p' {PRIMARY}/node.key").strip()
     for where in ("journalctl -o cat --no-pager", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' ' '",
                   f"sudo -u lockstep lockstep status --data {PRIMARY} --json"):
@@ -75,15 +98,73 @@ def refused(book, section, a):
         book.check(section, "the secret is nowhere but in its file", secret and secret not in seen, where)
 
 
-def revoked(book, section, a):
-    """Who is taken out of the list is not served a second later."""
-    section.says("`lockstep keys revoke web-1`")
-    a.must(f"sudo -u lockstep lockstep keys revoke web-1 --access {HOME}/access.json && sleep 1")
-    done = a.root(f"sudo -u lockstep lockstep counter add visits --node tcp://10.0.0.1:7400 {CLIENT.replace('20', '2')}")
-    book.check(section, "a name that was taken out is not served", done.status not in (0, 64),
-               done.text + unit_log(a, "lockstep-primary"))
-    book.check(section, "the replicas go on", a.root(
-        f"sudo -u lockstep lockstep status --data {PRIMARY} --wait 5").status == 0)
+def spread(book, section, source, others, named):
+    """Copies the list as the section has it for the host `named`, to that one and to the others."""
+    for host in others:
+        book.run(source, section, "sudo tar", to=host, **{f"ssh {named.address} ": f"ssh {host.address} "})
 
 
-assert REPLICA == f"{HOME}/replica"
+def counts(book, section, d, what):
+    done = d.run(f"lockstep counter add visits {CLIENT} --timeout 20")
+    book.check(section, what, done.status == 0, done.text)
+
+
+def client_keys(book, a, b, c, d):
+    """Other keys for the client, which is served all the time."""
+    section = book.section(PAGE, "Give a client new keys")
+    old = book.rules["PUBLIC_KEY"]
+    book.rules["PUBLIC_KEY"] = public_key(book.run(d, section, "lockstep keys new"))
+    book.run(a, section, "sudo -u lockstep lockstep keys allow")
+    spread(book, section, a, (b, c), b)
+    counts(book, section, d, "the old key is still good")
+    book.run(d, section, "lockstep keys rotate")
+    a.root("sleep 1")
+    book.run(d, section, "lockstep counter add")
+    # The rule of the new key would replace a part of the mark of the old one.
+    new = book.rules.pop("PUBLIC_KEY")
+    book.run(a, section, "sudo -u lockstep lockstep keys revoke", OLD_PUBLIC_KEY=old)
+    spread(book, section, a, (b, c), b)
+    shown = book.run(a, section, "sudo -u lockstep lockstep keys show")
+    book.check(section, "the list has the new key alone", new in shown.output and old not in shown.output, shown.text)
+    a.root("sleep 1")
+    counts(book, section, d, "the new key is good")
+
+
+def node_keys(book, a, b, c, d):
+    """Other keys for a replica."""
+    section = book.section(PAGE, "Give a node new keys")
+    rotate = "sudo -u lockstep lockstep keys rotate node-b"
+    book.run(b, section, f"{rotate} --begin")
+    spread(book, section, b, (a, c), a)
+    section.says("export `nodes.json` anew for all clients")
+    book.run(a, book.section(PAGE, "13. With keys"), "sudo -u lockstep lockstep keys export", to=d)
+    a.root("sleep 1")
+    for beginning in (f"{rotate} --use", "sudo systemctl restart", "sudo -u lockstep lockstep status"):
+        done = book.run(b, section, beginning)
+    book.check(section, "the replica is live with its new key", "live" in done.output, done.text)
+    book.run(b, section, f"{rotate} --end")
+    spread(book, section, b, (a, c), a)
+    a.root("sleep 1")
+    counts(book, section, d, "the client goes on")
+    done = a.root(f"sudo -u lockstep lockstep status --data {PRIMARY} --wait 10")
+    book.check(section, "no node is refused", done.status == 0, done.text)
+
+
+def revoked(book, a, d):
+    """Who is taken out of the list is not served a second later, on the connection that was open."""
+    section = book.section(PAGE, "Take a name away")
+    d.start(f"lockstep counter watch visits {CLIENT}", "/tmp/watch.log")
+    d.root("sleep 2")
+    text = "connections were ended: the access list has changed"
+    before = logged(a, "lockstep-primary", text)
+    book.run(a, section, "sudo -u lockstep lockstep keys revoke")
+    began = time.time()
+    book.check(section, "an open connection is ended",
+               wait_until(lambda: logged(a, "lockstep-primary", text) > before, 10, 0.2), unit_log(a, "lockstep-primary"))
+    book.takes(section, "ends the client's connections within {} of the new list",
+               max(0, logged(a, "lockstep-primary", text) - began))
+    done = d.run(f"lockstep counter add visits {CLIENT} --timeout 2")
+    d.root("pkill lockstep")
+    book.check(section, "a name that was taken out is not served", done.status not in (0, 64), f"{done.status}: {done.text}")
+    book.check(section, "the replicas go on",
+               a.root(f"sudo -u lockstep lockstep status --data {PRIMARY} --wait 5").status == 0)

@@ -1,6 +1,7 @@
-"""Sections 1 to 10 of deploy/README.md: from nothing to a cluster of three hosts, looked at, upgraded, backed up."""
+"""Sections 1 to 10 of deploy/README.md: from nothing to a cluster of three nodes, looked at, upgraded, backed up."""
 import json
 import re
+import time
 
 from namespaces import wait_until
 
@@ -42,6 +43,12 @@ def alarms(host):
 
 def unit_log(host, unit, lines=40):
     return host.root(f"journalctl -u {unit} -n {lines} --no-pager -o cat").output
+
+
+def logged(host, unit, text):
+    """When a unit's log had a line with this text the last time, in seconds since 1970; 0 if it had none."""
+    lines = host.root(f"journalctl -u {unit} -n 300 --no-pager -o short-unix").output.splitlines()
+    return max((float(line.split()[0]) for line in lines if text in line), default=0.0)
 
 
 def await_phase(host, phase, seconds=30):
@@ -150,8 +157,10 @@ def late_address(book, host):
         restarts = host.must("systemctl show -p NRestarts -p ActiveState lockstep-replica")
         book.check(section, "the unit is active", "NRestarts=0" in restarts and "ActiveState=active" in restarts, restarts)
     finally:
+        began = time.time()
         host.ip("address", "add", f"{host.address}/24", "dev", "eth0")
     await_phase(host, "live", 15)
+    book.takes(section, "starts within {} of the address", logged(host, "lockstep-replica", "listening") - began)
 
 
 def look(book, a, b):
@@ -160,6 +169,8 @@ def look(book, a, b):
     done = book.run(a, section, "sudo systemctl status")
     book.check(section, "the unit is active (running)", "active (running)" in done.output, done.text)
     book.run(a, section, "sudo journalctl")
+    book.quoted(a, book.section(PAGE, "Log lines"), "sudo journalctl")
+    book.quoted(a, book.section(PAGE, "11. When something is wrong"), "lockstep --version")
     listed = {word for row in book.section(PAGE, "Phases").table() for word in row[0].split(", ")}
     table = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary")
     rows = [line for line in table.output.splitlines() if line.startswith("node-a")]
@@ -246,6 +257,21 @@ def upgrade(book, a, b, c):
     a.must("systemctl kill --signal KILL lockstep-primary")
     section.says("SIGKILL loses nothing that was acknowledged")
     book.check(section, "SIGKILL loses nothing that was acknowledged", add(b) == before + 2)
+
+
+def audience(book, a, b):
+    """Section 8: a primary that starts hears its replicas, one of which cannot be reached."""
+    section = book.section(PAGE, "8. Stop, start, upgrade")
+    unit = "lockstep-primary"
+    b.ip("link", "set", "eth0", "down")
+    try:
+        a.must(f"systemctl restart {unit}")
+        await_phase(a, "admitting", 60)
+    finally:
+        b.ip("link", "set", "eth0", "up")
+    waited = logged(a, unit, "admits without having heard of all replicas") - logged(a, unit, "waits for its replicas")
+    book.takes(section, "and {} at most where one of them does not", waited, is_exact=True)
+    await_phase(b, "live", 60)
 
 
 def backup(book, a, b):

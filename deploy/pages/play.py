@@ -1,12 +1,12 @@
 """The situations of the pages, in an order in which each finds what it needs."""
 import shutil
 
-from . import callers, copies, hosts, keys, operating, tour, trouble
+from . import callers, copies, hosts, keys, named, operating, roles, tour, trouble
 from .book import Book
 
 
 def boot(home):
-    """Three hosts with nothing of Lockstep on them but a clone of the repository."""
+    """Four hosts with nothing of Lockstep on them but a clone of the repository."""
     hosts.connect()
     made = {letter: hosts.Host(letter) for letter in hosts.LETTERS}
     for host in made.values():
@@ -14,23 +14,25 @@ def boot(home):
         host.boot()
     for host in made.values():
         host.await_boot()
-    return made["a"], made["b"], made["c"]
+    return tuple(made.values())
 
 
-def begin(book, a, b, c):
+def begin(book, a, b, c, d):
     """The tour, on a host that has no node yet, and sections 2 to 10 of deploy/README.md; whether there is a cluster."""
     book.situation("two commands", tour.readme, c)
     book.situation("look inside", tour.look_inside, c)
     book.situation("searches", tour.searches, c)
-    for host in (a, b, c):
+    for host in (a, b, c, d):
         book.situation(f"install on {host.letter}", operating.install, host)
-    book.situation("with keys", keys.cluster, a, b, c)
+    book.situation("commands that are named", named.compare, c)
+    book.situation("with keys", keys.cluster, a, b, c, d)
     if not book.situation("the primary", operating.primary, a) or not all(
             [book.situation(f"replica {host.letter}", operating.replica, host) for host in (b, c)]):
         return False
     book.situation("an address that comes later", operating.late_address, c)
     book.situation("look at it", operating.look, a, b)
     book.situation("upgrade", operating.upgrade, a, b, c)
+    book.situation("a primary hears its replicas", operating.audience, a, b)
     book.situation("back up and restore", operating.backup, a, b)
     book.situation("a unit that has failed", trouble.failed_unit, a)
     return True
@@ -38,20 +40,24 @@ def begin(book, a, b, c):
 
 def run(home, book: Book):
     """All of it; the exit status."""
-    a, b, c = boot(home)
-    if begin(book, a, b, c):
+    a, b, c, d = boot(home)
+    if begin(book, a, b, c, d):
         book.situation("an outcome that is unknown", callers.outcome, b)
         book.situation("effects that are held", callers.held_effects, a)
         book.situation("sessions that nobody needs", callers.sessions, a)
+        book.situation("sessions without number", callers.crowd, a, b)
         book.situation("two nodes of one name", copies.duplicate, a, b)
+        book.situation("no primary", trouble.no_primary, a, b)
         book.situation("a full disk", trouble.full_disk, a, b)
         book.situation("an old copy of the primary", trouble.behind, a)
         book.situation("a loss that is accepted", trouble.accepted_loss, a, b, c)
         book.situation("a replica's journal is damaged", trouble.damaged_replica, b)
         book.situation("the primary's journal is damaged", trouble.damaged_primary, a)
+        book.situation("older entries are damaged", trouble.damaged_before, a, b)
         book.situation("a folder in use", trouble.in_use, a)
         book.situation("a clock that is refused", copies.refused_clock, a)
-        book.situation("a lost host", trouble.lost_host, a, b, c)
+        book.situation("a promotion by mistake", roles.undone, a, c)
+        book.situation("a lost host", roles.lost_host, a, b, c)
     book.report()
     for problem in book.broken:
         print(f"BROKEN   {problem}")

@@ -3,7 +3,8 @@
 A command is a line of a fenced block without a language. What stands three spaces or more after it, or after two
 spaces and `#`, is a remark. A block after a line that ends with a path in backquotes and a colon is that file. A comment
 `<!-- not run: REASON -->` in front of a block is for all of it, `<!-- not run (BEGINNING): REASON -->` for its commands
-that begin so.
+that begin so. A command in backquotes, in a text or in a cell of a table, is one if it begins with `lockstep` or `sudo`,
+or if its column is headed as one of commands; such a comment in front of the text or the table is for it too.
 """
 import os
 import re
@@ -27,6 +28,7 @@ class Command:
         self.section, self.line, self.text = section, line, text
         self.reason = reason  # why it is not run; None if it is
         self.runs = []
+        self.is_compared = False  # with the program's help
 
     @property
     def place(self):
@@ -39,6 +41,7 @@ class Section:
     def __init__(self, page, title):
         self.page, self.title = page, title
         self.lines, self.commands, self.files = [], [], []
+        self.quoted = []  # commands in the text and in tables
 
     @property
     def prose(self):
@@ -46,7 +49,14 @@ class Section:
 
     def command(self, beginning):
         """The first command that begins so and was not run yet, or else the last that was."""
-        found = [command for command in self.commands if command.text.startswith(beginning) and not command.reason]
+        return self.find(self.commands, beginning)
+
+    def quote(self, beginning):
+        """The same of the commands in the text and in tables."""
+        return self.find(self.quoted, beginning)
+
+    def find(self, commands, beginning):
+        found = [command for command in commands if command.text.startswith(beginning) and not command.reason]
         if not found:
             raise Broken(f"{self.page}, {self.title}: there is no command that begins with: {beginning}")
         return next((command for command in found if not command.runs), found[-1])
@@ -70,8 +80,13 @@ class Section:
 
     def table(self):
         """The rows of the section's tables."""
-        rows = [line.strip().strip("|").split(" | ") for line in self.lines if line.startswith("|")]
-        return [[cell.strip() for cell in row] for row in rows if not set(row[0].strip()) <= set("-| ")]
+        rows = [cells(line) for line in self.lines if line.startswith("|")]
+        return [row for row in rows if not set(row[0]) <= set("-| ")]
+
+
+def cells(line):
+    """The cells of a row of a table."""
+    return [cell.strip() for cell in line.strip().strip("|").split(" | ")]
 
 
 def split_remark(line):
@@ -93,7 +108,7 @@ class Page:
     def read(self, lines):
         section = Section(self.name, "")
         self.sections.append(section)
-        marks, block, path, fence = [], None, None, ""
+        marks, block, path, fence, head = [], None, None, "", None
         for number, line in enumerate(lines, 1):
             text = line.strip()
             if block is not None:
@@ -106,15 +121,37 @@ class Page:
             elif text.startswith("```"):
                 block, fence = [], text[3:]
             elif line.startswith("#"):
+                self.require_used(section, marks)
                 section = Section(self.name, line.lstrip("# "))
                 self.sections.append(section)
-                marks, path = [], None
+                marks, path, head = [], None, None
             elif mark := re.fullmatch(r"<!-- not run(?: \((.+?)\))?: (.+) -->", text):
                 marks.append((mark[1] or "", mark[2]))
             elif text:
                 section.lines.append(line)
+                head = (head or cells(text)) if text.startswith("|") else None
+                marks = self.take_quoted(section, number, text, head, marks)
                 named = re.search(r"`(/[^`]+)`:$", text)
                 path = named[1] if named else None
+        self.require_used(section, marks)
+
+    @staticmethod
+    def require_used(section, marks):
+        if marks:
+            raise Broken(f"{section.page}, {section.title}: nothing begins with what is marked: {marks}")
+
+    @staticmethod
+    def take_quoted(section, number, text, head, marks):
+        """Takes the commands of a line; the marks that are left for what follows."""
+        used = set()
+        for index, cell in enumerate(cells(text) if head else [text]):
+            is_column = head and index < len(head) and "command" in head[index]
+            for quoted in re.findall(r"`([^`]+)`", cell):
+                if quoted.startswith(("lockstep ", "sudo ")) or is_column:
+                    mark = next((mark for mark in marks if mark[0] and quoted.startswith(mark[0])), None)
+                    used.add(mark)
+                    section.quoted.append(Command(section, number, quoted, mark and mark[1]))
+        return [mark for mark in marks if mark not in used]
 
     @staticmethod
     def close(section, block, marks, path):
