@@ -6,10 +6,9 @@ from namespaces import wait_until
 
 from .operating import PAGE, PRIMARY, add, alarms, value
 from .source import Broken
-from .trouble import WRONG, seen
+from .trouble import FLOOD, WRONG, seen
 
 SILENCE = f"sudo {sys.executable} deploy/pages/silence.py"
-FLOOD = f"{sys.executable} deploy/pages/flood.py"
 LOST = "lost-answer"
 
 
@@ -99,10 +98,11 @@ def sessions(book, a):
     """SESSIONS_NEAR_LIMIT: who is told, and how, with the session that the lost answer has left open."""
     section = book.section(PAGE, "SESSIONS_NEAR_LIMIT")
     done = book.run(a, section, "sudo -u lockstep lockstep sessions list")
+    listed = [row.split() for row in done.output.splitlines()[1:]]
     # One that was left open by a process that is gone has no peer that this boot knows.
-    rows = [row for row in map(str.split, done.output.splitlines()[1:]) if row[1] != "-"]
+    rows = [row for row in listed if row[1] != "-"]
     book.check(section, "list shows who has them", rows, done.text)
-    lost = [row for row in rows if row[0] == book.lost]
+    lost = [row for row in listed if row[0] == book.lost]
     book.check(section, "the session of the lost answer is among them", lost, done.text)
     book.takes(book.section(PAGE, "Ask for an unknown outcome"), "The command's session ends after {};", float(lost[0][6]),
                is_exact=True)

@@ -8,6 +8,7 @@ from .operating import (NODE, PAGE, PRIMARY, REPLICA, add, alarms, await_phase, 
 from .source import Broken
 
 UNIT = "lockstep-primary"
+FLOOD = f"sudo {sys.executable} deploy/pages/flood.py"
 WRONG = "11. When something is wrong"
 
 
@@ -254,7 +255,7 @@ def damaged_before(book, a, b):
     a.must("sed -i '/^LOCKSTEP_OPTIONS=/s/$/ --snapshot-after 1048576/' /etc/lockstep/primary.env && "
            f"systemctl restart {UNIT}")
     await_phase(a, "admitting")
-    b.start(f"{sys.executable} deploy/pages/flood.py 10.0.0.1 7400 writes writer 2", "/tmp/flood.log")
+    b.start(f"{FLOOD} 10.0.0.1 7400 writes writer 2", "/tmp/flood.log")
     if not wait_until(lambda: "done" in b.root("cat /tmp/flood.log").output, 60, 0.2):
         raise Broken(f"the log does not grow: {b.root('cat /tmp/flood.log').text}")
     b.root("pkill -f pages/flood.py")
