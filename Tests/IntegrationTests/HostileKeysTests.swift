@@ -40,7 +40,11 @@ extension IntegrationTests {
                 try cluster.start(0, NodeCommand(["serve", "--http", "127.0.0.1:\(cluster.port + 5)"]))
                 try cluster.start(1)
                 try await cluster.waitUntilReady()
+                let writer = try KeyedClient("web-0", "writer", of: cluster)
                 let reader = try KeyedClient("page-1", "reader", of: cluster)
+                try await Bench.wait("the list with the writer") {
+                    try writer.run("counter", "add", "visits").status == 0
+                }
                 try await Bench.wait("the list with the reader") {
                     try reader.run("counter", "get", "visits").status == 0
                 }
