@@ -49,7 +49,7 @@ extension IntegrationTests {
 private enum CommandList {
     /// They make a folder, serve it, or want its node stopped.
     static let ofStoppedNodes: Set<String> = [
-        "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect", "journal state-at",
+        "keys rotate", "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect", "journal state-at",
         "journal verify", "promote", "recover", "restore", "serve",
     ]
 
