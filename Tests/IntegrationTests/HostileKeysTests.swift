@@ -153,7 +153,7 @@ extension IntegrationTests {
 
         /// Thousands of connections that are almost good ones, and a bounded flood of whole handshakes, at every port of
         /// the primary, leave an honest client most of its rate, and the node its memory (S6, S7).
-        @Test(.enabled(if: ProcessInfo.processInfo.environment["LOCKSTEP_FLOOD"] != nil), arguments: [
+        @Test(arguments: [
             ("mutated", ["--count", "20000", "--rate", "400"]), ("strangers", ["--seconds", "10", "--rate", "100"]),
             ("plain", ["--count", "4000", "--rate", "400"]),
         ])

@@ -49,8 +49,8 @@ extension IntegrationTests {
 private enum CommandList {
     /// They make a folder, serve it, or want its node stopped.
     static let ofStoppedNodes: Set<String> = [
-        "keys rotate", "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect", "journal state-at",
-        "journal verify", "promote", "recover", "restore", "serve",
+        "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect", "journal state-at",
+        "journal verify", "keys rotate", "promote", "recover", "restore", "serve",
     ]
 
     /// What each of the others takes beside the node; `watch` is tried with and without a query.

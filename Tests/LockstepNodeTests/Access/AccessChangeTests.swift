@@ -25,6 +25,14 @@ struct AccessChangeTests {
         try await withRunning(node) { try await body(node, port, try await node.listening()) }
     }
 
+    /// A client that finds the key of its node in a file.
+    private func client(of endpoint: String, reading book: Keyring) throws -> (Node, StorePort) {
+        var configuration = NodeConfiguration.client(of: endpoint)
+        configuration.keys = NodeKeys(own: ring.writer, access: book.file)
+        let client = try Node(configuration)
+        return (client, try client.attachRemote(name: "sum"))
+    }
+
     private func count(_ message: String) -> Int { record.lines.filter { $0.message == message }.count }
 
     /// A key that is taken out of the list is silent within a second on connections that are open: the client is not
@@ -128,10 +136,7 @@ struct AccessChangeTests {
             let book = try Keyring()
             let silent = ring.entries[0]
             try book.write([silent])
-            var configuration = NodeConfiguration.client(of: endpoint)
-            configuration.keys = NodeKeys(own: ring.writer, access: book.file)
-            let client = try Node(configuration)
-            let remote = try client.attachRemote(name: "sum")
+            let (client, remote) = try client(of: endpoint, reading: book)
             try await withRunning(client) {
                 try await until { try await remote.status().alarms.contains { $0.text.contains("no public key of") } }
                 var told = silent
@@ -151,10 +156,7 @@ struct AccessChangeTests {
             let told = AccessList.Entry(
                 name: silent.name, keys: silent.keys, roles: silent.roles, address: endpoint)
             try book.write([told])
-            var configuration = NodeConfiguration.client(of: endpoint)
-            configuration.keys = NodeKeys(own: ring.writer, access: book.file)
-            let client = try Node(configuration)
-            let remote = try client.attachRemote(name: "sum")
+            let (client, remote) = try client(of: endpoint, reading: book)
             try await withRunning(client) {
                 #expect(try await remote.add([1]) == [1])
                 try book.write([silent])
