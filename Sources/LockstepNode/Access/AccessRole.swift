@@ -1,6 +1,6 @@
 /// What a name of the access list may do.
 ///
-/// Nobody may do anything that no role of theirs allows. ``AccessRule`` has the whole table.
+/// Nobody may do anything that no role of theirs allows: section 2 of docs/SECURITY.md has the whole table.
 public enum AccessRole: String, CaseIterable, Hashable, Comparable, Sendable {
     /// A node of the cluster: all that ``replica``, ``writer`` and ``reader`` may do.
     case node
