@@ -24,7 +24,7 @@ package final class Simulation {
 
     private var queue = EventQueue()
     private var traced = Trace()
-    private var random: SplitMix64
+    var random: SplitMix64
     private let generators: (network: SplitMix64, desk: SplitMix64, injector: SplitMix64)
     private(set) lazy var network = Network(simulation: self, random: generators.network)
     private(set) lazy var waits = Waits(simulation: self)
@@ -36,7 +36,7 @@ package final class Simulation {
     private(set) lazy var injector = FaultInjector(simulation: self, random: generators.injector)
     /// Draws what is watched, so that the numbers of everything else are what they were without it.
     var watchRandom: SplitMix64
-    private var issued = 0
+    var issued = 0
     private var callerCount = 0
     private var stops: [(time: Int64, process: SimulatedProcess, boot: Int)] = []
     private(set) var steps = 0
@@ -278,7 +278,7 @@ package final class Simulation {
     }
 
     /// Stops a process a moment from now, whatever it does then.
-    private func stop(_ process: SimulatedProcess, after delay: Int64) {
+    func stop(_ process: SimulatedProcess, after delay: Int64) {
         stops.append((now + delay, process, process.boot))
         add(.stopsAreDue, after: delay)
     }
@@ -287,54 +287,6 @@ package final class Simulation {
         let due = stops.filter { $0.time <= now }
         stops.removeAll { $0.time <= now }
         for stop in due where stop.process.boot == stop.boot { stop.process.stop() }
-    }
-
-    // MARK: - Calls
-
-    private func scheduleCall(_ caller: Caller) {
-        // All callers together issue what is asked for over three quarters of the time.
-        let count = Int64(max(1, processes.count - 1))
-        let mean = options.faultTime * 3 / 4 * count / Int64(max(1, options.operations))
-        add(.call(caller, boot: caller.process.boot), after: random.between(1, max(2, 2 * mean)))
-    }
-
-    private func issue(_ caller: Caller) {
-        guard !isHealed, issued < options.operations, !caller.isClosed, caller.process.takesCalls else { return }
-        let store = caller.process.store
-        let burst = random.chance(0.03) ? Int(random.between(5, 40)) : 1
-        for _ in 0..<burst where issued < options.operations {
-            guard var call = store.workload.next(caller: caller.id, random: &random) else { break }
-            if let client = caller.process as? ClientProcess, client.isReader, case .action = call {
-                guard let read = readInstead(caller) else { break }
-                call = read
-            }
-            issued += 1
-            caller.call(call)
-        }
-        caller.process.wake(at: now)
-        scheduleCall(caller)
-    }
-
-    private func readInstead(_ caller: Caller) -> Call? {
-        for _ in 0..<64 {
-            if case .read(let query, _)? = caller.process.store.workload.next(caller: caller.id, random: &random) {
-                return .read(query, random.chance(0.5) ? .session : .local)
-            }
-        }
-        return nil
-    }
-
-    /// A caller leaves in good order, and another comes.
-    func churn(_ random: inout SplitMix64) {
-        let clients = processes.compactMap { $0 as? ClientProcess }.filter { $0.isUp && !$0.isReader }
-        guard !clients.isEmpty else { return }
-        let client = random.pick(clients)
-        fired(.sessionChurn, UInt64(client.id))
-        if random.chance(0.5) { client.caller?.close() }
-        client.wake(at: now)
-        let leaves = random.between(0, 1_500) * Span.millisecond
-        stop(client, after: leaves)
-        add(.start(client, boot: client.boot), after: leaves + random.between(1, 500) * Span.millisecond)
     }
 }
 

@@ -47,10 +47,11 @@ extension IntegrationTests {
 
 /// The commands that name a node, by `--node` or by the `--data` of its folder.
 private enum CommandList {
-    /// They make a folder, serve it, or want its node stopped.
+    /// They make a folder, serve it, only read or write its files, or want its node stopped.
     static let ofStoppedNodes: Set<String> = [
         "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect", "journal state-at",
-        "journal verify", "keys rotate", "promote", "recover", "restore", "serve",
+        "journal verify", "keys allow", "keys export", "keys revoke", "keys rotate", "keys show", "promote", "recover",
+        "restore", "serve",
     ]
 
     /// What each of the others takes beside the node; `watch` is tried with and without a query.
