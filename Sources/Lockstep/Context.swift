@@ -13,17 +13,30 @@ public struct MutateContext<R: Reactor> {
     /// 1; higher for an accepted action whose effect a former primary did not bring to its end (PROTOCOL, R-62).
     public internal(set) var attempt: Int
 
-    init(box: StateBox<R>, time: LogTime, session: SessionID, request: RequestNumber, attempt: Int = 1) {
+    /// Who sent the action: the name that the access list has for its key; nil where there are no keys.
+    ///
+    /// The sender proved that it has the key, and the log keeps the name (PROTOCOL, R-71). Of a caller in the primary's
+    /// own process it is the name of the primary's key. For an accepted action that a later primary performs anew it is
+    /// nil if its session has ended meanwhile.
+    public let sender: String?
+
+    init(
+        box: StateBox<R>, time: LogTime, session: SessionID, request: RequestNumber, attempt: Int = 1,
+        sender: String? = nil
+    ) {
         self.box = box
+        self.sender = sender
         self.time = time
         self.session = session
         self.request = request
         self.attempt = attempt
     }
 
-    /// Makes a context over a state of its own, to call `mutate` in a test.
-    public init(state: R.State, time: LogTime, session: SessionID, request: RequestNumber) {
-        self.init(box: StateBox(state), time: time, session: session, request: request)
+    /// Makes a context over a state of its own, to call `mutate` in a test; without a `sender` nobody is named.
+    public init(
+        state: R.State, time: LogTime, session: SessionID, request: RequestNumber, sender: String? = nil
+    ) {
+        self.init(box: StateBox(state), time: time, session: session, request: request, sender: sender)
     }
 
     /// The state, read where it lies: looking into it copies nothing.

@@ -9,14 +9,19 @@ public struct Entries<R: Reactor>: AsyncSequence {
 
     let batches: AsyncThrowingStream<SealedBatch, any Error>
     let after: SequenceNumber
+    private let names: @Sendable () async throws -> SenderNames
 
-    package init(batches: AsyncThrowingStream<SealedBatch, any Error>, after: SequenceNumber) {
+    package init(
+        batches: AsyncThrowingStream<SealedBatch, any Error>, after: SequenceNumber,
+        names: @escaping @Sendable () async throws -> SenderNames
+    ) {
         self.batches = batches
         self.after = after
+        self.names = names
     }
 
     /// Starts after the sequence number that was given.
-    public func makeAsyncIterator() -> Iterator { Iterator(batches: batches.makeAsyncIterator(), after: after) }
+    public func makeAsyncIterator() -> Iterator { Iterator(batches.makeAsyncIterator(), after: after, names) }
 
     /// Waits for entries.
     public struct Iterator: AsyncIteratorProtocol {
@@ -25,25 +30,33 @@ public struct Entries<R: Reactor>: AsyncSequence {
         private let coding = R.mutationCoding
         /// The entries of the batch at hand, the next one last.
         private var ready: [LoggedEntry<R>] = []
+        private var names: SenderNames?
+        private let firstNames: @Sendable () async throws -> SenderNames
 
-        init(batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator, after: SequenceNumber) {
+        init(
+            _ batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator, after: SequenceNumber,
+            _ names: @escaping @Sendable () async throws -> SenderNames
+        ) {
             self.batches = batches
             self.after = after
+            firstNames = names
         }
 
         /// The next entry; `nil` when the node has stopped or the task is cancelled.
         public mutating func next() async throws -> LoggedEntry<R>? {
             while ready.isEmpty {
                 guard let batch = try await batches.next(isolation: #isolation) else { return nil }
-                ready = try Self.entries(of: batch, after: after, coding).reversed()
+                var known = if let names { names } else { try await firstNames() }
+                ready = try Self.entries(of: batch, after: after, coding, &known).reversed()
+                names = known
             }
             return ready.removeLast()
         }
 
         static func entries(
-            of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>
+            of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>, _ names: inout SenderNames
         ) throws -> [LoggedEntry<R>] {
-            do { return try LoggedEntry.entries(of: batch, after: after, coding) } catch {
+            do { return try LoggedEntry.entries(of: batch, after: after, coding, &names) } catch {
                 throw LockstepError(
                     .refused, "the entries after \(batch.head.previous) cannot be read; update this program",
                     underlying: error)

@@ -32,6 +32,8 @@ public enum Outcome<Reply: Sendable>: Sendable {
     case rejected(reason: String, place: Place)
     /// It was given up before it reached the log; it is certainly without effect.
     case void(place: Place)
+    /// The access list allows its sender no actions of its kind; it is certainly without effect.
+    case denied(reason: String, place: Place)
     /// Its effect goes on; ask for its end with ``ActionTarget/end(of:timeout:)``.
     case accepted(RunID, place: Place)
     /// Its effect failed; what it had emitted stays: so many entries, of all attempts.
@@ -43,14 +45,15 @@ public enum Outcome<Reply: Sendable>: Sendable {
 
     /// The receipt of a committed action.
     ///
-    /// - Throws: ``LockstepError`` with code `rejected` and the reason, or code `refused` for a reply that cannot be
-    ///   read.
+    /// - Throws: ``LockstepError`` with code `rejected` or `denied` and the reason, or code `refused` for a reply that
+    ///   cannot be read.
     public func get() throws -> Receipt<Reply> {
         switch self {
         case .committed(let receipt): return receipt
         case .rejected(let reason, _): throw LockstepError(.rejected, reason)
         case .void(let place):
             throw LockstepError(.rejected, "the action was given up before it reached the log, at \(place)")
+        case .denied(let reason, _): throw LockstepError(.denied, reason)
         case .accepted(let run, _):
             throw LockstepError(.unavailable, "action \(run) was accepted and goes on: wait with end(of:)")
         case .failed(let reason, _, _): throw LockstepError(.failed, reason)
@@ -155,6 +158,10 @@ public struct Outcomes<Reply: Sendable>: Sequence, Sendable {
             return outcome(of: pieces[piece])
         }
 
+        private static func text(of item: ReplyItem, _ bytes: RawSpan) -> String {
+            String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self)
+        }
+
         private mutating func outcome(of piece: RawReplies.Piece) -> Outcome<Reply> {
             let place = Place(epoch: piece.epoch, sequence: piece.firstSequence.advanced(by: index))
             let number = piece.first + RequestNumber(index)
@@ -166,9 +173,9 @@ public struct Outcomes<Reply: Sendable>: Sequence, Sendable {
                         let reply = try coding.decodeChecked(bytes, item.reply)
                         return .committed(Receipt(reply: reply, place: place, session: piece.session, number: number))
                     case .rejected:
-                        let reason = String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self)
-                        return .rejected(reason: reason, place: place)
-                    case .void: return .void(place: place)
+                        return .rejected(reason: Self.text(of: item, bytes), place: place)
+                    case .void where item.reply.isEmpty: return .void(place: place)
+                    case .void: return .denied(reason: Self.text(of: item, bytes), place: place)
                     case .accepted:
                         return .accepted(RunID(session: piece.session, number: number), place: place)
                     }

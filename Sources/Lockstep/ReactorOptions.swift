@@ -38,6 +38,14 @@ public protocol ReactorOptions: Sendable {
     /// ``Timers/fired(_:deadline:)``. Runs on the primary's thread.
     static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation]
 
+    /// The kind of an action, as the access list names it for those who may send some kinds only (PROTOCOL, R-72).
+    ///
+    /// By default the name of its case, if it is an enum: `add` for `.add("visits", by: 1)`; of a struct or class the
+    /// name of its type. A reactor that wants finer kinds, or whose actions describe themselves in words of their own,
+    /// names them itself. It must depend on nothing but the action. Called on the primary's thread, for actions of such
+    /// senders only, before ``Reactor/mutate(_:_:)``; the default costs about a microsecond.
+    static func kind(of action: Action) -> String
+
     /// How actions are encoded: ``Coding/wire`` for a ``WireCodable`` type, else ``Coding/json``.
     static var actionCoding: Coding<Action> { get }
     /// How mutations are encoded, in the log and on the wire.
@@ -59,6 +67,13 @@ extension ReactorOptions {
     /// Nothing is prefetched.
     @inlinable
     public static func prefetch(mutations: [Mutation], in state: State) {}
+    /// The name of the action's case.
+    public static func kind(of action: Action) -> String {
+        let mirror = Mirror(reflecting: action)
+        guard mirror.displayStyle == .enum else { return String(describing: Action.self) }
+        // A case with values is shown as a child that has the case's name; one without is shown by its name alone.
+        return mirror.children.first?.label ?? String(describing: action)
+    }
     /// Nothing is waited for.
     public static func nextDue(in state: State) -> LogTime? { nil }
     /// Nothing is due.

@@ -39,7 +39,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         into batch: inout BatchBuilder
     ) -> Int {
         var mutating = MutateContext<R>(
-            box: box, time: context.time, session: context.session, request: context.firstNumber)
+            box: box, time: context.time, session: context.session, request: context.firstNumber,
+            sender: context.sender)
         var reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.firstSequence)
         request = nil
         var (ahead, decoded) = actionsAhead
@@ -54,7 +55,11 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
                     next = 0
                 }
                 let range = try reader.readRange(from: actions)
-                guard perform(actions, range, decoded, next, mutating, reducing, into: &batch) else { break }
+                if let kinds = context.kinds, let kind = denied(actions, range, decoded, next, kinds) {
+                    batch.appendDenied("the access list allows \(context.sender ?? "nobody") no action of kind \(kind)")
+                } else if !perform(actions, range, decoded, next, mutating, reducing, into: &batch) {
+                    break
+                }
                 next += 1
             } catch {
                 // Where the next action begins is no longer known, so nothing after this one can be decoded either.
@@ -72,6 +77,15 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         decoded.removeAll(keepingCapacity: true)
         actionsAhead = (ahead, decoded)
         return done
+    }
+
+    /// The kind of an action that is of none of these kinds; nil for one that is, or that cannot be decoded.
+    private func denied(
+        _ bytes: RawSpan, _ range: Range<Int>, _ decoded: [R.Action], _ index: Int, _ kinds: Set<String>
+    ) -> String? {
+        let action = index < decoded.count ? decoded[index] : try? codings.action.decode(bytes, range)
+        guard let kind = action.map(R.kind(of:)), !kinds.contains(kind) else { return nil }
+        return kind
     }
 
     private func perform(
@@ -138,7 +152,8 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         _ run: RunStart, action: [UInt8], context: PerformContext, into item: inout ByteWriter
     ) -> RunResumption {
         var mutating = MutateContext<R>(
-            box: box, time: context.time, session: context.session, request: context.firstNumber)
+            box: box, time: context.time, session: context.session, request: context.firstNumber,
+            sender: context.sender)
         mutating.attempt = Int(clamping: run.attempt)
         let reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.firstSequence)
         var written = ByteWriter()

@@ -155,7 +155,10 @@ public struct Store<R: Reactor>: ActionTarget {
     /// - Throws: ``LockstepError`` with code `positionTooOld`, from the loop, if the node no longer holds the
     ///   entries, also when the consumer falls behind that far; take ``snapshot`` then and go on from its place.
     public func entries(after sequence: SequenceNumber) -> Entries<R> {
-        Entries(batches: end.port.batches(after: sequence), after: sequence)
+        let port = end.port
+        return Entries(
+            batches: port.batches(after: sequence), after: sequence,
+            names: { SenderNames(try await port.senders()) })
     }
 }
 

@@ -47,6 +47,7 @@ public struct TypedAction<R: Reactor, Reply: Sendable>: Sendable {
                 Receipt(reply: reply, place: receipt.place, session: receipt.session, number: receipt.number))
         case .rejected(let reason, let place): return .rejected(reason: reason, place: place)
         case .void(let place): return .void(place: place)
+        case .denied(let reason, let place): return .denied(reason: reason, place: place)
         case .accepted(let run, let place): return .accepted(run, place: place)
         case .failed(let reason, let emissions, let place):
             return .failed(reason: reason, emissions: emissions, place: place)

@@ -5,15 +5,22 @@ package struct PerformContext: Hashable, Sendable {
     package var epoch: Epoch
     package var firstSequence: SequenceNumber
     package var time: LogTime
+    /// Who opened the session, by the access list; nil where there are no keys.
+    package var sender: String?
+    /// The kinds of actions that are performed; any other is denied. Nil: all are.
+    package var kinds: Set<String>?
 
     package init(
-        session: SessionID, firstNumber: RequestNumber, epoch: Epoch, firstSequence: SequenceNumber, time: LogTime
+        session: SessionID, firstNumber: RequestNumber, epoch: Epoch, firstSequence: SequenceNumber, time: LogTime,
+        sender: String? = nil, kinds: Set<String>? = nil
     ) {
         self.session = session
         self.firstNumber = firstNumber
         self.epoch = epoch
         self.firstSequence = firstSequence
         self.time = time
+        self.sender = sender
+        self.kinds = kinds
     }
 }
 

@@ -57,6 +57,7 @@ extension LockstepError {
             case journalUnwritable, journalNewer, diskFull, journalFailed, rejected, outcomeUnknown, sessionEnded
             case notPrimary, unavailable, primaryBehind, ahead, diverged, tooLarge, refused, timeout, stopped
             case positionTooOld, clockRefused, addressInUse, administration, failed, cancelled, wrongRole
+            case denied
         }
 
         private let value: Value
@@ -88,6 +89,8 @@ extension LockstepError {
         public static let journalFailed = Code(.journalFailed)
         /// The reactor, or a limit, refused the action; it is certainly without effect.
         public static let rejected = Code(.rejected)
+        /// The access list allows the sender no actions of this kind; it is certainly without effect.
+        public static let denied = Code(.denied)
         /// The action was accepted and its effect failed; the message has its reason, and what it had emitted stays.
         public static let failed = Code(.failed)
         /// The action was accepted and its effect was cancelled or superseded; what it had emitted stays.

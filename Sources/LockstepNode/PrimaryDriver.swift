@@ -85,7 +85,9 @@ package final class PrimaryDriver: StoreDriver {
     package func fromLocal(_ frame: [UInt8]) { toMachine.append(frame) }
 
     package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
-        frame.withFrame { bytes in step(now: now, wall: wall) { $0.received(bytes, from: connection, &$1) }
+        let sender = host.sender(on: connection)
+        frame.withFrame { bytes in
+            step(now: now, wall: wall) { $0.received(bytes, from: connection, of: sender, &$1) }
         }
         execute(now: now, wall: wall)
     }
@@ -145,7 +147,9 @@ package final class PrimaryDriver: StoreDriver {
     private func pump(now: Tick, wall: LogTime) {
         while true {
             if let frame = toMachine.popFirst() {
-                withBytes(of: frame) { bytes in step(now: now, wall: wall) { $0.received(bytes, from: .local, &$1) }
+                let sender = host.sender(on: .local)
+                withBytes(of: frame) { bytes in
+                    step(now: now, wall: wall) { $0.received(bytes, from: .local, of: sender, &$1) }
                 }
                 execute(now: now, wall: wall)
             } else if let frame = toClient.popFirst() {
@@ -260,6 +264,7 @@ package final class PrimaryDriver: StoreDriver {
     package var phase: StoreStatus.Phase { .init(machine.phase) }
     package var channel: Channel? { machine.configuration.channel }
     package var position: Position { inPlace(&machine) { $0.committed.position } }
+    package var senders: [SessionID: String] { inPlace(&machine) { $0.log.sessions.senders } }
     package var readRefusal: ReadRefusal? { inPlace(&machine) { $0.readRefusal } }
 
     /// Nil while entries are on their way to the journal: the working state holds them, and nothing shows that.

@@ -283,6 +283,7 @@ package final class ReplicaDriver: StoreDriver {
             ofReplica: inPlace(&machine) { $0.channel }, welcome: inPlace(&host.client) { $0.welcome?.channel })
     }
     package var position: Position { machine.log.position }
+    package var senders: [SessionID: String] { inPlace(&machine) { $0.log.sessions.senders } }
     package var readRefusal: ReadRefusal? { inPlace(&machine) { $0.readRefusal } }
     package var digest: Digest? { state.digest + machine.log.digest }
 

@@ -83,8 +83,12 @@ package final class ServerPort {
         // Of the payload, in which libzmq 4.3.4 never loses it. A key that was withdrawn since the handshake ends here.
         let address = message.property(.peerAddress) ?? ""
         let key = message.property(.peerKey).flatMap { CurvePublicKey(z85: $0) }
-        if let key, peers?.met(connection, key: key, address: address, list: access.list) != nil { return true }
-        access.withdrawn(key, address: address, now: now)
+        let meeting = key.flatMap { peers?.met(connection, key: $0, address: address, list: access.list) }
+        switch meeting {
+        case .known?: return true
+        case .tooMany(let known)?: access.denied(AccessDoor.connectionDenial(known.principal), known, now: now)
+        case .stranger?, nil: access.withdrawn(key, address: address, now: now)
+        }
         watch.end(peer)
         return false
     }

@@ -132,6 +132,9 @@ extension StoreHost {
         }
     }
 
+    /// Who opened each session of the log for which somebody is named.
+    package var senders: [SessionID: String] { driver?.senders ?? [:] }
+
     package func batches(
         _ id: UInt64, after sequence: SequenceNumber, resume: @escaping (Result<[SealedBatch], any Error>) -> Void
     ) {

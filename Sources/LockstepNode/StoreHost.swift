@@ -84,6 +84,15 @@ package final class StoreHost {
         execute(now: now)
     }
 
+    /// Whose connection of the ingress it is, as the access list says; nil of a node without keys (PROTOCOL, R-71).
+    ///
+    /// The callers of this process have the node's own name.
+    func sender(on connection: Connection) -> Sender? {
+        guard services.book != nil else { return nil }
+        guard connection != .local else { return Sender(name: services.node) }
+        return services.server.peer(connection, on: .ingress)?.principal.sender(to: name)
+    }
+
     // MARK: - The parts of a turn
 
     /// What other threads finished.

@@ -230,6 +230,11 @@ package final class StorePort: Sendable {
         }
     }
 
+    /// Who opened each session that is open now and for which somebody is named (PROTOCOL, R-71).
+    package func senders() async throws -> [SessionID: String] {
+        try await waiting(makeID()) { host, continuation in continuation.resume(returning: host.senders) }
+    }
+
     func waiting<Value: Sendable>(
         _ id: UInt64, _ body: @escaping @Sendable (StoreHost, CheckedContinuation<Value, any Error>) -> Void
     ) async throws -> Value {

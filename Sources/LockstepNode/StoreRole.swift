@@ -34,6 +34,8 @@ package protocol StoreDriver: AnyObject {
     ///
     /// Cost: a walk over the state, unless it keeps its digest, and over the sessions.
     var digest: Digest? { get }
+    /// Who opened each session for which somebody is named.
+    var senders: [SessionID: String] { get }
     /// Why the state must not be read; nil if it may.
     var readRefusal: ReadRefusal? { get }
     /// How far the store is, as an operator sees it.

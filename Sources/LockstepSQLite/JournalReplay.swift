@@ -42,8 +42,7 @@ public final class JournalReplay<R: Reactor>: Sendable {
     /// - Throws: ``LockstepError``: `positionTooOld` if neither a snapshot nor all batches before it are kept;
     ///   `journalDamaged`; `refused` for a state or mutations that this reactor cannot read.
     public func state(at sequence: SequenceNumber? = nil) throws -> Snapshot<R.State> {
-        let sequence = sequence ?? SequenceNumber(rawValue: UInt64(Int64.max))
-        return try fold(from: base(atOrBelow: sequence), through: sequence) { _ in }
+        try base(at: sequence ?? SequenceNumber(rawValue: UInt64(Int64.max))).state
     }
 
     /// Calls `body` for each commit after an entry, in order, with the states before and after it.
@@ -58,21 +57,27 @@ public final class JournalReplay<R: Reactor>: Sendable {
     public func forEachCommit(
         after start: SequenceNumber = .zero, through end: SequenceNumber? = nil, _ body: (Commit<R>) throws -> Void
     ) throws -> Snapshot<R.State> {
-        let first = start == .zero ? try oldestBase() : try state(at: start)
-        return try fold(from: first, through: end ?? SequenceNumber(rawValue: UInt64(Int64.max)), body)
+        let first = start == .zero ? try oldestBase() : try base(at: start)
+        return try fold(from: first, through: end ?? SequenceNumber(rawValue: UInt64(Int64.max)), body).state
     }
 
     // MARK: - Folding
 
-    private var start: Snapshot<R.State> { Snapshot(state: initial, place: .start, time: .zero) }
+    /// Where a replay begins: a state, and who opened the sessions that are open there.
+    private struct Base {
+        var state: Snapshot<R.State>
+        var names = SenderNames()
+    }
 
-    private func base(atOrBelow sequence: SequenceNumber) throws -> Snapshot<R.State> {
+    private var start: Base { Base(state: Snapshot(state: initial, place: .start, time: .zero)) }
+
+    private func base(atOrBelow sequence: SequenceNumber) throws -> Base {
         guard let content = try reader.snapshot(atOrBelow: sequence) else { return start }
         return try decoded(content)
     }
 
     /// The earliest state from which everything that is kept follows.
-    private func oldestBase() throws -> Snapshot<R.State> {
+    private func oldestBase() throws -> Base {
         var first: SequenceNumber?
         do {
             try reader.batches(after: .zero) { batch in
@@ -90,12 +95,13 @@ public final class JournalReplay<R: Reactor>: Sendable {
         return try base(atOrBelow: oldest)
     }
 
-    private func decoded(_ content: SnapshotContent) throws -> Snapshot<R.State> {
+    private func decoded(_ content: SnapshotContent) throws -> Base {
         do {
             let position = content.log.position
-            return Snapshot(
+            let state = Snapshot(
                 state: try R.stateCoding.decoded(content.state),
                 place: Place(epoch: position.epoch, sequence: position.sequence), time: content.log.time)
+            return Base(state: state, names: SenderNames(of: content.log))
         } catch {
             throw LockstepError(
                 .refused, "the snapshot at \(content.log.position.sequence) cannot be read by this reactor",
@@ -103,20 +109,25 @@ public final class JournalReplay<R: Reactor>: Sendable {
         }
     }
 
+    private func base(at sequence: SequenceNumber) throws -> Base {
+        try fold(from: base(atOrBelow: sequence), through: sequence) { _ in }
+    }
+
     private func fold(
-        from base: Snapshot<R.State>, through end: SequenceNumber, _ body: (Commit<R>) throws -> Void
-    ) throws -> Snapshot<R.State> {
-        var current = base
+        from base: Base, through end: SequenceNumber, _ body: (Commit<R>) throws -> Void
+    ) throws -> Base {
+        var (current, names) = (base.state, base.names)
+        let first = current.place.sequence
         let coding = R.mutationCoding
-        var expected = base.place.sequence.next
-        try reader.batches(after: base.place.sequence, through: end) { batch in
+        var expected = first.next
+        try reader.batches(after: first, through: end) { batch in
             guard batch.head.first <= expected else {
                 throw LockstepError(
                     .positionTooOld,
                     "the journal has no entries from \(expected) to \(batch.head.first): they were taken away")
             }
             expected = batch.head.last.next
-            for entry in try entries(of: batch, after: base.place.sequence, coding) {
+            for entry in try entries(of: batch, after: first, coding, &names) {
                 guard entry.place.sequence <= end else { break }
                 let commit = Commit(entry, before: current.state)
                 try body(commit)
@@ -128,13 +139,13 @@ public final class JournalReplay<R: Reactor>: Sendable {
                     state: current.state, place: Place(epoch: batch.head.epoch, sequence: last), time: batch.head.time)
             }
         }
-        return current
+        return Base(state: current, names: names)
     }
 
     private func entries(
-        of batch: SealedBatch, after start: SequenceNumber, _ coding: Coding<R.Mutation>
+        of batch: SealedBatch, after start: SequenceNumber, _ coding: Coding<R.Mutation>, _ names: inout SenderNames
     ) throws -> [LoggedEntry<R>] {
-        do { return try LoggedEntry.entries(of: batch, after: start, coding) } catch {
+        do { return try LoggedEntry.entries(of: batch, after: start, coding, &names) } catch {
             throw LockstepError(
                 .refused, "the entries from \(batch.head.first) on cannot be read by this reactor", underlying: error)
         }
@@ -194,9 +205,10 @@ public final class JournalReplay<R: Reactor>: Sendable {
     private func lines(after start: SequenceNumber) throws -> [Line] {
         var lines: [Line] = []
         let coding = R.mutationCoding
+        var names = SenderNames()
         do {
             try reader.batches(after: start) { batch in
-                for entry in try entries(of: batch, after: start, coding) {
+                for entry in try entries(of: batch, after: start, coding, &names) {
                     lines.append(
                         Line(
                             sequence: entry.place.sequence,

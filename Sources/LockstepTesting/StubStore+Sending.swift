@@ -73,6 +73,7 @@ extension StubStore {
                 switch outcome {
                 case .committed(let receipt): (.committed, try R.replyCoding.encoded(receipt.reply), receipt.place)
                 case .rejected(let reason, let place): (.rejected, Array(reason.utf8), place)
+                case .denied(let reason, let place): (.void, Array(reason.utf8), place)
                 case .accepted(_, let place): (.accepted, [], place)
                 case .void(let place), .failed(_, _, let place), .cancelled(_, let place), .unreadable(_, let place):
                     (.void, [], place)

@@ -119,6 +119,7 @@ extension TestStore {
         switch outcome(of: action) {
         case .committed(let receipt): "it was committed with the reply \(receipt.reply)"
         case .rejected(let reason, _): "it was rejected with \"\(reason)\""
+        case .denied(let reason, _): "it was denied: \(reason)"
         case .accepted: "it was accepted, and its effect goes on"
         case .failed(let reason, _, _): "it was accepted, and its effect failed: \(reason)"
         case .cancelled, .void: "it was cancelled"

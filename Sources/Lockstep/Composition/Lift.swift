@@ -105,6 +105,7 @@ extension MutateContext {
 
     func lifted<Child: Reactor>(to child: Child.Type, _ state: Child.State) -> MutateContext<Child> {
         MutateContext<Child>(
-            box: StateBox(state), time: time, session: session, request: request, attempt: attempt)
+            box: StateBox(state), time: time, session: session, request: request, attempt: attempt,
+            sender: sender)
     }
 }

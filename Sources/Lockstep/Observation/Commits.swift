@@ -44,27 +44,30 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
     /// The state that the first commit changes.
     public let start: Snapshot<R.State>
     private let batches: @Sendable (SequenceNumber) -> AsyncThrowingStream<SealedBatch, any Error>
+    private let names: @Sendable () async throws -> SenderNames
     /// Waits until readers see what an observer is about to be told (guarantee 11).
     private let waitUntilShown: @Sendable (SequenceNumber) async throws -> Void
 
     package init(
         start: Snapshot<R.State>,
         batches: @escaping @Sendable (SequenceNumber) -> AsyncThrowingStream<SealedBatch, any Error>,
+        names: @escaping @Sendable () async throws -> SenderNames = { SenderNames() },
         waitUntilShown: @escaping @Sendable (SequenceNumber) async throws -> Void
     ) {
         self.start = start
         self.batches = batches
+        self.names = names
         self.waitUntilShown = waitUntilShown
     }
 
     /// The same after another state.
     func restarted(at start: Snapshot<R.State>) -> Commits {
-        Commits(start: start, batches: batches, waitUntilShown: waitUntilShown)
+        Commits(start: start, batches: batches, names: names, waitUntilShown: waitUntilShown)
     }
 
     /// Starts after ``start``.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(start, batches(start.place.sequence).makeAsyncIterator(), waitUntilShown)
+        Iterator(start, batches(start.place.sequence).makeAsyncIterator(), names, waitUntilShown)
     }
 
     /// Waits for commits.
@@ -73,6 +76,8 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
         public private(set) var snapshot: Snapshot<R.State>
         private var batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator
         private let waitUntilShown: @Sendable (SequenceNumber) async throws -> Void
+        private let firstNames: @Sendable () async throws -> SenderNames
+        private var names: SenderNames?
         private let coding = R.mutationCoding
         /// The entries of the batch at hand, the next one last.
         private var ready: [LoggedEntry<R>] = []
@@ -81,10 +86,12 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
 
         init(
             _ start: Snapshot<R.State>, _ batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator,
+            _ names: @escaping @Sendable () async throws -> SenderNames,
             _ waitUntilShown: @escaping @Sendable (SequenceNumber) async throws -> Void
         ) {
             snapshot = start
             self.batches = batches
+            firstNames = names
             self.waitUntilShown = waitUntilShown
         }
 
@@ -93,9 +100,11 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
             while ready.isEmpty {
                 guard let batch = try await nextBatch() else { return nil }
                 try check(batch)
+                var known = if let names { names } else { try await firstNames() }
                 ready = try Entries<R>.Iterator.entries(
-                    of: batch, after: snapshot.place.sequence, coding
+                    of: batch, after: snapshot.place.sequence, coding, &known
                 ).reversed()
+                names = known
                 guard !ready.isEmpty else { continue }
                 try await waitUntilShown(batch.head.last)
             }
@@ -142,6 +151,7 @@ extension Store {
         let port = end.port
         return Commits(
             start: snapshot ?? self.snapshot, batches: { port.batches(after: $0) },
+            names: { SenderNames(try await port.senders()) },
             waitUntilShown: { sequence in
                 guard port.publishedSequence < sequence else { return }
                 try await port.waitUntilShown(sequence, timeout: .seconds(600))

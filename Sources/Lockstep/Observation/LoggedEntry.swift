@@ -59,13 +59,19 @@ public struct LoggedEntry<R: Reactor>: Sendable {
     public let cause: CommitCause
     /// What it did, in order: nothing if it was rejected, or had no effect.
     public let mutations: [R.Mutation]
-    /// Why it was rejected, or why its effect failed; nil if neither.
+    /// Why it was rejected or denied, or why its effect failed; nil if none of it.
     public let rejection: String?
+    /// Who sent the action that it belongs to: the name that the access list has for its key.
+    ///
+    /// Nil if there is none, or there are no keys, or the session had ended before the reader of the log began.
+    public let sender: String?
 
     /// Makes an entry, to try an observer in a test.
     public init(
-        place: Place, time: LogTime, cause: CommitCause, mutations: [R.Mutation], rejection: String? = nil
+        place: Place, time: LogTime, cause: CommitCause, mutations: [R.Mutation], rejection: String? = nil,
+        sender: String? = nil
     ) {
+        self.sender = sender
         self.place = place
         self.time = time
         self.cause = cause
@@ -90,7 +96,7 @@ public struct LoggedEntry<R: Reactor>: Sendable {
 extension LoggedEntry {
     /// The reactor's entries of a batch after a sequence number.
     package static func entries(
-        of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>
+        of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>, _ names: inout SenderNames
     ) throws(WireError) -> [LoggedEntry] {
         try withBytes(of: batch.bytes) { (bytes) throws(WireError) in
             var entries: [LoggedEntry] = []
@@ -98,7 +104,9 @@ extension LoggedEntry {
             var sequence = batch.head.first
             while reader.remaining > 0 {
                 let entry = try Entry(from: bytes, &reader)
-                let decoding = EntryDecoding<R>(head: batch.head, sequence: sequence, after: after, coding: coding)
+                names.note(entry, at: Place(epoch: batch.head.epoch, sequence: sequence))
+                let decoding = EntryDecoding<R>(
+                    head: batch.head, sequence: sequence, after: after, coding: coding, names: names)
                 try decoding.decode(entry, bytes, into: &entries)
                 sequence = sequence.advanced(by: entry.sequenceCount)
             }
@@ -113,6 +121,7 @@ private struct EntryDecoding<R: Reactor> {
     let sequence: SequenceNumber
     let after: SequenceNumber
     let coding: Coding<R.Mutation>
+    let names: SenderNames
 
     func decode(_ entry: Entry, _ bytes: RawSpan, into entries: inout [LoggedEntry<R>]) throws(WireError) {
         switch entry {
@@ -154,7 +163,8 @@ private struct EntryDecoding<R: Reactor> {
                 LoggedEntry(
                     place: place, time: head.time,
                     cause: .action(run.session, run.first + RequestNumber(index)),
-                    mutations: try mutations(of: item, bytes), rejection: reason(of: item, bytes)))
+                    mutations: try mutations(of: item, bytes), rejection: reason(of: item, bytes),
+                    sender: names[run.session]))
         }
     }
 
@@ -165,7 +175,7 @@ private struct EntryDecoding<R: Reactor> {
         entries.append(
             LoggedEntry(
                 place: Place(epoch: head.epoch, sequence: sequence), time: head.time, cause: cause,
-                mutations: mutations, rejection: rejection))
+                mutations: mutations, rejection: rejection, sender: cause.run.flatMap { names[$0.session] }))
     }
 
     private func commitCause(_ cause: EffectCause) -> CommitCause {
@@ -193,7 +203,7 @@ private struct EntryDecoding<R: Reactor> {
     }
 
     private func reason(of item: Item, _ bytes: RawSpan) -> String? {
-        guard item.status == .rejected else { return nil }
+        guard item.status == .rejected || item.status == .void, !item.reply.isEmpty else { return nil }
         return String(decoding: copyBytes(of: bytes, item.reply), as: UTF8.self)
     }
 }

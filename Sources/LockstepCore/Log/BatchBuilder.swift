@@ -142,6 +142,12 @@ package struct BatchBuilder: Hashable, Sendable {
         itemFinished(status, replyStart: replyStart)
     }
 
+    /// Appends the item of an action whose sender may not send its kind: void, with a reason (PROTOCOL, R-72).
+    package mutating func appendDenied(_ reason: String) {
+        rejectedActions += 1
+        appendItem(.void, reason: reason)
+    }
+
     /// Counts the item and copies its reply to where the session will keep it.
     private mutating func itemFinished(_ status: ActionStatus, replyStart: Int) {
         precondition(openSeries != nil, "no series is open")

@@ -26,6 +26,8 @@ package enum EntryKind: UInt8, Hashable, Sendable {
     case emitted = 10
     case finished = 11
     case runAck = 12
+    /// `sessionOpen` with the name of who opened it.
+    case sessionOpenNamed = 13
 }
 
 /// Entries of one session with consecutive numbers, which share one header (PROTOCOL, R-14).
@@ -63,7 +65,8 @@ package struct SessionAcknowledgement: Hashable, Sendable {
 package enum Entry: Hashable, Sendable {
     case actions(ActionSeries)
     case epochOpen(node: String, incarnation: Incarnation, boot: BootID)
-    case sessionOpen(Open)
+    /// With the name that the access list has for who opened it; nil where there are no keys.
+    case sessionOpen(Open, sender: String?)
     case sessionClose(SessionID)
     case sessionExpire([SessionID])
     case sessionAck([SessionAcknowledgement])
@@ -147,7 +150,9 @@ extension Entry {
                 incarnation: Incarnation(rawValue: try reader.read128(from: bytes)),
                 boot: BootID(rawValue: try reader.read128(from: bytes)))
         case .sessionOpen:
-            self = .sessionOpen(try Open(from: bytes, &reader))
+            self = .sessionOpen(try Open(from: bytes, &reader), sender: nil)
+        case .sessionOpenNamed:
+            self = .sessionOpen(try Open(from: bytes, &reader), sender: try reader.readName(from: bytes))
         case .sessionClose:
             self = .sessionClose(try reader.readSession(from: bytes))
         case .sessionExpire:
@@ -194,9 +199,10 @@ extension Entry {
             writer.writeString(node)
             writer.write128(incarnation.rawValue)
             writer.write128(boot.rawValue)
-        case .sessionOpen(let open):
-            writer.write(EntryKind.sessionOpen.rawValue)
+        case .sessionOpen(let open, let sender):
+            writer.write((sender == nil ? EntryKind.sessionOpen : .sessionOpenNamed).rawValue)
             open.write(to: &writer)
+            if let sender { writer.writeString(sender) }
         case .sessionClose(let session):
             writer.write(EntryKind.sessionClose.rawValue)
             writer.writeSession(session)

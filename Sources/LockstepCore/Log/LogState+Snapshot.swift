@@ -6,8 +6,8 @@ package struct SnapshotContent: Sendable {
     package var state: [UInt8]
 
     private static let magic: UInt32 = 0x4B4C_534E
-    /// Version 1 has no runs; versions 1 and 2 do not say what was told.
-    private static let version: UInt32 = 3
+    /// Version 1 has no runs; versions 1 and 2 do not say what was told; versions 1 to 3 do not name who opened a session.
+    private static let version: UInt32 = 4
 
     package init(log: LogState, digest: Digest, state: [UInt8]) {
         self.log = log
@@ -56,7 +56,7 @@ package struct SnapshotContent: Sendable {
             // Without the fields all counts as told, the careful side.
             log.told = version > 2 ? try Self.told(from: span, &reader, through: log.position) : log.known
             log.epochEnds = try reader.readEpochEnds(from: span)
-            log.sessions = try SessionTable(from: span, &reader)
+            log.sessions = try SessionTable(from: span, &reader, hasSenders: version > 3)
             // A session after the position would be opened once more by the entry that stands there.
             guard log.sessions.areOpened(through: log.position) else {
                 throw WireError(.outOfRange, at: reader.offset)

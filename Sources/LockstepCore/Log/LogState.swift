@@ -110,12 +110,12 @@ package struct LogState: Hashable, Sendable {
         switch entry {
         case .actions(let series): try apply(series, bytes, head: head, sequence: sequence, to: state)
         case .epochOpen(_, _, let boot): epochOpened(by: boot, epoch: head.epoch)
-        case .sessionOpen(let open):
+        case .sessionOpen(let open, let sender):
             // An opening has one session; a snapshot of a log with two of them could not be read.
             guard sessions.session(openedBy: open.client, nonce: open.nonce) == nil else {
                 throw WireError(.outOfRange, at: BatchHead.byteCount)
             }
-            sessions.open(SessionID(epoch: head.epoch, sequence: sequence), open)
+            sessions.open(SessionID(epoch: head.epoch, sequence: sequence), open, sender: sender)
         case .sessionClose(let session): sessionEnded(session)
         case .sessionExpire(let expired): for session in expired { sessionEnded(session) }
         case .sessionAck(let acknowledgements):

@@ -25,6 +25,8 @@ package struct PeerTable: Hashable, Sendable {
     /// A node or client that said HELLO on a connection.
     struct Peer: Hashable, Sendable {
         var hello: Hello
+        /// Whose connection it is; nil of a node without keys.
+        var sender: Sender?
         /// The first HELLO of its process on this connection.
         var firstHeard: Tick
         var lastHeard: Tick
@@ -56,10 +58,12 @@ package struct PeerTable: Hashable, Sendable {
     // MARK: - What is heard
 
     /// A HELLO came, with what its sender is taken to have applied.
-    mutating func came(_ hello: Hello, on connection: Connection, applied: SequenceNumber, now: Tick) {
+    mutating func came(
+        _ hello: Hello, on connection: Connection, of sender: Sender?, applied: SequenceNumber, now: Tick
+    ) {
         let before = peers[connection]
         peers[connection] = Peer(
-            hello: hello, firstHeard: before?.hello.boot == hello.boot ? before?.firstHeard ?? now : now,
+            hello: hello, sender: sender, firstHeard: before?.hello.boot == hello.boot ? before?.firstHeard ?? now : now,
             lastHeard: now, applied: applied)
     }
 

@@ -1,11 +1,16 @@
 extension PrimaryStateMachine {
     /// A frame came in on the ingress socket, or from the node's own store.
-    package mutating func received(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
+    ///
+    /// `sender` is whose connection it is, nil of a node without keys; what it says with a HELLO holds as long as the
+    /// connection, which its node ends when the access list changes it.
+    package mutating func received(
+        _ frame: RawSpan, from connection: Connection, of sender: Sender? = nil, _ step: inout PrimaryStep
+    ) {
         // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
         guard isEpochOpen, phase != .halted else { return }
         switch door.enter(frame, from: connection, into: &step.directives) {
         case nil: return
-        case .hello(let hello)?: helloReceived(hello, from: connection, &step)
+        case .hello(let hello)?: helloReceived(hello, from: connection, of: sender, &step)
         case .message(let message)?: messageReceived(message, frame, from: connection, &step)
         }
     }
@@ -57,7 +62,9 @@ extension PrimaryStateMachine {
         door.refuse(reason, text, nonce: nonce, connection, into: &step.directives)
     }
 
-    private mutating func helloReceived(_ hello: Hello, from connection: Connection, _ step: inout PrimaryStep) {
+    private mutating func helloReceived(
+        _ hello: Hello, from connection: Connection, of sender: Sender?, _ step: inout PrimaryStep
+    ) {
         guard peers.hasRoom(for: connection) else {
             refuse(.unavailable, "the node has its most connections", nonce: hello.nonce, connection, &step)
             return
@@ -88,7 +95,7 @@ extension PrimaryStateMachine {
         let known = hello.known.position.sequence
         let applied =
             known >= pipeline.told && known <= committed.position.sequence ? committed.position.sequence : known
-        peers.came(hello, on: connection, applied: applied, now: step.now)
+        peers.came(hello, on: connection, of: sender, applied: applied, now: step.now)
         let welcome = Welcome(
             nonce: hello.nonce, cluster: configuration.cluster, role: .primary, isVolatile: configuration.isVolatile,
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot,
@@ -100,7 +107,11 @@ extension PrimaryStateMachine {
     }
 
     private mutating func openReceived(_ open: Open, from connection: Connection, _ step: inout PrimaryStep) {
+        let sender = peers[connection]?.sender
         if let session = log.sessions.session(openedBy: open.client, nonce: open.nonce) {
+            guard isOwner(connection, of: session.id) else {
+                return refuseForeign(session.id, nonce: open.nonce, connection, &step)
+            }
             bindings.bind(session.id, to: connection, now: step.now)
             answer(.opened(Opened(session, nonce: open.nonce)), to: connection, &step)
             return
@@ -124,9 +135,9 @@ extension PrimaryStateMachine {
         if buggify(.smallWindowNumbers) { granted.windowNumbers = 1 }
         if buggify(.smallWindowBytes) { granted.windowBytes = Limits.smallestWindowBytes }
         var id = SessionID.none
-        append(.sessionOpen(granted), &step) { machine, sequence in
+        append(.sessionOpen(granted, sender: sender?.name), &step) { machine, sequence in
             id = SessionID(epoch: machine.epoch, sequence: sequence)
-            machine.log.sessions.open(id, granted)
+            machine.log.sessions.open(id, granted, sender: sender?.name)
         }
         bindings.bind(id, to: connection, now: step.now)
         step.directives.append(.count(.sessionsOpened))
@@ -145,6 +156,9 @@ extension PrimaryStateMachine {
             refuse(.protocolViolation, text, nonce: resume.connectionNonce, connection, &step)
             return
         }
+        guard isOwner(connection, of: resume.session) else {
+            return refuseForeign(resume.session, nonce: resume.connectionNonce, connection, &step)
+        }
         if let before = bindings[resume.session]?.connection, before != connection {
             step.directives.append(.send(stamp.frame(.sessionMoved(resume.session)), to: before))
         }
@@ -155,6 +169,21 @@ extension PrimaryStateMachine {
         // One who says that it has more than there is learns from RESUMED that the log does not.
         guard resume.ackedThrough < standing.last else { return }
         sendCommitted(of: resume.session, resume.ackedThrough + 1...standing.last, to: connection, &step)
+    }
+
+    /// Whether the connection is of the name that opened the session; so it is where either is without one.
+    private func isOwner(_ connection: Connection, of session: SessionID) -> Bool {
+        guard let name = peers[connection]?.sender?.name, let opener = log.sessions.sender(of: session) else {
+            return true
+        }
+        return name == opener
+    }
+
+    private func refuseForeign(
+        _ session: SessionID, nonce: UInt64, _ connection: Connection, _ step: inout PrimaryStep
+    ) {
+        let text = "session \(session) was opened by another name of the access list; open one of your own"
+        refuse(.protocolViolation, text, nonce: nonce, connection, &step)
     }
 
     /// Sends the kept replies to these numbers, as far as they have committed; the rest follows with its commit.

@@ -222,10 +222,11 @@ extension PrimaryStateMachine {
             let start = RunStart(id: run.id, attempt: run.attempts, emissions: run.emissions)
             var item = ByteWriter()
             let epoch = epoch
+            let sender = log.sessions.sender(of: run.id.session)
             let context = withOpenBatch(at: step.moment) { batch in
                 PerformContext(
                     session: run.id.session, firstNumber: run.id.number, epoch: epoch,
-                    firstSequence: batch.nextSequence, time: batch.head.time)
+                    firstSequence: batch.nextSequence, time: batch.head.time, sender: sender)
             }
             switch step.state.resume(start, action: run.action, context: context, into: &item) {
             case .ended:

@@ -10,6 +10,11 @@ extension PrimaryStateMachine {
         guard bindings.count(of: connection) < most else {
             return "this connection has \(most) sessions, as many as one may have now; close some, or use another one"
         }
+        if let sender = peers[connection]?.sender, let most = sender.quota.sessions,
+            log.sessions.share(of: sender.name).sessions >= most
+        {
+            return "\(sender.name) has \(most) sessions, as many as the access list allows it; close some"
+        }
         if sessionRoom.isCrowded(log.sessions.count) { endUnused(&step) }
         guard log.sessions.count < sessionRoom.limit else {
             return "the store has its \(sessionRoom.limit) sessions; close some, or wait until some have expired"

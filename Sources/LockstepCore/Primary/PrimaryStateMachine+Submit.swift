@@ -49,27 +49,44 @@ extension PrimaryStateMachine {
         _ rest: Submit, _ frame: RawSpan, _ standing: SessionTable.Standing, from connection: Connection,
         _ step: inout PrimaryStep
     ) {
-        let refusal = busyReason() ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
-        let taken = refusal.map { (next: rest.first, stopped: $0) } ?? sequence(rest, frame, &step)
+        let sender = peers[connection]?.sender
+        let wait = waitForBytes(sender, &step)
+        let refusal =
+            busyReason() ?? (wait != nil ? .quota : nil) ?? (buggify(.busyWithoutCause) ? .overloaded : nil)
+        let taken = refusal.map { (next: rest.first, stopped: $0) } ?? sequence(rest, frame, sender, &step)
         if taken.next > rest.first {
+            pay(rest, next: taken.next, sender)
             bindings.wentOn(rest.session)
         } else {
             // What it acknowledges is not in the log by this frame; then the next sweep brings it there.
             bindings.note(rest.ackedThrough, of: rest.session, standing)
         }
         if let reason = taken.stopped {
-            sendBusy(reason, rest.session, expected: taken.next, to: connection, &step)
+            sendBusy(reason, after: wait, rest.session, expected: taken.next, to: connection, &step)
         }
         if buggify(.batchOfOneSubmit) { seal(&step) }
     }
 
+    /// After how many microseconds the sender's name may send bytes again; nil: now.
+    private mutating func waitForBytes(_ sender: Sender?, _ step: inout PrimaryStep) -> UInt32? {
+        guard let sender, let rate = sender.quota.bytesPerSecond else { return nil }
+        return sessionRoom.budgets.wait(of: sender.name, rate: rate, now: step.now)
+    }
+
+    /// Takes the bytes of what was sequenced from the budget of the sender's name.
+    private mutating func pay(_ submit: Submit, next: RequestNumber, _ sender: Sender?) {
+        guard let sender, sender.quota.bytesPerSecond != nil, submit.count > 0 else { return }
+        let taken = Int(clamping: next - submit.first)
+        sessionRoom.budgets.pay(submit.actions.count * taken / submit.count, of: sender.name)
+    }
+
     private func sendBusy(
-        _ reason: BusyReason, _ session: SessionID, expected: RequestNumber, to connection: Connection,
+        _ reason: BusyReason, after wait: UInt32?, _ session: SessionID, expected: RequestNumber, to connection: Connection,
         _ step: inout PrimaryStep
     ) {
         step.directives.append(.count(.busyAnswers))
         // Microseconds. Replicas come within a fraction of a second.
-        let retryAfter = phase == .awaiting ? 20_000 : reason.retryAfter
+        let retryAfter = phase == .awaiting ? 20_000 : reason == .quota ? wait ?? reason.retryAfter : reason.retryAfter
         let busy = Busy(session: session, expected: expected, retryAfter: retryAfter, reason: reason)
         step.directives.append(.send(stamp.frame(.busy(busy)), to: connection))
     }
@@ -117,37 +134,55 @@ extension PrimaryStateMachine {
         return log.sessions.keptBytes <= sessionRoom.keptLimit ? nil : .windowFull
     }
 
-    /// How many numbers the session's window takes, and how many bytes of replies before the last of them.
+    /// How many numbers may be taken, and how many bytes of replies before the last of them; or why none may.
+    private enum Room {
+        case free(numbers: UInt64, bytes: Int)
+        case full(BusyReason)
+    }
+
+    /// What the session's window takes, and what the quota of the sender's name leaves of it.
     ///
-    /// Nil if it is full. When all is acknowledged it takes one number at least.
-    private func room(of submit: Submit) -> (numbers: UInt64, bytes: Int)? {
+    /// When all is acknowledged the window takes one number at least.
+    private func room(of submit: Submit, _ sender: Sender?) -> Room {
         guard let standing = log.sessions.standing(of: submit.session) else { preconditionFailure("it was looked up") }
         let acknowledged = max(standing.ackedThrough, submit.ackedThrough)
         let numbers = standing.last - acknowledged
         let bytes = log.sessions.keptBytes(of: submit.session, above: acknowledged)
-        guard numbers < UInt64(standing.windowNumbers), bytes <= Int(standing.windowBytes) else { return nil }
-        return (UInt64(standing.windowNumbers) - numbers, Int(standing.windowBytes) - bytes)
+        guard numbers < UInt64(standing.windowNumbers), bytes <= Int(standing.windowBytes) else {
+            return .full(.windowFull)
+        }
+        var most = UInt64(standing.windowNumbers) - numbers
+        if let sender, let quota = sender.quota.inFlight {
+            let open = log.sessions.share(of: sender.name).inFlight - Int(clamping: acknowledged - standing.ackedThrough)
+            guard open < max(1, quota) else { return .full(.quota) }
+            most = min(most, UInt64(max(1, quota) - open))
+        }
+        return .free(numbers: most, bytes: Int(standing.windowBytes) - bytes)
     }
 
     /// Performs the actions into batches; each series of them is one record of the batch and one kept series.
     ///
     /// A reactor may write far more than it was sent, so the bounds are looked at again after each full batch, and the
     /// session's window after each series. Returns the number to go on with, and why it stopped there if actions are left.
-    private mutating func sequence(_ submit: Submit, _ frame: RawSpan, _ step: inout PrimaryStep) -> (
-        next: RequestNumber, stopped: BusyReason?
-    ) {
+    private mutating func sequence(
+        _ submit: Submit, _ frame: RawSpan, _ sender: Sender?, _ step: inout PrimaryStep
+    ) -> (next: RequestNumber, stopped: BusyReason?) {
         var reader = ByteReader(offset: submit.actions.lowerBound, end: submit.actions.upperBound)
         var number = submit.first
         var left = submit.count
         let epoch = epoch
         while left > 0 {
             let sealedBefore = pipeline.sealed.count
-            guard let room = room(of: submit) else { return (number, .windowFull) }
-            let most = Int(min(UInt64(left), room.numbers))
+            let (numbers, replyRoom): (UInt64, Int)
+            switch room(of: submit, sender) {
+            case .free(let free, let bytes): (numbers, replyRoom) = (free, bytes)
+            case .full(let reason): return (number, reason)
+            }
+            let most = Int(min(UInt64(left), numbers))
             let (done, isFull) = withOpenBatch(at: step.moment) { batch in
                 let sequence = batch.nextSequence
                 batch.beginSeries(
-                    session: submit.session, first: number, ackedThrough: submit.ackedThrough, replyRoom: room.bytes)
+                    session: submit.session, first: number, ackedThrough: submit.ackedThrough, replyRoom: replyRoom)
                 if submit.isVoid {
                     for _ in 0..<most { batch.appendItem(.void) }
                 } else {
@@ -155,7 +190,8 @@ extension PrimaryStateMachine {
                         frame, &reader, count: most,
                         context: PerformContext(
                             session: submit.session, firstNumber: number, epoch: epoch,
-                            firstSequence: sequence, time: batch.head.time),
+                            firstSequence: sequence, time: batch.head.time, sender: sender?.name,
+                            kinds: sender?.kinds),
                         into: &batch)
                     precondition(performed >= 0 && performed <= most, "a reactor performs what it was asked for")
                 }
@@ -233,7 +269,7 @@ extension BusyReason {
     var retryAfter: UInt32 {
         switch self {
         case .overloaded: 2_000
-        case .windowFull: 5_000
+        case .windowFull, .quota: 5_000
         case .tooManyRuns: 50_000
         case .diskFull: 250_000
         case .notAdmitting: 500_000

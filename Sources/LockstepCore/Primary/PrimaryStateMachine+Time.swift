@@ -53,6 +53,7 @@ extension PrimaryStateMachine {
     private mutating func sweep(_ step: inout PrimaryStep) {
         lookAtAudience(&step)
         peers.forgetSilent(now: step.now)
+        sessionRoom.budgets.sweep(now: step.now)
         if let names = peers.lookForDuplicates(own: (configuration.node, configuration.boot), now: step.now) {
             step.directives.append(.alarm(.duplicateNodes(names)))
         }

@@ -11,6 +11,8 @@ package struct SessionRoom: Hashable, Sendable {
     /// When sessions that were never used may be looked for again.
     private var nextLook: Tick = .zero
     private var isAlarmRaised = false
+    /// The bytes that names with a quota may still send.
+    var budgets = SenderBudgets()
 
     /// The time to live that a session gets at most while the table is half full, in microseconds: 60 s, what clients wish
     /// for by default.

@@ -9,19 +9,25 @@ package struct Session: Hashable, Sendable {
     package let timeToLive: Int64
     package let windowNumbers: UInt32
     package let windowBytes: UInt32
+    /// The name that the access list had for who opened it; nil where there are no keys.
+    package let sender: String?
     /// The highest number in the log.
     package fileprivate(set) var last: RequestNumber = 0
     /// The highest number whose answer the owner has.
     package fileprivate(set) var ackedThrough: RequestNumber = 0
     package fileprivate(set) var replies = ReplyRing()
 
-    fileprivate init(id: SessionID, open: Open) {
+    /// Actions whose answers the owner has not acknowledged.
+    fileprivate var inFlight: Int { Int(clamping: last - ackedThrough) }
+
+    fileprivate init(id: SessionID, open: Open, sender: String?) {
         self.id = id
         client = open.client
         openNonce = open.nonce
         timeToLive = open.timeToLive
         windowNumbers = open.windowNumbers
         windowBytes = open.windowBytes
+        self.sender = sender
     }
 }
 
@@ -31,6 +37,8 @@ package struct Session: Hashable, Sendable {
 package struct SessionTable: Hashable, Sendable {
     private var sessions: [SessionID: Session] = [:]
     private var byOpener: [Opener: SessionID] = [:]
+    /// What each name has, of those that sessions were opened by.
+    private var bySender: [String: Share] = [:]
     package private(set) var windowBytes = 0
     /// What the kept replies of all sessions take of memory.
     package private(set) var keptBytes = 0
@@ -40,7 +48,22 @@ package struct SessionTable: Hashable, Sendable {
         var nonce: UInt64
     }
 
+    /// What one name has of a store.
+    package struct Share: Hashable, Sendable {
+        package var sessions = 0
+        /// Actions whose answers were not acknowledged.
+        package var inFlight = 0
+    }
+
     package init() {}
+
+    /// What a name has, all its sessions together.
+    package func share(of sender: String) -> Share { bySender[sender] ?? Share() }
+    /// Who opened a session; nil if nobody is named, or there is no such session.
+    package func sender(of id: SessionID) -> String? { sessions.index(forKey: id).flatMap { sessions.values[$0].sender } }
+
+    /// Who opened each session for which somebody is named. Cost: a walk, if there is one.
+    package var senders: [SessionID: String] { bySender.isEmpty ? [:] : sessions.compactMapValues(\.sender) }
 
     package var count: Int { sessions.count }
     package subscript(id: SessionID) -> Session? { sessions[id] }
@@ -128,8 +151,9 @@ package struct SessionTable: Hashable, Sendable {
         return UInt32(smallest + max(0, more))
     }
 
-    package mutating func open(_ id: SessionID, _ open: Open) {
-        sessions[id] = Session(id: id, open: open)
+    package mutating func open(_ id: SessionID, _ open: Open, sender: String? = nil) {
+        sessions[id] = Session(id: id, open: open, sender: sender)
+        if let sender { bySender[sender, default: Share()].sessions += 1 }
         byOpener[Opener(client: open.client, nonce: open.nonce)] = id
         windowBytes += Int(open.windowBytes)
     }
@@ -141,6 +165,11 @@ package struct SessionTable: Hashable, Sendable {
         byOpener[Opener(client: session.client, nonce: session.openNonce)] = nil
         windowBytes -= Int(session.windowBytes)
         keptBytes -= session.replies.memory
+        if let sender = session.sender {
+            bySender[sender]?.sessions -= 1
+            bySender[sender]?.inFlight -= session.inFlight
+            if bySender[sender]?.sessions == 0 { bySender[sender] = nil }
+        }
         return true
     }
 
@@ -151,6 +180,7 @@ package struct SessionTable: Hashable, Sendable {
         guard let index = sessions.index(forKey: id) else { return false }
         guard series.first == sessions.values[index].last + 1, ackedThrough < series.first else { return false }
         sessions.values[index].last = series.last
+        if let sender = sessions.values[index].sender { bySender[sender]?.inFlight += series.count }
         keptBytes -= sessions.values[index].replies.memory
         sessions.values[index].replies.append(series, items: items, range)
         keptBytes += sessions.values[index].replies.memory
@@ -166,8 +196,10 @@ package struct SessionTable: Hashable, Sendable {
     }
 
     private mutating func acknowledge(at index: Dictionary<SessionID, Session>.Index, through number: RequestNumber) {
-        guard number > sessions.values[index].ackedThrough else { return }
+        let before = sessions.values[index].ackedThrough
+        guard number > before else { return }
         sessions.values[index].ackedThrough = number
+        if let sender = sessions.values[index].sender { bySender[sender]?.inFlight -= Int(clamping: number - before) }
         keptBytes -= sessions.values[index].replies.memory
         defer { keptBytes += sessions.values[index].replies.memory }
         sessions.values[index].replies.drop(through: number)
@@ -176,6 +208,13 @@ package struct SessionTable: Hashable, Sendable {
     func checkInvariants() {
         let kept = sessions.values.reduce(0) { $0 + $1.replies.memory }
         precondition(kept == keptBytes, "what is kept is the sum of what the sessions keep")
+        var shares: [String: Share] = [:]
+        for session in sessions.values {
+            guard let sender = session.sender else { continue }
+            shares[sender, default: Share()].sessions += 1
+            shares[sender, default: Share()].inFlight += session.inFlight
+        }
+        precondition(shares == bySender, "what a name has is the sum of what its sessions have")
     }
 
     /// The digest of what the log says of sessions; reply bytes are covered by the chain.
@@ -190,6 +229,7 @@ package struct SessionTable: Hashable, Sendable {
             hash.combine(session.last)
             hash.combine(session.ackedThrough)
             hash.combine(UInt64(bitPattern: session.timeToLive))
+            if let sender = session.sender { hash.combine(sender) }
             sum &+= hash.value
         }
         return Digest(rawValue: sum)
@@ -203,13 +243,15 @@ package struct SessionTable: Hashable, Sendable {
                 client: session.client, nonce: session.openNonce, timeToLive: session.timeToLive,
                 windowNumbers: session.windowNumbers, windowBytes: session.windowBytes
             ).write(to: &writer)
+            writer.writeString(session.sender ?? "")
             writer.writeVarint(session.last)
             writer.writeVarint(session.ackedThrough)
             session.replies.write(to: &writer)
         }
     }
 
-    package init(from bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+    /// Reads a table; `hasSenders`: it says who opened each session.
+    package init(from bytes: RawSpan, _ reader: inout ByteReader, hasSenders: Bool) throws(WireError) {
         let count = try reader.readVarint(from: bytes)
         var before: SessionID?
         for _ in 0..<count {
@@ -222,12 +264,14 @@ package struct SessionTable: Hashable, Sendable {
             guard session(openedBy: open.client, nonce: open.nonce) == nil else {
                 throw WireError(.outOfRange, at: start)
             }
-            self.open(id, open)
+            let sender = hasSenders ? try reader.readName(from: bytes) : ""
+            self.open(id, open, sender: sender.isEmpty ? nil : sender)
             let last = try reader.readVarint(from: bytes)
             let ackedThrough = try reader.readVarint(from: bytes)
             guard ackedThrough <= last, last < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.last = last
             sessions[id]?.ackedThrough = ackedThrough
+            if !sender.isEmpty { bySender[sender]?.inFlight += Int(last - ackedThrough) }
             let replies = try ReplyRing(from: bytes, &reader)
             guard (replies.all.last?.last ?? last) == last else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.replies = replies
@@ -248,6 +292,20 @@ package struct FieldHash: Sendable {
         high = product.high ^ product.low
         let other = (low ^ field &+ high).multipliedFullWidth(by: 0xE703_7ED1_A0B4_28DB)
         low = other.high ^ other.low
+    }
+
+    /// Combines a text: its length, and its UTF-8 by eight bytes, the first the lowest; the last ones with zeros.
+    package mutating func combine(_ text: String) {
+        combine(UInt64(text.utf8.count))
+        var (word, shift): (UInt64, UInt64) = (0, 0)
+        for byte in text.utf8 {
+            word |= UInt64(byte) << shift
+            shift += 8
+            guard shift == 64 else { continue }
+            combine(word)
+            (word, shift) = (0, 0)
+        }
+        if shift > 0 { combine(word) }
     }
 
     package var value: UInt128 { UInt128(high) << 64 | UInt128(low) }

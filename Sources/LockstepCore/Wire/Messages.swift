@@ -238,6 +238,8 @@ package enum BusyReason: UInt8, Hashable, Sendable {
     case windowFull = 4
     /// The session, or the store, has its most accepted actions that have not ended.
     case tooManyRuns = 5
+    /// The sender's name has its most actions in flight, or sent its most bytes of this second.
+    case quota = 6
 }
 
 package struct Busy: Hashable, Sendable {

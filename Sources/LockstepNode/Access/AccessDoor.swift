@@ -17,6 +17,8 @@ package struct AccessDoor: Hashable, Sendable {
         case store
         /// HELLO has a name that is not the peer's.
         case name
+        /// The name has as many connections as its quota allows.
+        case quota
     }
 
     /// What is denied, for the peer and the log.
@@ -88,6 +90,14 @@ package struct AccessDoor: Hashable, Sendable {
         let wanted = AccessRule.rolesToConnect(to: link)
         guard !principal.hasAny(of: wanted) else { return nil }
         return Self.roleDenial(principal, Self.connection, wanted)
+    }
+
+    /// A name has more connections than it may.
+    package static func connectionDenial(_ principal: Principal) -> Denial {
+        let most = principal.quota.connections.map { "\($0)" } ?? "no"
+        return Denial(
+            reason: .quota, what: connection,
+            text: "\(principal.name) has the \(most) connections of this port that the access list allows it")
     }
 
     package static let subscription = "subscription"

@@ -59,7 +59,7 @@ extension AccessList.Entry: Codable {
     /// Reads an entry as ``encode(to:)`` writes it; an unknown field, role or key is refused.
     public init(from decoder: any Decoder) throws {
         let fields = try StrictFields(
-            decoder, of: "an entry of the access list", known: ["name", "keys", "roles", "stores", "address"])
+            decoder, of: "an entry of the access list", known: ["name", "keys", "roles", "stores", "actions", "quota", "address"])
         let name = try fields.value(String.self, "name")
         let label = AccessText.escaped(name)
         let keys = try fields.value([String].self, "keys").map { text in
@@ -77,13 +77,27 @@ extension AccessList.Entry: Codable {
             return role
         }
         let stores = try fields.optional([String].self, "stores")
-        for (values, what) in [(roles.map(\.rawValue), "role"), (stores ?? [], "store")]
+        let actions = try fields.optional([String: [String]].self, "actions") ?? [:]
+        let kinds = actions.sorted { $0.key < $1.key }.map { ($0.value, "kind of action") }
+        for (values, what) in [(roles.map(\.rawValue), "role"), (stores ?? [], "store")] + kinds
         where Set(values).count != values.count {
             throw AccessList.refusal("\(label) has a \(what) twice")
         }
         self.init(
             name: name, keys: keys, roles: Set(roles), stores: stores.map { Set($0) },
+            actions: actions.mapValues { Set($0) }, quota: try Self.quota(fields, of: label),
             address: try fields.optional(String.self, "address"))
+    }
+
+    private static func quota(_ fields: StrictFields, of label: String) throws -> AccessQuota {
+        guard let values = try fields.optional([String: Int].self, "quota") else { return AccessQuota() }
+        let known = AccessQuota.names
+        if let unknown = values.keys.filter({ !known.contains($0) }).min() {
+            throw AccessList.refusal(
+                "the quota of \(label) has the field \"\(AccessText.escaped(unknown))\"; choose of "
+                    + known.joined(separator: ", "))
+        }
+        return AccessQuota(limits: values.map { ($0.key, $0.value) })
     }
 
     /// Writes the fields; roles and stores are sorted, the keys stay in their order.
@@ -93,6 +107,8 @@ extension AccessList.Entry: Codable {
         try fields.encode(keys.map(\.z85), forKey: "keys")
         try fields.encode(roles.sorted().map(\.rawValue), forKey: "roles")
         try fields.encodeIfPresent(stores?.sorted(), forKey: "stores")
+        if !actions.isEmpty { try fields.encode(actions.mapValues { $0.sorted() }, forKey: "actions") }
+        if quota != AccessQuota() { try fields.encode(quota, forKey: "quota") }
         try fields.encodeIfPresent(address, forKey: "address")
     }
 }

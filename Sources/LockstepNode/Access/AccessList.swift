@@ -32,6 +32,12 @@ public struct AccessList: Hashable, Sendable {
         public var roles: Set<AccessRole>
         /// The stores that it may use; `nil`: all of them.
         public var stores: Set<String>?
+        /// The kinds of actions that it may send to a store, by the store's name; a store that is not there: all kinds.
+        ///
+        /// A kind is the name of the action's case, or what the reactor names (`Reactor.kind(of:)`).
+        public var actions: [String: Set<String>]
+        /// What it may take.
+        public var quota: AccessQuota
         /// Where a node listens, as `tcp://HOST:PORT`; `nil` of one that does not.
         ///
         /// Other nodes find its keys by this.
@@ -40,22 +46,26 @@ public struct AccessList: Hashable, Sendable {
         /// Makes an entry, which is checked when a list is made of it.
         public init(
             name: String, keys: [CurvePublicKey], roles: Set<AccessRole>, stores: Set<String>? = nil,
-            address: String? = nil
+            actions: [String: Set<String>] = [:], quota: AccessQuota = AccessQuota(), address: String? = nil
         ) {
             self.name = name
             self.keys = keys
             self.roles = roles
             self.stores = stores
+            self.actions = actions
+            self.quota = quota
             self.address = address
         }
 
         /// What a connection with one of the keys may do.
-        public var principal: Principal { Principal(name: name, roles: roles, stores: stores) }
+        public var principal: Principal {
+            Principal(name: name, roles: roles, stores: stores, actions: actions, quota: quota)
+        }
     }
 
     /// The most entries that a list has.
     public static let largestCount = 10_000
-    /// The most stores that one entry names.
+    /// The most stores that one entry names, and the most kinds of actions for a store.
     static let largestStoreCount = 1_000
 
     /// A list that lets nobody in.
@@ -148,6 +158,10 @@ extension AccessList.Entry {
         guard !roles.isEmpty else {
             throw AccessList.refusal("\(name) has no role; choose of \(AccessRole.namesInOrder)")
         }
+        try checkActions()
+        for (limit, value) in quota.limits where !(1...SenderBudgets.largestRate).contains(value) {
+            throw AccessList.refusal("\(name) has the quota \(value) for \(limit), which is not 1 to 2^40")
+        }
         if let stores {
             guard !stores.isEmpty else {
                 throw AccessList.refusal("\(name) has no store; name some, or leave \"stores\" out for all of them")
@@ -159,6 +173,34 @@ extension AccessList.Entry {
             guard let wrong = stores.sorted().first(where: { !(1...64).contains($0.utf8.count) }) else { return }
             throw AccessList.refusal(
                 "\(name) has the store \"\(AccessText.escaped(wrong))\", which is not 1 to 64 bytes")
+        }
+    }
+}
+
+extension AccessList.Entry {
+    private static let kindBytes = 1...64
+
+    /// Checks the kinds of actions, store by store.
+    fileprivate func checkActions() throws {
+        guard actions.count <= AccessList.largestStoreCount else {
+            throw AccessList.refusal(
+                "\(name) has kinds of actions for \(actions.count) stores, and at most "
+                    + "\(AccessList.largestStoreCount) are allowed")
+        }
+        for (store, kinds) in actions.sorted(by: { $0.key < $1.key }) {
+            let label = AccessText.escaped(store)
+            guard (1...64).contains(store.utf8.count), stores?.contains(store) ?? true else {
+                throw AccessList.refusal(
+                    "\(name) has kinds of actions for the store \"\(label)\", which is not among its stores")
+            }
+            guard !kinds.isEmpty, kinds.count <= AccessList.largestStoreCount else {
+                throw AccessList.refusal(
+                    "\(name) has \(kinds.count) kinds of actions for \(label); name 1 to "
+                        + "\(AccessList.largestStoreCount), or leave the store out for all of them")
+            }
+            guard let wrong = kinds.sorted().first(where: { !Self.kindBytes.contains($0.utf8.count) }) else { continue }
+            throw AccessList.refusal(
+                "\(name) has the kind \"\(AccessText.escaped(wrong))\" for \(label), which is not 1 to 64 bytes")
         }
     }
 }

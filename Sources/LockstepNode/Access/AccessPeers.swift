@@ -29,15 +29,31 @@ package struct AccessPeers {
     /// Who is at the other end; nil if no message came, or the list has its key no longer.
     package subscript(connection: Connection) -> AccessPeer? { peers[connection]?.peer }
 
-    /// Takes notice of a connection; returns nil if its key is not in the list.
+    /// Whether a connection may go on.
+    package enum Meeting: Hashable, Sendable {
+        case known(AccessPeer)
+        /// The key is not in the list.
+        case stranger
+        /// The name has as many connections of this port as its quota allows.
+        case tooMany(AccessPeer)
+    }
+
+    /// Takes notice of a connection, if it may go on.
     package mutating func met(
         _ connection: Connection, key: CurvePublicKey, address: String, list: AccessList
-    ) -> AccessPeer? {
-        guard let principal = list.principal(of: key) else { return nil }
-        if peers.count >= bound { peers = [:] }
+    ) -> Meeting {
+        guard let principal = list.principal(of: key) else { return .stranger }
         let peer = AccessPeer(principal: principal, address: address)
+        if let most = principal.quota.connections, count(of: principal.name) >= most { return .tooMany(peer) }
+        if peers.count >= bound { peers = [:] }
         peers[connection] = Known(key: key, peer: peer)
-        return peer
+        return .known(peer)
+    }
+
+    /// How many connections a name has; those that have ended do not count. Cost: a walk, for names with a quota.
+    private func count(of name: String) -> Int {
+        let ended = Set(gone.map(\.connection))
+        return peers.count { $0.value.peer.principal.name == name && !ended.contains($0.key) }
     }
 
     /// A HELLO was let through.

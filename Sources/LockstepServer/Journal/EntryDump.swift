@@ -7,17 +7,22 @@ package struct EntryDump {
     let store: String
     /// Reads them by the types of the store's own reactor; nil for a store that the program does not know.
     let decoding: StoreDecoding?
+    /// Who opened the sessions that were come to so far.
+    private var names: SenderNames
 
-    package init(store: String, decoding: StoreDecoding?) {
+    /// Begins where these sessions are open.
+    package init(store: String, decoding: StoreDecoding?, names: SenderNames = SenderNames()) {
         self.store = store
         self.decoding = decoding
+        self.names = names
     }
 
     /// The entries of a batch that was kept aside, in order; one record without content if it cannot be decoded.
-    package func records(of kept: QuarantinedBatch) -> [EntryRecord] {
+    package mutating func records(of kept: QuarantinedBatch) -> [EntryRecord] {
         // It may have been kept aside because it is damaged.
         let batches = kept.batch.map { [$0] } ?? []
-        var records = (try? batches.flatMap { try self.records(of: $0) }) ?? []
+        var records: [EntryRecord] = []
+        for batch in batches { records += (try? self.records(of: batch)) ?? [] }
         if records.isEmpty {
             var record = EntryRecord(
                 store: store, sequence: kept.first, epoch: 0, time: 0, kind: "unreadable", batchHash: "")
@@ -33,13 +38,14 @@ package struct EntryDump {
     }
 
     /// The entries of a batch, in order.
-    package func records(of batch: SealedBatch) throws -> [EntryRecord] {
+    package mutating func records(of batch: SealedBatch) throws -> [EntryRecord] {
         try withBytes(of: batch.bytes) { bytes in
             var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
             var sequence = batch.head.first
             var records: [EntryRecord] = []
             while reader.remaining > 0 {
                 let entry = try Entry(from: bytes, &reader)
+                names.note(entry, at: Place(epoch: batch.head.epoch, sequence: sequence))
                 if case .actions(let run) = entry {
                     records += try actions(of: run, bytes, at: sequence, in: batch)
                 } else {
@@ -61,6 +67,7 @@ package struct EntryDump {
             record.session = "\(run.session)"
             record.number = run.first + UInt64(index)
             record.status = "\(item.status)"
+            record.sender = names[run.session]
             try show(item, bytes, in: &record)
             return record
         }
@@ -86,7 +93,8 @@ package struct EntryDump {
         case .epochOpen(let node, let incarnation, let boot):
             record.kind = "epochOpen"
             record.detail = "node \(node), incarnation \(incarnation), boot \(boot)"
-        case .sessionOpen(let open):
+        case .sessionOpen(let open, let sender):
+            record.sender = sender
             record.kind = "sessionOpen"
             record.session = "\(SessionID(epoch: batch.head.epoch, sequence: sequence))"
             record.detail = "client \(open.client), time to live \(open.timeToLive) us"
@@ -108,6 +116,7 @@ package struct EntryDump {
         case .accepted(let session, let number, _, let action):
             record.kind = "accepted"
             record.session = "\(session)"
+            record.sender = names[session]
             record.number = number
             record.show(action: copyBytes(of: bytes, action), by: decoding)
         case .emitted(let cause, let range):

@@ -10,6 +10,8 @@ package struct EntryRecord: Encodable {
     /// The hash at the end of the batch that holds the entry.
     var batchHash: String
     var session: String?
+    /// Who opened the session, by the access list; nil if nobody is named.
+    var sender: String?
     var number: UInt64?
     var status: String?
     /// As text if the store's types can read it, else in hexadecimal; the log does not keep one that ended at once.

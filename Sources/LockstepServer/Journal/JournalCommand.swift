@@ -100,8 +100,9 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
         func run() throws {
             try options.journals.forEach { reader in
                 let name = reader.identity.storeName
-                let dump = EntryDump(
-                    store: name, decoding: Server.stores[name].map { StoreDecoding(types: $0.type) })
+                var dump = EntryDump(
+                    store: name, decoding: Server.stores[name].map { StoreDecoding(types: $0.type) },
+                    names: try names(before: reader))
                 if keptAside {
                     for kept in try reader.quarantined() { try write(dump.records(of: kept)) }
                     return
@@ -111,6 +112,13 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                     try write(dump.records(of: batch))
                 }
             }
+        }
+
+        /// Who opened the sessions that are open at the newest snapshot before the first entry that is shown.
+        private func names(before reader: SQLiteJournalReader) throws -> SenderNames {
+            guard after > 0, !keptAside else { return SenderNames() }
+            return try reader.snapshot(atOrBelow: SequenceNumber(rawValue: after)).map { SenderNames(of: $0.log) }
+                ?? SenderNames()
         }
 
         private func write(_ records: [EntryRecord]) throws {

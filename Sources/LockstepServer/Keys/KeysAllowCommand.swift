@@ -9,13 +9,15 @@ struct KeysAllowCommand<Server: LockstepServer>: ParsableCommand {
             commandName: "allow", abstract: "Lets a name in, or changes what it may do.",
             discussion: """
                 A new name needs a key and a role. For a name that is there, what is given is changed and the rest stays: \
-                --key adds a second key beside the first, --role and --store take the place of all from before.
+                --key adds a second key beside the first; --role, --store, --action and --quota take the place of all \
+                of theirs from before.
 
                 Roles: reader asks and watches; writer also sends actions; replica follows a primary, and so may read the \
                 whole store; node is a node of the cluster; admin may ask over the network what the others may not.
 
                   \(Server.name) keys allow web-1 --key web-1.pub --role writer --access access.json
                   \(Server.name) keys allow web-1 --role reader --store \(Server.stores.usual) --access access.json
+                  \(Server.name) keys allow web-1 --action \(Server.stores.usual):add --quota sessions=100 --access access.json
                   \(Server.name) keys allow node-b --key node-b.pub --role node --address tcp://10.0.0.2:7400 --access access.json
                 """)
     }
@@ -34,6 +36,22 @@ struct KeysAllowCommand<Server: LockstepServer>: ParsableCommand {
     var stores: [String] = []
     @Flag(help: "Let it use all stores again.")
     var allStores = false
+    @Option(
+        name: .customLong("action"),
+        help: "A kind of action that it may send to a store: STORE:KIND; may be repeated. Default: all kinds.",
+        transform: Self.action)
+    var actions: [(store: String, kind: String)] = []
+    @Flag(help: "Let it send all kinds of actions again.")
+    var allActions = false
+    @Option(
+        name: .customLong("quota"),
+        help: ArgumentHelp(
+            "What it may take: sessions=N, inFlight=N, bytesPerSecond=N or connections=N; may be repeated. "
+                + "Default: as much as anybody."),
+        transform: Self.limit)
+    var quota: [(name: String, value: Int)] = []
+    @Flag(help: "Let it take as much as anybody again.")
+    var noQuota = false
     @Option(help: "Where the node listens: tcp://HOST:PORT, as others reach it.")
     var address: String?
     @OptionGroup var list: AccessListPlace
@@ -47,8 +65,26 @@ struct KeysAllowCommand<Server: LockstepServer>: ParsableCommand {
         return role
     }
 
+    private static func action(_ text: String) throws -> (store: String, kind: String) {
+        let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
+        guard parts.count == 2 else { throw ValidationError("STORE:KIND, such as \(Server.stores.usual):add") }
+        return (parts[0], parts[1])
+    }
+
+    private static func limit(_ text: String) throws -> (name: String, value: Int) {
+        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+        guard parts.count == 2, AccessQuota.names.contains(parts[0]), let value = Int(parts[1]) else {
+            throw ValidationError("one of \(AccessQuota.names.joined(separator: ", ")), \"=\" and a number")
+        }
+        return (parts[0], value)
+    }
+
     func validate() throws {
         guard stores.isEmpty || !allStores else { throw ValidationError("--store and --all-stores exclude each other") }
+        guard actions.isEmpty || !allActions else {
+            throw ValidationError("--action and --all-actions exclude each other")
+        }
+        guard quota.isEmpty || !noQuota else { throw ValidationError("--quota and --no-quota exclude each other") }
     }
 
     func run() throws {
@@ -79,6 +115,11 @@ struct KeysAllowCommand<Server: LockstepServer>: ParsableCommand {
         if !roles.isEmpty { entry.roles = Set(roles) }
         if allStores { entry.stores = nil }
         if !stores.isEmpty { entry.stores = Set(stores) }
+        if allActions { entry.actions = [:] }
+        if !actions.isEmpty {
+            entry.actions = Dictionary(grouping: actions, by: \.store).mapValues { Set($0.map(\.kind)) }
+        }
+        if noQuota || !quota.isEmpty { entry.quota = AccessQuota(limits: quota) }
         if let address { entry.address = address }
         return entry
     }

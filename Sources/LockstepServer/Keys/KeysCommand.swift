@@ -114,22 +114,31 @@ struct KeyReport: Encodable {
 
 /// The lines in which people read an access list.
 enum AccessTable {
+    /// A line for each; kinds of actions and quotas have a column only if somebody has any.
     static func text(of entries: [AccessList.Entry]) -> String {
-        let heads = ["NAME", "ROLES", "STORES", "ADDRESS", "KEYS"]
-        let rows = [heads] + entries.map(cells)
-        let widths = heads.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let heads = ["NAME", "ROLES", "STORES", "ACTIONS", "QUOTA", "ADDRESS", "KEYS"]
+        var columns = Array(heads.indices)
+        if entries.allSatisfy(\.quota.limits.isEmpty) { columns.remove(at: 4) }
+        if entries.allSatisfy(\.actions.isEmpty) { columns.remove(at: 3) }
+        let rows = ([heads] + entries.map(cells)).map { row in columns.map { row[$0] } }
+        let widths = columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
             row.enumerated().map { index, cell in
-                index == heads.count - 1 ? cell : cell.padding(toLength: widths[index], withPad: " ", startingAt: 0)
+                index == columns.count - 1 ? cell : cell.padding(toLength: widths[index], withPad: " ", startingAt: 0)
             }.joined(separator: "  ")
         }.joined(separator: "\n")
     }
 
     private static func cells(_ entry: AccessList.Entry) -> [String] {
-        [
+        let actions = entry.actions.sorted { $0.key < $1.key }.flatMap { store, kinds in
+            kinds.sorted().map { "\(store):\($0)" }
+        }
+        return [
             entry.name, entry.roles.sorted().map(\.rawValue).joined(separator: ","),
-            entry.stores?.sorted().joined(separator: ",") ?? "all", entry.address ?? "-",
-            entry.keys.map(\.z85).joined(separator: " "),
+            entry.stores?.sorted().joined(separator: ",") ?? "all",
+            actions.isEmpty ? "all" : actions.joined(separator: ","),
+            entry.quota.limits.isEmpty ? "-" : entry.quota.limits.map { "\($0.name)=\($0.value)" }.joined(separator: ","),
+            entry.address ?? "-", entry.keys.map(\.z85).joined(separator: " "),
         ]
     }
 }

@@ -56,7 +56,7 @@ package struct FrameRates {
             case .diskFull: 60
             // Every 20 ms for each client while the primary awaits its replicas.
             case .notAdmitting: 850
-            case .windowFull: 400
+            case .windowFull, .quota: 400
             case .tooManyRuns: 20
             }
         }

@@ -10,7 +10,7 @@ extension Oracle {
             while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
                 switch entry {
                 case .actions(let run): note(run, bytes, batch, sequence)
-                case .sessionOpen(let open):
+                case .sessionOpen(let open, _):
                     let id = SessionID(epoch: batch.head.epoch, sequence: sequence)
                     sessions[id] = Standing(open)
                 case .sessionClose(let session):

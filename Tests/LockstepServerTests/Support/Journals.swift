@@ -39,7 +39,7 @@ func entries(
     _ kind: String, of reader: SQLiteJournalReader, as decoding: StoreDecoding?
 ) throws -> [[String: JSONValue]] {
     var entries: [[String: JSONValue]] = []
-    let dump = EntryDump(store: "store", decoding: decoding)
+    var dump = EntryDump(store: "store", decoding: decoding)
     try reader.batches(after: .zero) { batch in
         for record in try dump.records(of: batch) {
             guard case .object(let members) = try JSONValue(of: record) else { continue }
