@@ -69,7 +69,7 @@ package final class Console: Service {
             guard let endpoint = node.primaryEndpoint else { return }
             // A list that cannot be read now has no keys: nothing is known then.
             let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
-            let bytes = try? await AdministrationClient.askStatus(at: endpoint, keys: dialing, timeout: .seconds(1))
+            let bytes = try? await AdministrationClient.ask(at: endpoint, keys: dialing, timeout: .seconds(1))
             let status = bytes.flatMap { try? JSONDecoder().decode(NodeStatus.self, from: $0) }
             primary.withLock { $0 = status }
             do { try await Task.sleep(for: .seconds(1)) } catch { return }

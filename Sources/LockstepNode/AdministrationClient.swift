@@ -24,7 +24,7 @@ package enum AdministrationFailure: Error, Hashable, Sendable {
     }
 }
 
-/// Asks a node: one of this host over the socket in its administration folder, one elsewhere for its status.
+/// Asks a node: one of this host over the socket in its administration folder, one elsewhere over its port.
 package enum AdministrationClient {
     /// Sends one command and waits for the answer.
     ///
@@ -50,19 +50,22 @@ package enum AdministrationClient {
         }
     }
 
-    /// Asks a node of any host for its status, over the port that its peers use (PROTOCOL, R-66).
+    /// Asks a node of any host, over the port that its peers use: anybody for its status (PROTOCOL, R-66), the role
+    /// `admin` for all that its own host may ask (R-74).
     ///
     /// The wait is on a thread of its own.
     ///
     /// - Parameters:
     ///   - endpoint: Where the node listens.
+    ///   - command: A JSON object; by default the question for the status.
     ///   - keys: With what to prove who asks, in the order in which to try; `nil`, the default: without keys.
     ///   - timeout: How long to wait.
-    /// - Returns: The node's status as JSON.
+    /// - Returns: The node's answer, a JSON object.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration` if the endpoint cannot be read, `unavailable` if nothing
     ///   answers; its `underlying` is an ``AdministrationFailure``.
-    package static func askStatus(
-        at endpoint: String, keys: [DialKeys]? = nil, timeout: Duration = .seconds(2)
+    package static func ask(
+        at endpoint: String, command: String = #"{"command":"status"}"#, keys: [DialKeys]? = nil,
+        timeout: Duration = .seconds(2)
     ) async throws -> Data {
         let endpoint = try TCPEndpoint(endpoint, use: "the node's address")
         return try await withCheckedThrowingContinuation { continuation in
@@ -73,7 +76,7 @@ package enum AdministrationClient {
                         for choice in keys.map({ $0.map(Optional.some) }) ?? [nil] {
                             let link = try Endpoints.statusLink(context, to: endpoint, keys: choice)
                             let share = timeout / max(1, keys?.count ?? 1)
-                            if let answer = try converse(over: link, #"{"command":"status"}"#, share) { return answer }
+                            if let answer = try converse(over: link, command, share) { return answer }
                         }
                         let cause = keys == nil ? "" : ", or it does not let this key in"
                         throw failure(

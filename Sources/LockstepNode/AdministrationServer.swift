@@ -22,6 +22,28 @@ package final class AdministrationServer {
         case sessions(store: String, after: String?)
         /// Ends sessions.
         case closeSessions(store: String, SessionChoice)
+
+        /// Its name on the wire.
+        package var word: String {
+            switch self {
+            case .status: "status"
+            case .dump: "dump"
+            case .runs: "runs"
+            case .abandon: "abandon"
+            case .sessions: "sessions"
+            case .closeSessions: "closeSessions"
+            }
+        }
+
+        /// The store that it is about; nil if it is about the node.
+        package var store: String? {
+            switch self {
+            case .status: nil
+            case .dump(let store), .runs(let store), .abandon(let store, _), .sessions(let store, _),
+                .closeSessions(let store, _):
+                store
+            }
+        }
     }
 
     private struct Command: Decodable {
@@ -63,24 +85,27 @@ package final class AdministrationServer {
         var count = 0
         while count < 16, let routed = try socket?.receive(into: &message) {
             count += 1
-            guard case .message(let peer) = routed, let request = request(in: message) else { continue }
-            let bytes = Array(Self.answer(to: request, answer))
-            let stamp = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero)
-            let frame = withBytes(of: bytes) { stamp.frame(.adminResponse(0..<bytes.count), source: $0) }
+            guard case .message(let peer) = routed, let request = message.withBytes(Self.request) else { continue }
+            let frame = Self.frame(Self.answer(to: request, answer))
             // An operator who has gone gets no answer.
             _ = try socket?.send(frame, to: peer)
         }
         return count
     }
 
-    private func request(in message: ZeroMQ.Message) -> [UInt8]? {
-        message.withBytes { frame in
-            // What is no request is not answered, as everywhere.
-            guard let decoded = try? LockstepCore.Message.decode(frame, rule: .any),
-                case .request(let range)? = AdministrationMessage(decoded.message)
-            else { return nil }
-            return copyBytes(of: frame, range)
-        }
+    /// The JSON of a request; nil for what is none, which is not answered, as everywhere.
+    static func request(in frame: RawSpan) -> [UInt8]? {
+        guard let decoded = try? LockstepCore.Message.decode(frame, rule: .any),
+            case .request(let range)? = AdministrationMessage(decoded.message)
+        else { return nil }
+        return copyBytes(of: frame, range)
+    }
+
+    /// The frame of an answer.
+    static func frame(_ json: Data) -> [UInt8] {
+        let bytes = Array(json)
+        let stamp = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero)
+        return withBytes(of: bytes) { stamp.frame(.adminResponse(0..<bytes.count), source: $0) }
     }
 
     /// The answer to the JSON of a request: what `answer` says, or an object with the key `error`.

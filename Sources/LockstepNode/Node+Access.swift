@@ -36,6 +36,30 @@ extension Node {
         }
     }
 
+    /// The answer to what the role `admin` may ask over the network; nil to anything else, the status too (PROTOCOL,
+    /// R-74).
+    ///
+    /// Each is written down with the name of who asked.
+    func administered(_ frame: WaitingFrame, by peer: AccessPeer?) -> [UInt8]? {
+        guard let peer, peer.principal.has(.admin), frame.withFrame(RemoteStatus.command) != "status",
+            let request = frame.withFrame(AdministrationServer.request)
+        else { return nil }
+        return AdministrationServer.frame(
+            AdministrationServer.answer(to: request) { request in
+                if let store = request.store, !peer.principal.mayUse(store: store) {
+                    throw LockstepError(
+                        .administration, "\(peer.principal.name) has no access to the store \(store)")
+                }
+                logger.notice(
+                    "administered over the network",
+                    metadata: [
+                        LogKey.peer: "\(peer.principal.name)", LogKey.address: "\(AccessText.escaped(peer.address))",
+                        LogKey.kind: "\(request.word)", LogKey.store: "\(request.store ?? "-")",
+                    ])
+                return try answer(request)
+            })
+    }
+
     /// The name of the store that has a channel.
     func storeName(of channel: Channel) -> String? { hosts.first { $0.channel == channel }?.name }
 

@@ -48,10 +48,12 @@ extension Node {
         case .store(let store): return hosts[store]
         case .node:
             // Anybody who may connect may ask, and is told of the stores that are theirs.
-            let visible = services?.server.peer(connection, on: link)?.principal.stores
-            let response = remoteStatus.answer(to: frame, visible: visible, now: MonotonicClock.now) {
-                try status(listing: RemoteStatus.listLimit)
-            }
+            let peer = services?.server.peer(connection, on: link)
+            let response =
+                administered(frame, by: peer)
+                ?? remoteStatus.answer(to: frame, visible: peer?.principal.stores, now: MonotonicClock.now) {
+                    try status(listing: RemoteStatus.listLimit)
+                }
             guard let response, let services else {
                 hosts.first?.count(.framesRefused)
                 return nil

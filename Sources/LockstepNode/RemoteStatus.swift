@@ -28,8 +28,9 @@ struct RemoteStatus {
     ) -> [UInt8]? {
         guard let command = frame.withFrame(Self.command) else { return nil }
         guard command == "status" else {
-            return Self.frame(
-                AdministrationServer.problem("over the network a node tells its status only: ask on its own host"))
+            return AdministrationServer.frame(
+                AdministrationServer.problem(
+                    "over the network a node tells its status only, and more to the role admin: ask on its own host"))
         }
         if taken == nil || now >= staleAt {
             staleAt = now.advanced(byMilliseconds: Self.freshMilliseconds)
@@ -37,7 +38,7 @@ struct RemoteStatus {
             responses = [:]
         }
         if let response = responses[visible] { return response }
-        let response = Self.frame(json(visible: visible))
+        let response = AdministrationServer.frame(json(visible: visible))
         responses[visible] = response
         return response
     }
@@ -54,17 +55,9 @@ struct RemoteStatus {
         }
     }
 
-    private static func command(in frame: RawSpan) -> String? {
-        guard let decoded = try? LockstepCore.Message.decode(frame, rule: .any),
-            case .request(let range)? = AdministrationMessage(decoded.message), range.count <= longestRequest,
-            let request = try? JSONDecoder().decode(Request.self, from: Data(copyBytes(of: frame, range)))
-        else { return nil }
-        return request.command
-    }
-
-    private static func frame(_ json: Data) -> [UInt8] {
-        let bytes = Array(json)
-        let stamp = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero)
-        return withBytes(of: bytes) { stamp.frame(.adminResponse(0..<bytes.count), source: $0) }
+    /// What a request asks for; nil if it is none, or too long for one of anybody's.
+    static func command(in frame: RawSpan) -> String? {
+        guard let request = AdministrationServer.request(in: frame), request.count <= longestRequest else { return nil }
+        return try? JSONDecoder().decode(Request.self, from: Data(request)).command
     }
 }

@@ -35,7 +35,7 @@ struct RemoteStatusTests {
             try await withRunning(replica) {
                 _ = try await port.add([1, 2])
                 try await until {
-                    let json = try await AdministrationClient.askStatus(at: endpoint)
+                    let json = try await AdministrationClient.ask(at: endpoint)
                     let status = try JSONDecoder().decode(NodeStatus.self, from: json)
                     let store = try #require(status.stores.first)
                     #expect(status.role == .primary && store.sessions.isEmpty)
@@ -90,12 +90,12 @@ struct RemoteStatusTests {
 
     @Test func whoDoesNotAnswerIsNamed() async throws {
         let error = await #expect(throws: LockstepError.self) {
-            _ = try await AdministrationClient.askStatus(at: "tcp://127.0.0.1:9", timeout: .milliseconds(100))
+            _ = try await AdministrationClient.ask(at: "tcp://127.0.0.1:9", timeout: .milliseconds(100))
         }
         #expect(error?.code == .unavailable)
         #expect(error?.message == "the node at tcp://127.0.0.1:9 does not answer: nothing came for 0.1 s")
         let wrong = await #expect(throws: LockstepError.self) {
-            _ = try await AdministrationClient.askStatus(at: "127.0.0.1:9")
+            _ = try await AdministrationClient.ask(at: "127.0.0.1:9")
         }
         #expect(wrong?.code == .invalidConfiguration)
     }

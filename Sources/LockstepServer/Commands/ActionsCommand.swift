@@ -21,24 +21,10 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
     /// Read from the command line.
     public init() {}
 
-    struct Place: ParsableArguments {
-        @Option(help: "The running primary's folder.")
-        var data: String
-        @Option(help: "The store.")
-        var store: String = Server.stores.usual
-
-        /// Asks the node; an answer with an error is thrown.
-        func ask(_ command: String, run: String? = nil) async throws -> Data {
-            let request = try JSONEncoder().encode(["command": command, "store": store, "run": run])
-            let answer = try await WaitNotice.during("an answer of the node in \(data)") {
-                try await NodeFolder(data).ask(String(decoding: request, as: UTF8.self))
-            }
-            if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"]
-            {
-                throw CommandFailure(text, status: .failed)
-            }
-            return answer
-        }
+    fileprivate struct Request: Encodable {
+        var command: String
+        var store: String
+        var run: String?
     }
 
     struct List: AsyncParsableCommand {
@@ -46,7 +32,7 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
             CommandConfiguration(
                 commandName: "list", abstract: "Lists them, the oldest first.")
         }
-        @OptionGroup var place: Place
+        @OptionGroup var place: AdministeredNode<Server>
         @Flag(help: "Print one JSON object.")
         var json = false
 
@@ -55,7 +41,7 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
         }
 
         func run() async throws {
-            let answer = try await place.ask("runs")
+            let answer = try await place.ask(Request(command: "runs", store: place.store))
             guard !json else { return Output.line(String(decoding: answer, as: UTF8.self)) }
             let runs = try JSONDecoder().decode(Answer.self, from: answer).runs
             guard !runs.isEmpty else { return Output.line("every accepted action has ended") }
@@ -74,10 +60,10 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
         }
         @Argument(help: "The action, as \"\(Server.name) actions list\" prints it.")
         var action: String
-        @OptionGroup var place: Place
+        @OptionGroup var place: AdministeredNode<Server>
 
         func run() async throws {
-            _ = try await place.ask("abandon", run: action)
+            _ = try await place.ask(Request(command: "abandon", store: place.store, run: action))
             Output.line("abandoned \(action)")
         }
     }

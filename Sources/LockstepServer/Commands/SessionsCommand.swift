@@ -14,6 +14,7 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
                 the actions that had no answer as unknown.
 
                   \(Server.name) sessions list --data data/primary
+                  \(Server.name) sessions list --node tcp://10.0.0.1:7400 --keys admin.key --nodes nodes.json
                   \(Server.name) sessions close --data data/primary --unused --idle 60
                   \(Server.name) sessions close --data data/primary --peer greedy
                   \(Server.name) sessions close --data data/primary 1700000000000:42
@@ -22,26 +23,6 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
 
     /// Read from the command line.
     public init() {}
-
-    struct Place: ParsableArguments {
-        @Option(help: "The running primary's folder.")
-        var data: String
-        @Option(help: "The store.")
-        var store: String = Server.stores.usual
-
-        /// Asks the node; an answer with an error is thrown.
-        func ask(_ request: some Encodable) async throws -> Data {
-            let request = try JSONEncoder().encode(request)
-            let answer = try await WaitNotice.during("an answer of the node in \(data)") {
-                try await NodeFolder(data).ask(String(decoding: request, as: UTF8.self))
-            }
-            if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"]
-            {
-                throw CommandFailure(text, status: .failed)
-            }
-            return answer
-        }
-    }
 
     private struct Request: Encodable {
         var command: String
@@ -55,7 +36,7 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
             CommandConfiguration(
                 commandName: "list", abstract: "Lists them in the order of their opening.")
         }
-        @OptionGroup var place: Place
+        @OptionGroup var place: AdministeredNode<Server>
         @Flag(help: "Print one JSON object for each session.")
         var json = false
 
@@ -96,7 +77,7 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
         var idle: Double?
         @Flag(help: "Those that never had an action.")
         var unused = false
-        @OptionGroup var place: Place
+        @OptionGroup var place: AdministeredNode<Server>
 
         private struct Answer: Decodable {
             var closed: Int

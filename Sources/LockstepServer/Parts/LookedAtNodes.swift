@@ -49,7 +49,7 @@ enum NodeLocation: Hashable, Sendable {
         case .folder(let path): return NodeLook(path, await NodeFolder(path).status(digests: digests))
         case .address(let address):
             do {
-                let answer = try await AdministrationClient.askStatus(at: address, keys: try keys.all(for: address))
+                let answer = try await AdministrationClient.ask(at: address, keys: try keys.all(for: address))
                 return NodeLook(address, .success(answer))
             } catch {
                 return NodeLook(address, .failure(error))

@@ -100,12 +100,12 @@ import ZeroMQ
             let endpoint = try await node.listening()
             for keys in [ring.admin, ring.reader] {
                 let wrong = DialKeys(own: keys, server: ring.stranger.publicKey)
-                let json = try await AdministrationClient.askStatus(at: endpoint, keys: [wrong, ring.dial(keys)])
+                let json = try await AdministrationClient.ask(at: endpoint, keys: [wrong, ring.dial(keys)])
                 #expect(!json.isEmpty)
             }
             for keys in [[ring.dial(ring.stranger)], nil] as [[DialKeys]?] {
                 await #expect(throws: LockstepError.self) {
-                    _ = try await AdministrationClient.askStatus(
+                    _ = try await AdministrationClient.ask(
                         at: endpoint, keys: keys, timeout: .milliseconds(700))
                 }
             }

@@ -232,7 +232,7 @@ struct AccessNodeTests {
         try await withRunning(node) {
             let endpoint = try await node.listening()
             func stores(_ keys: CurveKeyPair) async throws -> [String] {
-                let json = try await AdministrationClient.askStatus(at: endpoint, keys: [ring.dial(keys)])
+                let json = try await AdministrationClient.ask(at: endpoint, keys: [ring.dial(keys)])
                 return try JSONDecoder().decode(NodeStatus.self, from: json).stores.map(\.name)
             }
             #expect(try await stores(ring.writer) == ["other", "sum"])

@@ -1,0 +1,41 @@
+import Foundation
+import LockstepFolders
+import LockstepNode
+
+/// The node that a command gives an order, and the store that the order is about.
+struct AdministeredNode<Server: LockstepServer>: ParsableArguments {
+    @Option(help: "The running primary's folder.")
+    var data: String?
+    @Option(help: "The primary's address, of any host: tcp://HOST:PORT. It takes a key of the role admin.")
+    var node: String?
+    @Option(help: "The store.")
+    var store: String = Server.stores.usual
+    @OptionGroup var keyOptions: KeyOptions
+
+    func validate() throws {
+        guard (data == nil) != (node == nil) else {
+            throw ValidationError("name the primary's folder with --data, or its address with --node")
+        }
+    }
+
+    /// Asks the node; an answer with an error is thrown.
+    func ask(_ request: some Encodable) async throws -> Data {
+        let command = String(decoding: try JSONEncoder().encode(request), as: UTF8.self)
+        let answer: Data
+        if let node {
+            let keys = try LinkKeys(try keyOptions.nodeKeys()).all(for: node)
+            answer = try await WaitNotice.during("an answer of the node at \(node)") {
+                try await AdministrationClient.ask(at: node, command: command, keys: keys, timeout: .seconds(5))
+            }
+        } else {
+            let folder = data ?? ""
+            answer = try await WaitNotice.during("an answer of the node in \(folder)") {
+                try await NodeFolder(folder).ask(command)
+            }
+        }
+        if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"] {
+            throw CommandFailure(text, status: .failed)
+        }
+        return answer
+    }
+}
