@@ -66,7 +66,7 @@ package enum Entry: Hashable, Sendable {
     case actions(ActionSeries)
     case epochOpen(node: String, incarnation: Incarnation, boot: BootID)
     /// With the name that the access list has for who opened it; nil where there are no keys.
-    case sessionOpen(Open, sender: String?)
+    case sessionOpen(Open, sender: String? = nil)
     case sessionClose(SessionID)
     case sessionExpire([SessionID])
     case sessionAck([SessionAcknowledgement])

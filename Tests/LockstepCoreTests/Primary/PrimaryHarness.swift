@@ -57,6 +57,8 @@ final class PrimaryHarness {
     var stopped: [RunID] = []
     var emissions: [UInt64: EmissionOutcome] = [:]
     var ends: [RunID: [EmissionOutcome]] = [:]
+    /// Whose connections they are, as an access list says.
+    var senders: [Connection: Sender] = [:]
     /// Everything that was done, by name, in the order of the directives.
     var order: [String] = []
     /// Whether the invariants are checked after each frame; with a flood that would take too long.
@@ -165,10 +167,11 @@ final class PrimaryHarness {
     }
 
     func receive(_ frame: [UInt8], from connection: Connection) {
+        let sender = senders[connection]
         withBytes(of: frame) { span in
             var directives: [PrimaryDirective] = []
             machine.step(now: now, wall: wall, state: state, into: &directives) {
-                $0.received(span, from: connection, &$1)
+                $0.received(span, from: connection, of: sender, &$1)
             }
             for directive in directives { execute(directive) }
         }

@@ -4,7 +4,7 @@ import LockstepCore
 ///
 /// An action is one byte that is added; 0 is refused; 255 adds nothing.
 ///
-/// The mutation is the byte, the reply the new sum as a varint. Setting ``skew`` makes `apply` wrong on purpose.
+/// The mutation is the byte, the reply the new sum as a varint. The kind of an action is its byte in decimal. Setting ``skew`` makes `apply` wrong on purpose.
 /// With ``hasEffects`` some bytes mean more: see ``EffectAction``.
 final class CountingState: ReplicatedState {
     struct View: Equatable {
@@ -36,12 +36,15 @@ final class CountingState: ReplicatedState {
     private(set) var ended: [RunID] = []
     private(set) var resumed: [RunStart] = []
     private var request: RunRequest?
+    /// Who sent what was performed last.
+    private(set) var sender: String?
 
     func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
         into batch: inout BatchBuilder
     ) -> Int {
         var done = 0
+        sender = context.sender
         request = nil
         while done < count {
             let start = reader
@@ -58,7 +61,9 @@ final class CountingState: ReplicatedState {
             done += 1
             if let range = try? reader.readRange(from: actions), range.count >= 1 {
                 let byte = copyBytes(of: actions, range)[0]
-                if byte == 0 {
+                if let kinds = context.kinds, !kinds.contains("\(byte)") {
+                    batch.appendDenied("no \(byte) of \(context.sender ?? "nobody")")
+                } else if byte == 0 {
                     batch.appendItem(.rejected, reason: "zero")
                 } else {
                     let start = batch.beginItem(mutationCount: byte == 255 ? 0 : 1)

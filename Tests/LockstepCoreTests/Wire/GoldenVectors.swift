@@ -169,6 +169,7 @@ enum GoldenVectors {
         .emitted(cause: .action(session, 129), mutations: 2..<6),
         .finished(session: session, number: 129, item: 0..<6),
         .runAck([RunID(session: session, number: 127), RunID(session: session, number: 129)]),
+        .sessionOpen(open, sender: "web-1"),
     ]
 
     /// Other causes of emissions.
@@ -277,7 +278,8 @@ enum GoldenVectors {
         switch entry {
         case .actions: .actions
         case .epochOpen: .epochOpen
-        case .sessionOpen: .sessionOpen
+        case .sessionOpen(_, nil): .sessionOpen
+        case .sessionOpen: .sessionOpenNamed
         case .sessionClose: .sessionClose
         case .sessionExpire: .sessionExpire
         case .sessionAck: .sessionAck
