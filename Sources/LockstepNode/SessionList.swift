@@ -20,6 +20,8 @@ package struct SessionList: Codable, Hashable, Sendable {
         package var client: String
         /// The name of the node that it is bound to; nil if that is gone, or has not resumed since the primary's start.
         package var peer: String?
+        /// Who opened it: the name that the access list has; nil if nobody is named.
+        package var sender: String?
         /// The highest request number in the log; 0: it was never used.
         package var last: UInt64
         /// The highest number whose answer the client has.
@@ -79,7 +81,8 @@ extension PrimaryDriver {
     package func sessions(after id: SessionID) -> [SessionList.Session] {
         machine.sessionRows(after: id, limit: SessionList.pageLimit, now: MonotonicClock.now).map { row in
             SessionList.Session(
-                id: "\(row.id)", client: "\(row.client)", peer: row.peer, last: row.last, acked: row.ackedThrough,
+                id: "\(row.id)", client: "\(row.client)", peer: row.peer, sender: row.sender,
+                last: row.last, acked: row.ackedThrough,
                 keptBytes: row.keptBytes, idleSeconds: Double(row.idle) / 1e9,
                 timeToLiveSeconds: Double(row.timeToLive) / 1e6)
         }

@@ -96,6 +96,8 @@ extension PrimaryStateMachine {
         package var client: ClientKey
         /// The name of the node that it is bound to; nil if that is gone, or has not resumed since the start.
         package var peer: String?
+        /// Who opened it, by the access list; nil if nobody is named.
+        package var sender: String?
         package var last: RequestNumber
         package var ackedThrough: RequestNumber
         /// What its replies take of memory.
@@ -133,7 +135,8 @@ extension PrimaryStateMachine {
     private func row(of id: SessionID, now: Tick) -> SessionRow? {
         guard let session = log.sessions[id] else { return nil }
         return SessionRow(
-            id: id, client: session.client, peer: holder(of: id).flatMap { peers[$0]?.hello.node }, last: session.last,
+            id: id, client: session.client, peer: holder(of: id).flatMap { peers[$0]?.hello.node }, sender: session.sender,
+            last: session.last,
             ackedThrough: session.ackedThrough, keptBytes: session.replies.memory,
             idle: max(0, now - (bindings[id]?.lastHeard ?? now)), timeToLive: session.timeToLive)
     }

@@ -203,18 +203,42 @@ private typealias Message = LockstepCore.Message
         var peers = AccessPeers()
         let connections = (1...3).map { Connection(rawValue: $0) }
         for (connection, key) in zip(connections, keys) {
-            let peer = peers.met(connection, key: key, address: "", list: first)
-            #expect(peer?.principal.roles == [.writer])
+            guard case .known(let peer) = peers.met(connection, key: key, address: "", list: first) else {
+                Issue.record("\(connection) is of nobody")
+                continue
+            }
+            #expect(peer.principal.roles == [.writer])
         }
         let changed = peers.reviewed(by: try list([.writer, .reader, nil]))
         #expect(changed == [connections[1], connections[2]])
         #expect(peers[connections[0]] != nil && peers[connections[1]] == nil && peers[connections[2]] == nil)
         let stranger = peers.met(connections[2], key: keys[2], address: "", list: try list([.writer]))
-        #expect(stranger == nil)
+        #expect(stranger == .stranger)
         peers.left(connections[0], now: .zero)
         peers.forget(now: Tick.zero.advanced(byMilliseconds: 900))
         #expect(peers[connections[0]] != nil)
         peers.forget(now: Tick.zero.advanced(byMilliseconds: 1_100))
         #expect(peers.count == 0)
+    }
+
+    /// A name has as many connections of a port as its quota says; one that has ended makes room, and another name is not
+    /// concerned (PROTOCOL R-73).
+    @Test func aNameHasSoManyConnections() throws {
+        let keys = try (0..<2).map { _ in try CurveKeyPair.generate().publicKey }
+        let list = try AccessList([
+            .init(name: "a", keys: [keys[0]], roles: [.writer], quota: AccessQuota(connections: 2)),
+            .init(name: "b", keys: [keys[1]], roles: [.writer]),
+        ])
+        var peers = AccessPeers()
+        func isKnown(_ connection: UInt64, _ key: Int) -> Bool {
+            let meeting = peers.met(Connection(rawValue: connection), key: keys[key], address: "", list: list)
+            if case .known = meeting { return true }
+            #expect(meeting == .tooMany(AccessPeer(principal: list.entries[0].principal, address: "")))
+            return false
+        }
+        #expect([1, 2, 3].map { isKnown($0, 0) } == [true, true, false])
+        #expect([4, 5, 6].map { isKnown($0, 1) } == [true, true, true])
+        peers.left(Connection(rawValue: 1), now: .zero)
+        #expect([7, 8].map { isKnown($0, 0) } == [true, false])
     }
 }

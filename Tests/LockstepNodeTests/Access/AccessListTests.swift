@@ -1,4 +1,5 @@
 import Foundation
+import LockstepCore
 import LockstepNode
 import Testing
 import ZeroMQ
@@ -10,9 +11,12 @@ import ZeroMQ
 
     private static func entry(
         _ name: String = "web-1", keys: [CurvePublicKey]? = nil, roles: Set<AccessRole> = [.writer],
-        stores: Set<String>? = nil, address: String? = nil
+        stores: Set<String>? = nil, actions: [String: Set<String>] = [:], quota: AccessQuota = AccessQuota(),
+        address: String? = nil
     ) -> AccessList.Entry {
-        AccessList.Entry(name: name, keys: keys ?? [Self.keys[0]], roles: roles, stores: stores, address: address)
+        AccessList.Entry(
+            name: name, keys: keys ?? [Self.keys[0]], roles: roles, stores: stores, actions: actions, quota: quota,
+            address: address)
     }
 
     private static func problem(_ body: () throws -> AccessList) -> String? {
@@ -53,6 +57,16 @@ import ZeroMQ
         #expect(!Principal(name: "a", roles: [.node], stores: ["other"]).mayUse(store: "sum"))
     }
 
+    /// A store's machine knows a sender by its name, its kinds for that store, and its quota.
+    @Test func aSenderHasItsKindsForAStore() {
+        let principal = Principal(
+            name: "web-1", roles: [.writer], actions: ["sum": ["add"]],
+            quota: AccessQuota(sessions: 2, inFlight: 3, bytesPerSecond: 4, connections: 5))
+        let quota = SenderQuota(sessions: 2, inFlight: 3, bytesPerSecond: 4)
+        #expect(principal.sender(to: "sum") == Sender(name: "web-1", kinds: ["add"], quota: quota))
+        #expect(principal.sender(to: "other") == Sender(name: "web-1", quota: quota))
+    }
+
     /// Whatever would be read in two ways, or opens what was not meant, is refused with a line that names it.
     @Test func aListThatCannotBeMeantIsRefused() throws {
         let zero = try #require(CurvePublicKey(z85: String(repeating: "0", count: 40)))
@@ -69,6 +83,13 @@ import ZeroMQ
             ([Self.entry(roles: [])], "no role"),
             ([Self.entry(stores: [])], "no store"),
             ([Self.entry(stores: [""])], "not 1 to 64 bytes"),
+            ([Self.entry(actions: ["sum": []])], "0 kinds of actions for sum"),
+            ([Self.entry(actions: ["sum": [""]])], "the kind \"\" for sum"),
+            ([Self.entry(actions: ["sum": [String(repeating: "k", count: 65)]])], "not 1 to 64 bytes"),
+            ([Self.entry(stores: ["other"], actions: ["sum": ["add"]])], "not among its stores"),
+            ([Self.entry(quota: AccessQuota(sessions: 0))], "the quota 0 for sessions"),
+            ([Self.entry(quota: AccessQuota(bytesPerSecond: -1))], "the quota -1 for bytesPerSecond"),
+            ([Self.entry(quota: AccessQuota(inFlight: 1 << 41))], "not 1 to 2^40"),
             ([Self.entry(address: "10.0.0.1")], "write it as tcp://"),
             ([Self.entry(address: "tcp://*:7400")], "cannot connect"),
             (
@@ -104,6 +125,9 @@ import ZeroMQ
         let entries = [
             Self.entry("b", keys: [Self.keys[1], Self.keys[0]], roles: [.writer, .reader], stores: ["y", "x"]),
             Self.entry("a", keys: [Self.keys[2]], roles: [.node], address: "tcp://10.0.0.1:7400"),
+            Self.entry(
+                "c", keys: [Self.keys[3]], actions: ["sum": ["take", "add"], "other": ["x"]],
+                quota: AccessQuota(sessions: 2, inFlight: 3, bytesPerSecond: 4, connections: 5)),
         ]
         let list = try AccessList(entries)
         #expect(try AccessList(entries.reversed()).json == list.json)
@@ -130,6 +154,10 @@ import ZeroMQ
             (text(good.replacing("\"name\": \"a\", ", with: "")), "no field \"name\""),
             (text(good.replacing(", \"roles\": [\"reader\"]", with: "")), "no field \"roles\""),
             (text(good + ", \"stores\": null"), "stores"),
+            (text(good + ", \"actions\": {\"x\": [\"add\", \"add\"]}"), "a kind of action twice"),
+            (text(good + ", \"actions\": [\"add\"]"), "actions"),
+            (text(good + ", \"quota\": {\"session\": 1}"), "the quota of a has the field \"session\""),
+            (text(good + ", \"quota\": {\"sessions\": \"1\"}"), "quota"),
             (text(good, version: "2"), "version 2"),
             (Array("{\"version\": 1, \"entries\": [], \"allow\": true}".utf8), "the field \"allow\""),
             (Array("{\"entries\": []}".utf8), "no field \"version\""),

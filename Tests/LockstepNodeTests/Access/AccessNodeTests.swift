@@ -221,6 +221,53 @@ struct AccessNodeTests {
         }
     }
 
+    /// A name has as many connections as its quota says: one more gets no answer and is written down, and the first goes on
+    /// (PROTOCOL R-73).
+    @Test func aConnectionBeyondTheQuotaEnds() async throws {
+        var entries = ring.entries
+        entries[2].quota = AccessQuota(connections: 1)
+        try ring.write(entries)
+        try await withPrimary { _, _, endpoint in
+            try await withClient(ring.writer, named: "web-1", of: endpoint) { port in
+                #expect(try await port.add([1]) == [1])
+                let problem = try await failure(ring.writer, of: endpoint)
+                #expect(problem.hasPrefix("timeout:"), "\(problem)")
+                #expect(try await port.add([1]) == [2])
+            }
+        }
+        #expect(lines("denied").contains { $0.metadata["lockstep.reason"]?.hasPrefix("quota: web-1") == true })
+    }
+
+    /// The role admin may ask over the network what the node's own host may, of its stores; nobody else may, and each
+    /// order is written down with the name (PROTOCOL R-74).
+    @Test func anAdministratorAsksOverTheNetwork() async throws {
+        var entries = ring.entries
+        entries[4].stores = ["sum"]
+        try ring.write(entries)
+        try await withPrimary { _, _, endpoint in
+            func ask(_ command: String, _ keys: CurveKeyPair) async throws -> String {
+                let json = try await AdministrationClient.ask(at: endpoint, command: command, keys: [ring.dial(keys)])
+                return String(decoding: json, as: UTF8.self)
+            }
+            let sessions = #"{"command":"sessions","store":"sum"}"#
+            let close = #"{"command":"closeSessions","store":"sum","choice":{"unused":true,"idleSeconds":0}}"#
+            try await withClient(ring.writer, named: "web-1", of: endpoint) { port in
+                #expect(try await port.add([1]) == [1])
+                let list = try await ask(sessions, ring.admin)
+                #expect(list.contains("\"sender\":\"web-1\""), "\(list)")
+                #expect(try await ask(close, ring.admin).contains("\"closed\":"))
+                #expect(try await ask(#"{"command":"sessions","store":"other"}"#, ring.admin).contains("no access"))
+                #expect(try await ask(#"{"command":"stop"}"#, ring.admin).contains("there is no command stop"))
+                for keys in [ring.writer, ring.reader, ring.replica, ring.primary] {
+                    #expect(try await ask(sessions, keys).contains("tells its status only"))
+                }
+            }
+        }
+        let orders = lines("administered over the network").map { $0.metadata["lockstep.kind"] }
+        #expect(orders == ["sessions", "closeSessions"])
+        #expect(lines("administered over the network").allSatisfy { $0.metadata["lockstep.peer"] == "ops" })
+    }
+
     /// Who is limited to some stores is told of no other, also when somebody else has just asked.
     @Test func aStatusHasTheStoresOfWhoAsks() async throws {
         var entries = ring.entries
