@@ -31,7 +31,7 @@ enum SnapshotTarget {
     private static func table(_ bytes: [UInt8], _ checks: Checks) throws(FuzzFinding) {
         try withBytes(of: bytes) { (span) throws(FuzzFinding) in
             var reader = ByteReader(span)
-            guard let sessions = try? SessionTable(from: span, &reader) else { return }  // Refused.
+            guard let sessions = try? SessionTable(from: span, &reader, hasSenders: true) else { return }  // Refused.
             var writer = ByteWriter()
             sessions.write(to: &writer)
             try checks.same(writer.bytes, Array(bytes[..<reader.offset]), "a session table that was encoded again")

@@ -5,6 +5,7 @@
 #define CZEROMQ_SHIM_H
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -24,6 +25,18 @@
 #ifndef ZMQ_ZAP_ENFORCE_DOMAIN
 #define ZMQ_ZAP_ENFORCE_DOMAIN 93
 #endif
+
+// The version of libsodium, if that is loaded, as it is where libzmq does its cryptography with it; null otherwise.
+static inline const char *czeromq_sodium_version(void) {
+    typedef const char *(*version)(void);
+    void *loaded = dlopen(NULL, RTLD_LAZY);
+    version function = loaded == NULL ? NULL : (version)dlsym(loaded, "sodium_version_string");
+    const char *text = function == NULL ? NULL : function();
+    if (loaded != NULL) {
+        dlclose(loaded);
+    }
+    return text;
+}
 
 // One descriptor to wait on and one to ring with: the same eventfd on Linux, the two ends of a pipe elsewhere.
 // Both never block and are closed on exec. A failed open leaves -1 in both, and the reason in errno.

@@ -13,7 +13,7 @@ public struct Entries<R: Reactor>: AsyncSequence {
 
     package init(
         batches: AsyncThrowingStream<SealedBatch, any Error>, after: SequenceNumber,
-        names: @escaping @Sendable () async throws -> SenderNames
+        names: @escaping @Sendable () async throws -> SenderNames = { SenderNames() }
     ) {
         self.batches = batches
         self.after = after

@@ -7,7 +7,7 @@ package struct PerformContext: Hashable, Sendable {
     package var time: LogTime
     /// Who opened the session, by the access list; nil where there are no keys.
     package var sender: String?
-    /// The kinds of actions that are performed; any other is denied. Nil: all are.
+    /// The kinds of actions that are performed, any other being denied; nil: all are.
     package var kinds: Set<String>?
 
     package init(

@@ -159,6 +159,7 @@ package struct ObjectStation: Sendable {
                 last = .answered(output(receipt.reply), receipt.place, receipt.session, first)
             case .rejected(_, let place): last = .answered(.rejected, place, nil, nil)
             case .void(let place): return .failed("given up before it reached the log, at \(place)")
+            case .denied(let reason, let place): return .failed("denied at \(place): \(reason)")
             case .accepted, .failed, .cancelled: return .failed("an effect, which nothing here has")
             case .unreadable(let error, let place): return .failed("the reply at \(place) cannot be read: \(error)")
             }

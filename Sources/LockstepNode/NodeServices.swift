@@ -59,6 +59,9 @@ package final class NodeServices {
                 "no keys: whoever reaches this node's network can read and change everything",
                 metadata: [LogKey.reason: "allowsPlaintext"])
         }
+        if let warning = Self.libraryWarning(ZMQ.version), configuration.listen != nil || keys != nil {
+            logger.warning("this libzmq has known defects", metadata: [LogKey.reason: "\(warning)"])
+        }
         guard let keys, let file = keys.access else { return }
         let book = try AccessBook(file, logger: logger) { [signaller = loop.signaller] in signaller.signal() }
         self.book = book
@@ -67,6 +70,14 @@ package final class NodeServices {
         try desk.testSelf(in: context)
         desk.join(loop.poller)
         access = desk
+    }
+
+    /// What is wrong with a version of libzmq for a node on a network; nil if nothing is known.
+    ///
+    /// CVE-2020-15166, CVE-2021-20234 to 20237 and CVE-2020-36400 are mended in 4.3.3 and 4.3.4.
+    package static func libraryWarning(_ version: ZMQ.Version) -> String? {
+        guard version < ZMQ.Version(4, 3, 4) else { return nil }
+        return "libzmq \(version): whoever reaches a port may stop the node or worse; install 4.3.4 or newer"
     }
 
     package func closeAccess() {

@@ -21,6 +21,8 @@ package struct SimulationOptions: Sendable, Hashable {
     package var plan: FaultPlan
     /// How many queries each client process watches.
     package var watches = 0
+    /// Whether the primary knows whose connection each is, as an access list says; some clients have a quota then.
+    package var hasKeys = false
     /// Somebody else says what happens: nobody calls of himself, nobody is a special case, all start at once.
     package var script: ScriptOptions?
 
@@ -97,6 +99,7 @@ package struct SimulationOptions: Sendable, Hashable {
         let isWatching = random.chance(0.5)
         let watches = Int(random.between(1, 4))
         options.watches = pins.watches ?? (isWatching ? watches : 0)
+        options.hasKeys = random.chance(0.5)
         if options.mayFork || FaultClass.ofOperator.contains(where: options.plan.isOn) { options.stores = 1 }
         return options
     }

@@ -127,6 +127,12 @@ package final class Simulation {
     }
 
     private func add(_ process: SimulatedProcess) {
+        // Of its own numbers, so that keys change nothing else of a run.
+        var random = SplitMix64(seed: options.seed ^ 0x5EED_0F0F_7105_0019 &+ UInt64(process.id))
+        if process is ClientProcess, random.chance(0.3) {
+            process.quota.inFlight = Int(random.between(1, 60))
+            if random.chance(0.5) { process.quota.bytesPerSecond = Int(random.between(500, 5_000)) }
+        }
         processes.append(process)
         process.store.add(process)
     }

@@ -39,6 +39,13 @@ public enum ZMQ {
         return Version(Int(major), Int(minor), Int(patch))
     }
 
+    /// The version of libsodium, with which libzmq does the cryptography of CURVE on most systems.
+    ///
+    /// `nil` if it is not loaded: this libzmq has other cryptography, or none.
+    public static var sodiumVersion: String? {
+        unsafe czeromq_sodium_version().map { unsafe String(cString: $0) }
+    }
+
     /// Whether the loaded library was built with a feature (`zmq_has`).
     ///
     /// - Parameter capability: libzmq's own word: `ipc`, `curve`, `draft`, `pgm`, `tipc`, `norm`, `gssapi`.

@@ -134,6 +134,67 @@ extension IntegrationTests {
             }
         }
 
+        /// A name sends the kinds of actions that the list allows it, as long as its quota is left; an administrator sees
+        /// over the network who has sessions; and the journal names who sent what.
+        @Test func aNameSendsWhatItMay() async throws {
+            try await Bench.withCluster(replicas: 1, keys: true) { cluster in
+                try await cluster.waitUntilReady()
+                let web = try KeyedClient("web-1", "writer", of: cluster)
+                let other = try KeyedClient("web-2", "writer", of: cluster)
+                let ops = try KeyedClient("ops", "admin", of: cluster)
+                func allow(_ words: String...) throws {
+                    let done = try ChildProcess.run(
+                        Bench.program, ["keys", "allow", "web-1", "--access", cluster.accessList] + words)
+                    #expect(done.status == 0, "\(words): \(done)")
+                }
+                try allow("--action", "counters:add", "--quota", "sessions=1")
+                try await Bench.wait("the changed list") {
+                    try web.run("counter", "set", "visits", "5").errors.contains("web-1 no action of kind set")
+                }
+                let denied = try web.run("counter", "set", "visits", "5")
+                #expect(denied.status == 1 && denied.output.isEmpty, "\(denied)")
+                #expect(try web.run("counter", "add", "visits").output == "1\n", "nothing was set")
+                #expect(try other.run("counter", "set", "visits", "5").status == 0)
+                // With one session of the name, a second one is refused; another name's is not.
+                let node = try Node(try web.configuration(0), logger: Bench.quiet)
+                let counters = try node.remote(Counters.self, named: "counters")
+                try await node.whileRunning {
+                    _ = try await counters.send(.add("visits", by: 1))
+                    let second = try web.run("counter", "add", "visits", "--timeout", "2")
+                    #expect(second.status != 0 && second.errors.contains("web-1 has 1 sessions"), "\(second)")
+                    #expect(try other.run("counter", "add", "visits").status == 0)
+                    let outcomes = Array(
+                        try await counters.send(contentsOf: [
+                            .add("visits", by: 1), .reset("visits"), .add("visits", by: 1),
+                        ]))
+                    guard case .denied(let reason, _) = outcomes[1] else {
+                        Issue.record("\(outcomes[1])")
+                        return
+                    }
+                    #expect(reason.contains("web-1 no action of kind reset"))
+                    #expect(try outcomes[2].get().reply == .value(9))
+                    let list = try ops.run("sessions", "list", "--json")
+                    #expect(list.status == 0 && list.output.contains("\"sender\":\"web-1\""), "\(list)")
+                    let refused = try web.run("sessions", "list")
+                    #expect(refused.status == 1 && refused.errors.contains("its status only"), "\(refused)")
+                    let closed = try ops.run("sessions", "close", "--peer", "nobody")
+                    #expect(closed.status == 0 && closed.output == "closed 0 sessions\n", "\(closed)")
+                }
+                try allow("--all-actions", "--no-quota")
+                try await Bench.wait("the list without limits") {
+                    try web.run("counter", "set", "visits", "20").status == 0
+                }
+                for index in [1, 0] {
+                    cluster.end(index, signal: SIGTERM)
+                    let dump = try Bench.lockstep("journal", "dump", "--data", cluster.node(index).path)
+                    for name in ["web-1", "web-2"] {
+                        #expect(dump.output.contains("\"sender\":\"\(name)\""), "\(name) in the journal of \(index)")
+                    }
+                    #expect(dump.output.contains("no action of kind reset"))
+                }
+            }
+        }
+
         /// Every other command that dials does it by keys: those that it is given, or those of the node of its folder.
         @Test func everyCommandThatDialsHasKeys() async throws {
             try await Bench.withCluster(replicas: 1, keys: true) { cluster in

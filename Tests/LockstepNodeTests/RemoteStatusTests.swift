@@ -62,7 +62,8 @@ struct RemoteStatusTests {
         _ = try node.attach(name: "sum") { SumState() }
         try await withRunning(node) {
             let endpoint = try await node.listening()
-            let refusal = #"{"error":"over the network a node tells its status only: ask on its own host"}"#
+            let status = "over the network a node tells its status only"
+            let refusal = #"{"error":"\#(status), and more to the role admin: ask on its own host"}"#
             #expect(try Self.answer(json, endpoint) == refusal)
             let long = #"{"command":"status","# + String(repeating: " ", count: 256) + #""digests":true}"#
             for frame in [Self.request("[]"), Self.request(long)] {

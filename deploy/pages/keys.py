@@ -60,6 +60,8 @@ def cluster(book, a, b, c, d):
         done = book.run(d, section, "lockstep counter add")
         book.check(section, "the client counts", done.output.strip() == "1", done.text)
         refused(book, section, a, d)
+        limited(book, a, d)
+        administered(book, a, d)
         client_keys(book, a, b, c, d)
         node_keys(book, a, b, c, d)
         revoked(book, a, d)
@@ -96,6 +98,40 @@ def refused(book, section, a, d):
                   f"sudo -u lockstep lockstep status --data {PRIMARY} --json"):
         seen = a.root(where).output
         book.check(section, "the secret is nowhere but in its file", secret and secret not in seen, where)
+
+
+def limited(book, a, d):
+    """A name that may add, and not set."""
+    section = book.section(PAGE, "Limit what a name may send")
+    allow = "sudo -u lockstep lockstep keys allow web-1"
+    setting = f"lockstep counter set limited 5 {CLIENT} --timeout 5"
+    book.run(a, section, f"{allow} --action")
+    section.says("From then on `counter set` of this client is denied and ends with 1, and `counter add` goes on.")
+    refusal = book.status("refused or failed")
+    wait_until(lambda: d.run(setting).status == refusal, 5, 0.2)
+    denied = d.run(setting)
+    book.check(section, "a kind that is not allowed is denied",
+               denied.status == refusal and "no action of kind set" in denied.text, f"{denied.status}: {denied.text}")
+    counts(book, section, d, "the kind that is allowed goes on")
+    book.run(a, section, f"{allow} --all-actions")
+    section.says("`--all-actions` and `--no-quota` take the limits back")
+    book.check(section, "without limits it sets", wait_until(lambda: d.run(setting).status == 0, 5, 0.2))
+
+
+def administered(book, a, d):
+    """Sessions, seen from another host."""
+    section = book.section(PAGE, "Administer from another host")
+    book.rules["ADMIN_KEY"] = public_key(book.run(d, section, "lockstep keys new"))
+    book.run(a, section, "sudo -u lockstep lockstep keys allow ops")
+    del book.rules["ADMIN_KEY"]
+    a.root("sleep 1")
+    done = book.run(d, section, "lockstep sessions list")
+    section.says("The list shows who opened each session with `--json`")
+    # The sessions of the replicas are always there.
+    book.check(section, "the list names who opened a session", '"sender":"node-b"' in done.output, done.text)
+    section.says("the node's log has a line for each such command, with the name")
+    log = unit_log(a, "lockstep-primary")
+    book.check(section, "the log names who has asked", "administered over the network" in log and "ops" in log, log)
 
 
 def spread(book, section, source, others, named):

@@ -63,8 +63,9 @@ package struct PeerTable: Hashable, Sendable {
     ) {
         let before = peers[connection]
         peers[connection] = Peer(
-            hello: hello, sender: sender, firstHeard: before?.hello.boot == hello.boot ? before?.firstHeard ?? now : now,
-            lastHeard: now, applied: applied)
+            hello: hello, sender: sender,
+            firstHeard: before?.hello.boot == hello.boot ? before?.firstHeard ?? now : now, lastHeard: now,
+            applied: applied)
     }
 
     mutating func heard(_ connection: Connection, now: Tick) { peers[connection]?.lastHeard = now }

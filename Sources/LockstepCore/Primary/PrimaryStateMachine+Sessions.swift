@@ -135,8 +135,8 @@ extension PrimaryStateMachine {
     private func row(of id: SessionID, now: Tick) -> SessionRow? {
         guard let session = log.sessions[id] else { return nil }
         return SessionRow(
-            id: id, client: session.client, peer: holder(of: id).flatMap { peers[$0]?.hello.node }, sender: session.sender,
-            last: session.last,
+            id: id, client: session.client, peer: holder(of: id).flatMap { peers[$0]?.hello.node },
+            sender: session.sender, last: session.last,
             ackedThrough: session.ackedThrough, keptBytes: session.replies.memory,
             idle: max(0, now - (bindings[id]?.lastHeard ?? now)), timeToLive: session.timeToLive)
     }

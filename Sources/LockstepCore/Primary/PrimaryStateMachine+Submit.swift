@@ -81,8 +81,8 @@ extension PrimaryStateMachine {
     }
 
     private func sendBusy(
-        _ reason: BusyReason, after wait: UInt32?, _ session: SessionID, expected: RequestNumber, to connection: Connection,
-        _ step: inout PrimaryStep
+        _ reason: BusyReason, after wait: UInt32?, _ session: SessionID, expected: RequestNumber,
+        to connection: Connection, _ step: inout PrimaryStep
     ) {
         step.directives.append(.count(.busyAnswers))
         // Microseconds. Replicas come within a fraction of a second.
@@ -153,7 +153,8 @@ extension PrimaryStateMachine {
         }
         var most = UInt64(standing.windowNumbers) - numbers
         if let sender, let quota = sender.quota.inFlight {
-            let open = log.sessions.share(of: sender.name).inFlight - Int(clamping: acknowledged - standing.ackedThrough)
+            let newlyAcknowledged = Int(clamping: acknowledged - standing.ackedThrough)
+            let open = log.sessions.share(of: sender.name).inFlight - newlyAcknowledged
             guard open < max(1, quota) else { return .full(.quota) }
             most = min(most, UInt64(max(1, quota) - open))
         }

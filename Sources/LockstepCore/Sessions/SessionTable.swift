@@ -53,6 +53,11 @@ package struct SessionTable: Hashable, Sendable {
         package var sessions = 0
         /// Actions whose answers were not acknowledged.
         package var inFlight = 0
+
+        package init(sessions: Int = 0, inFlight: Int = 0) {
+            self.sessions = sessions
+            self.inFlight = inFlight
+        }
     }
 
     package init() {}
@@ -60,9 +65,13 @@ package struct SessionTable: Hashable, Sendable {
     /// What a name has, all its sessions together.
     package func share(of sender: String) -> Share { bySender[sender] ?? Share() }
     /// Who opened a session; nil if nobody is named, or there is no such session.
-    package func sender(of id: SessionID) -> String? { sessions.index(forKey: id).flatMap { sessions.values[$0].sender } }
+    package func sender(of id: SessionID) -> String? {
+        sessions.index(forKey: id).flatMap { sessions.values[$0].sender }
+    }
 
-    /// Who opened each session for which somebody is named. Cost: a walk, if there is one.
+    /// Who opened each session for which somebody is named.
+    ///
+    /// Cost: a walk, if there is one.
     package var senders: [SessionID: String] { bySender.isEmpty ? [:] : sessions.compactMapValues(\.sender) }
 
     package var count: Int { sessions.count }
@@ -271,7 +280,12 @@ package struct SessionTable: Hashable, Sendable {
             guard ackedThrough <= last, last < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.last = last
             sessions[id]?.ackedThrough = ackedThrough
-            if !sender.isEmpty { bySender[sender]?.inFlight += Int(last - ackedThrough) }
+            // All sessions of a name together; more than an integer holds, no log can have.
+            if !sender.isEmpty {
+                let (sum, overflow) = share(of: sender).inFlight.addingReportingOverflow(Int(last - ackedThrough))
+                guard !overflow else { throw WireError(.outOfRange, at: start) }
+                bySender[sender]?.inFlight = sum
+            }
             let replies = try ReplyRing(from: bytes, &reader)
             guard (replies.all.last?.last ?? last) == last else { throw WireError(.outOfRange, at: start) }
             sessions[id]?.replies = replies

@@ -60,7 +60,7 @@ package struct SenderBudgets: Hashable, Sendable {
     package init() {}
 
     /// After how many microseconds a name may send; nil: now.
-    mutating func wait(of name: String, rate: Int, now: Tick) -> UInt32? {
+    package mutating func wait(of name: String, rate: Int, now: Tick) -> UInt32? {
         let rate = Int64(min(max(rate, 1), Self.largestRate))
         if buckets[name]?.rate != rate { buckets[name] = Bucket(left: rate, at: now, rate: rate) }
         buckets[name]?.fill(now: now)
@@ -70,10 +70,10 @@ package struct SenderBudgets: Hashable, Sendable {
     }
 
     /// Takes bytes, which may be more than are left.
-    mutating func pay(_ bytes: Int, of name: String) { buckets[name]?.left -= Int64(bytes) }
+    package mutating func pay(_ bytes: Int, of name: String) { buckets[name]?.left -= Int64(bytes) }
 
     /// Forgets the buckets that are full.
-    mutating func sweep(now: Tick) {
+    package mutating func sweep(now: Tick) {
         for name in Array(buckets.keys) { buckets[name]?.fill(now: now) }
         buckets = buckets.filter { $0.value.left < $0.value.rate }
     }

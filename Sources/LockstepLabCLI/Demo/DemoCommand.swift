@@ -119,7 +119,7 @@ struct DemoCommand: AsyncParsableCommand {
                 switch try await counters.outcomes(of: pending, timeout: .seconds(10)).first(where: { _ in true }) {
                 case .committed(let receipt):
                     return ledger.resolved(receipt.place.sequence, receipt.session, receipt.number)
-                case .rejected, .void, .unreadable, nil: return ledger.withoutEffect()
+                case .rejected, .void, .denied, .unreadable, nil: return ledger.withoutEffect()
                 case .accepted, .failed, .cancelled: return ledger.lost()  // The counters have no effects that go on.
                 }
             } catch let error as LockstepError where error.code == .outcomeUnknown || error.code == .timeout {

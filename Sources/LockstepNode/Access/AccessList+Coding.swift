@@ -59,7 +59,8 @@ extension AccessList.Entry: Codable {
     /// Reads an entry as ``encode(to:)`` writes it; an unknown field, role or key is refused.
     public init(from decoder: any Decoder) throws {
         let fields = try StrictFields(
-            decoder, of: "an entry of the access list", known: ["name", "keys", "roles", "stores", "actions", "quota", "address"])
+            decoder, of: "an entry of the access list",
+            known: ["name", "keys", "roles", "stores", "actions", "quota", "address"])
         let name = try fields.value(String.self, "name")
         let label = AccessText.escaped(name)
         let keys = try fields.value([String].self, "keys").map { text in

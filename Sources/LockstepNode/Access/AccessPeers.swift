@@ -50,7 +50,9 @@ package struct AccessPeers {
         return .known(peer)
     }
 
-    /// How many connections a name has; those that have ended do not count. Cost: a walk, for names with a quota.
+    /// How many connections a name has; those that have ended do not count.
+    ///
+    /// Cost: a walk, for names with a quota.
     private func count(of name: String) -> Int {
         let ended = Set(gone.map(\.connection))
         return peers.count { $0.value.peer.principal.name == name && !ended.contains($0.key) }

@@ -4,10 +4,10 @@ import LockstepCore
 struct OutcomeLine: Encodable {
     private let session: String
     private let number: UInt64
-    /// `committed`, `rejected`, `void`, `accepted`; `pending`, `acknowledged`, `sessionEnded`, `sessionUnknown`.
+    /// `committed`, `rejected`, `denied`, `void`, `accepted`; `pending`, `acknowledged`, `sessionEnded`, `sessionUnknown`.
     private let outcome: String
     private var place: Place?
-    /// Why it was rejected.
+    /// Why it was rejected or denied.
     private var reason: String?
     /// The reply's bytes in hexadecimal, unless the program shows them in words of its own.
     private var reply: String?
@@ -19,7 +19,7 @@ struct OutcomeLine: Encodable {
     var status: Int32 {
         switch outcome {
         case "committed", "accepted": 0
-        case "rejected", "void": 1
+        case "rejected", "denied", "void": 1
         default: ExitStatus.outcomeUnknown.rawValue
         }
     }
@@ -31,12 +31,13 @@ struct OutcomeLine: Encodable {
         switch answer {
         case .state(let state): outcome = "\(state)"
         case .item(let status, let bytes, let place):
-            outcome = "\(status)"
+            outcome = status == .void && !bytes.isEmpty ? "denied" : "\(status)"
             self.place = place
             switch status {
             // A reason is a text for people, which may have been cut within a character.
             case .rejected: reason = String(decoding: bytes, as: UTF8.self)
-            case .void, .accepted: break
+            case .void: reason = bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+            case .accepted: break
             case .committed:
                 shownReply = store?.replyForm?(bytes, place, query.session, query.number)
                 guard shownReply == nil else { return }
@@ -72,7 +73,7 @@ struct OutcomeLine: Encodable {
         return switch outcome {
         case "committed": "committed\(at): " + replyText
         case "accepted": "accepted\(at): its effect goes on, or has ended"
-        case "rejected": "rejected\(at), without effect: \(reason ?? "")"
+        case "rejected", "denied": "\(outcome)\(at), without effect: \(reason ?? "")"
         case "void": "void\(at), without effect: its sender had given it up"
         case "pending":
             "pending: it is not in the log; if its sender has ended, it takes no effect once the session has ended"

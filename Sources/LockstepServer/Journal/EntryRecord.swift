@@ -18,7 +18,7 @@ package struct EntryRecord: Encodable {
     var action: String?
     /// As text if the store's types can read them, else in hexadecimal.
     var mutations: [String]?
-    /// In hexadecimal; of a rejected action the reason.
+    /// In hexadecimal; of a rejected or denied action the reason.
     var reply: String?
     /// The values of the entry, as the store's types write them; nil if they cannot read any.
     var decoded: Decoded?
@@ -75,9 +75,9 @@ package struct EntryRecord: Encodable {
         keep { $0.mutations = json }
     }
 
-    /// Shows an entry's reply, which is the reason of one that was rejected.
+    /// Shows an entry's reply, which is the reason of one that was rejected, or void because it was denied.
     mutating func show(reply bytes: [UInt8], _ status: ActionStatus, by decoding: StoreDecoding?) {
-        guard status != .rejected else {
+        guard status != .rejected, status != .void else {
             reply = String(decoding: bytes, as: UTF8.self)
             return
         }

@@ -133,12 +133,13 @@ enum AccessTable {
         let actions = entry.actions.sorted { $0.key < $1.key }.flatMap { store, kinds in
             kinds.sorted().map { "\(store):\($0)" }
         }
+        let limits = entry.quota.limits.map { "\($0.name)=\($0.value)" }
         return [
             entry.name, entry.roles.sorted().map(\.rawValue).joined(separator: ","),
             entry.stores?.sorted().joined(separator: ",") ?? "all",
             actions.isEmpty ? "all" : actions.joined(separator: ","),
-            entry.quota.limits.isEmpty ? "-" : entry.quota.limits.map { "\($0.name)=\($0.value)" }.joined(separator: ","),
-            entry.address ?? "-", entry.keys.map(\.z85).joined(separator: " "),
+            limits.isEmpty ? "-" : limits.joined(separator: ","), entry.address ?? "-",
+            entry.keys.map(\.z85).joined(separator: " "),
         ]
     }
 }

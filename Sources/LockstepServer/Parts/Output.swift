@@ -1,6 +1,7 @@
 import Foundation
 import LockstepFolders
 import LockstepNode
+import LockstepSQLite
 import Synchronization
 import ZeroMQ
 
@@ -135,6 +136,9 @@ package enum Version {
     /// What `lockstep --version` prints, and what results are noted with.
     package static let description = text(of: "lockstep")
 
-    /// What a program prints for `--version`.
-    package static func text(of program: String) -> String { "\(program) \(number), libzmq \(ZMQ.version)" }
+    /// What a program prints for `--version`: also the libraries that its safety rests on.
+    package static func text(of program: String) -> String {
+        let sodium = ZMQ.sodiumVersion.map { ", libsodium \($0)" } ?? ""
+        return "\(program) \(number), libzmq \(ZMQ.version)\(sodium), SQLite \(SQLiteLibrary.version)"
+    }
 }

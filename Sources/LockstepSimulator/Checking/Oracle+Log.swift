@@ -10,9 +10,10 @@ extension Oracle {
             while reader.remaining > 0, let entry = try? Entry(from: bytes, &reader) {
                 switch entry {
                 case .actions(let run): note(run, bytes, batch, sequence)
-                case .sessionOpen(let open, _):
+                case .sessionOpen(let open, let sender):
                     let id = SessionID(epoch: batch.head.epoch, sequence: sequence)
-                    sessions[id] = Standing(open)
+                    checkOpener(of: id, open, sender)
+                    sessions[id] = Standing(open, sender: sender)
                 case .sessionClose(let session):
                     checkClose(of: session)
                     sessions[session]?.isOver = true
@@ -31,6 +32,7 @@ extension Oracle {
                 sequence = sequence.advanced(by: entry.sequenceCount)
             }
         }
+        checkQuotas(at: batch.head.last)
         if sequence != batch.head.last.next { fail(.agreement, "the batch at \(batch.head.first) cannot be read") }
     }
 

@@ -46,6 +46,13 @@ final class Oracle {
     var divergence = Divergence()
     var givenUp = GivenUp()
     var watchers = WatchChecker()
+    /// How many actions in flight a name may have, of those that have a quota.
+    private(set) lazy var quotas: [String: Int] = Dictionary(
+        simulation.options.hasKeys
+            ? store.processes.compactMap { process in
+                process.quota.inFlight.map { (process.name, $0) }
+            } : []
+    ) { $1 }
     var learnedEnds: [(id: RunID, batch: BatchHash, process: String)] = []
 
     /// A committed batch, and what holds at its end.
@@ -84,10 +91,13 @@ final class Oracle {
         var isOver = false
         var window: SessionWindow
         let client: ClientKey
+        /// Who opened it, says the log.
+        let sender: String?
         /// Microseconds.
         let timeToLive: Int64
 
-        init(_ open: Open) {
+        init(_ open: Open, sender: String? = nil) {
+            self.sender = sender
             window = SessionWindow(open)
             client = open.client
             timeToLive = open.timeToLive

@@ -12,12 +12,21 @@ package struct Ownership {
         var submitted: [SessionID: RequestNumber] = [:]
         var givenUp: [SessionID: [ClosedRange<RequestNumber>]] = [:]
         var hasClosed = false
+        /// The name that the access list has for it; nil in a cluster without keys.
+        let name: String?
     }
 
     package init() {}
 
-    /// From here on this client's sessions are judged.
-    package mutating func began(_ client: ClientKey) { owners[client] = owners[client] ?? Deeds() }
+    /// From here on this client's sessions are judged; `name` is what an access list has for it, if there is one.
+    package mutating func began(_ client: ClientKey, named name: String? = nil) {
+        owners[client] = owners[client] ?? Deeds(name: name)
+    }
+
+    /// Whether the log may name this opener of a right client's session; anybody of a client that is none.
+    package func mayBeOpened(_ client: ClientKey, by sender: String?) -> Bool {
+        owners[client].map { $0.name == sender } ?? true
+    }
 
     package mutating func submitted(_ client: ClientKey, _ session: SessionID, through number: RequestNumber) {
         owners[client]?.submitted[session] = number
@@ -47,6 +56,11 @@ extension Oracle {
     func checkOwner(of session: SessionID, _ standing: Standing, through last: RequestNumber) {
         guard let submitted = ownership.lastSubmitted(standing.client, session), last > submitted else { return }
         fail(.ownership, "\(last) of \(session) is logged, and its owner submitted \(submitted) at most")
+    }
+
+    func checkOpener(of session: SessionID, _ open: Open, _ sender: String?) {
+        guard !ownership.mayBeOpened(open.client, by: sender) else { return }
+        fail(.ownership, "\(session) was opened by \(sender ?? "nobody"), says the log, and that is not its owner")
     }
 
     func checkVoid(_ session: SessionID, _ standing: Standing, _ number: RequestNumber) {

@@ -13,6 +13,9 @@ struct SessionWindow: Hashable {
     private var sizes: Deque<Int> = []
     private var sum = 0
 
+    /// Actions whose answers the owner has not acknowledged.
+    var count: Int { sizes.count }
+
     init(_ open: Open) {
         numbers = Int(open.windowNumbers)
         bytes = Int(open.windowBytes)
@@ -43,6 +46,21 @@ extension Oracle {
         guard let reply = replies[ReplyKey(session: session, number: number)] else { return }
         if reply.sequence >= batch.head.first {
             fail(.committedOnly, "\(session) acknowledges \(number) in the batch that brings it")
+        }
+    }
+
+    /// No name has more actions in flight than its quota.
+    func checkQuotas(at sequence: SequenceNumber) {
+        guard !quotas.isEmpty else { return }
+        var open: [String: Int] = [:]
+        for session in sessions.values where !session.isOver {
+            if let sender = session.sender { open[sender, default: 0] += session.window.count }
+        }
+        for (name, most) in quotas {
+            let count = open[name, default: 0]
+            if count > most {
+                fail(.boundedMemory, "\(name) has \(count) actions in flight at \(sequence), and may have \(most)")
+            }
         }
     }
 

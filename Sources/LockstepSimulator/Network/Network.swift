@@ -11,6 +11,8 @@ final class Network {
     private var nextLink = 0
     private var byConnection: [Connection: Link] = [:]
     private var nextConnection: UInt64 = 1
+    /// Who made each connection, also of those that have ended: frames of them may still come.
+    private var owners: [Connection: SimulatedProcess] = [:]
     /// Directed pairs of processes between which nothing passes, with the time since when.
     private var blocked: [Pair: Int64] = [:]
 
@@ -65,8 +67,12 @@ final class Network {
         link.connection = connection
         link.targetBoot = target.boot
         byConnection[connection] = link
+        owners[connection] = link.owner
         simulation.trace(link.owner.id, .connected, UInt64(link.id), connection.rawValue)
     }
+
+    /// Whose connection it is, for a primary with an access list; nil in a cluster without keys.
+    func sender(on connection: Connection) -> Sender? { owners[connection]?.sender }
 
     /// The link's connection ends; a part of what is under way still comes.
     private func breakConnection(_ link: Link) {

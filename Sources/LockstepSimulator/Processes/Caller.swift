@@ -44,7 +44,7 @@ final class Caller {
         store = process.store
         machine = ClientStateMachine(configuration: configuration)
         client = configuration.client
-        store.oracle.ownership.began(client)
+        store.oracle.ownership.began(client, named: process.simulation.options.hasKeys ? process.name : nil)
     }
 
     /// Everything asked has been answered, or never will be.

@@ -293,8 +293,8 @@ extension PrimaryProcess {
     private func receive(_ frame: [UInt8], from connection: Connection) {
         let isEpochOpen = isEpochOpen
         let first = directives.count
-        withBytes(of: frame) { bytes in step { $0.received(bytes, from: connection, &$1) }
-        }
+        let sender = connection == .local ? sender : simulation.network.sender(on: connection)
+        withBytes(of: frame) { bytes in step { $0.received(bytes, from: connection, of: sender, &$1) } }
         guard isEpochOpen, frame.count > 5, let kind = MessageKind(rawValue: frame[5]), kind.isOfSession else { return }
         let message = withBytes(of: frame) {
             try? Message.decode($0, rule: .member(simulation.cluster.hash)).message

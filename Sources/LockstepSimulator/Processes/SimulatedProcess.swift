@@ -55,6 +55,8 @@ class SimulatedProcess {
     private(set) var isUp = false
     private(set) var pausedUntil: Int64 = 0
     var clock = SimulatedClock()
+    /// What an access list lets it take.
+    var quota = SenderQuota()
     private var inbox: Deque<Arrival> = []
     private var turnAt = Int64.max
 
@@ -66,6 +68,9 @@ class SimulatedProcess {
         simulation = store.simulation
         self.random = random
     }
+
+    /// Who it is for a primary with an access list; nil in a cluster without keys.
+    var sender: Sender? { simulation.options.hasKeys ? Sender(name: name, quota: quota) : nil }
 
     // MARK: - For the kinds
 

@@ -245,7 +245,7 @@ struct AccessNodeTests {
         entries[4].stores = ["sum"]
         try ring.write(entries)
         try await withPrimary { _, _, endpoint in
-            func ask(_ command: String, _ keys: CurveKeyPair) async throws -> String {
+            @Sendable func ask(_ command: String, _ keys: CurveKeyPair) async throws -> String {
                 let json = try await AdministrationClient.ask(at: endpoint, command: command, keys: [ring.dial(keys)])
                 return String(decoding: json, as: UTF8.self)
             }

@@ -10,6 +10,9 @@ final class Run<R: Reactor> {
     private(set) var batches: [SealedBatch] = []
     let session = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 1))
     private var next: RequestNumber = 1
+    /// Who sends what is performed, and the kinds that it may send.
+    var sender: String?
+    var kinds: Set<String>?
 
     init(_ reactor: R) {
         published = PublishedState(Snapshot(state: reactor.initialState, place: .start, time: .zero))
@@ -38,7 +41,7 @@ final class Run<R: Reactor> {
                     bytes, &reader, count: left,
                     context: PerformContext(
                         session: session, firstNumber: next, epoch: Epoch(rawValue: 3), firstSequence: first,
-                        time: time),
+                        time: time, sender: sender, kinds: kinds),
                     into: &batch)
             }
             precondition(batch.endSeries() == done, "every action has its item")

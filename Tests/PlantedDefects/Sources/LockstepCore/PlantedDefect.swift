@@ -10,6 +10,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case viewBeforeCommit
     /// An encoded snapshot lacks the kept replies (against R-23).
     case repliesMissingFromSnapshot
+    /// An encoded snapshot lacks the names of who opened its sessions (against R-71).
+    case sendersMissingFromSnapshot
+    /// What a name has in flight in its other sessions does not count (against R-73).
+    case quotaOfOneSession
     /// Numbers that are in the log are performed again, as the session's next ones (against R-21).
     case noDeduplication
     /// A snapshot names the position one batch before its content (against R-50).
