@@ -15,45 +15,13 @@ final class Told<Value: Sendable>: Sendable {
     }
 }
 
-/// A client with a key file of its own, and the file of the nodes.
-struct KeyedClient {
-    let key: String
-    let nodes: String
-    private let cluster: ProcessCluster
-
-    /// Makes the keys, and lets the name in unless it has no role.
-    init(_ name: String, _ role: String?, of cluster: ProcessCluster) throws {
-        self.cluster = cluster
-        key = cluster.folder + "/\(name).key"
-        nodes = cluster.folder + "/nodes.json"
-        _ = try ChildProcess.output(Bench.program, ["keys", "new", name, "--to", key])
-        if let role {
-            _ = try ChildProcess.output(
-                Bench.program, ["keys", "allow", name, "--key", key, "--role", role, "--access", cluster.accessList])
-        }
-        try export(cluster)
-    }
-
-    /// Writes the file of the nodes anew.
-    func export(_ cluster: ProcessCluster) throws {
-        _ = try ChildProcess.output(Bench.program, ["keys", "export", "--access", cluster.accessList, "--to", nodes])
-    }
-
-    /// The options of a command.
-    var words: [String] { ["--keys", key, "--nodes", nodes] }
-
+extension KeyedClient {
     func run(at index: Int = 0, _ words: String...) throws -> (status: Int32, output: String, errors: String) {
         try run(at: index, words)
     }
 
     func run(at index: Int = 0, _ words: [String]) throws -> (status: Int32, output: String, errors: String) {
         try ChildProcess.run(Bench.program, words + ["--node", cluster.endpoint(index)] + self.words)
-    }
-
-    func configuration(_ index: Int) throws -> NodeConfiguration {
-        var configuration = NodeConfiguration.client(of: cluster.endpoint(index))
-        configuration.keys = NodeKeys(own: try KeyFile(reading: key).pair, access: AccessFile(path: nodes))
-        return configuration
     }
 
     /// Counts as fast as it is answered, until it is told that it is over; every action must be acknowledged.

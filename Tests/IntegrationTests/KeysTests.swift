@@ -103,7 +103,7 @@ extension IntegrationTests {
                 async let byOldKey = KeyedClient.count(withOldKey, begun: oldBegun, over: oldIsOver)
                 try await Bench.wait("the client with the old key") { oldBegun.value }
                 try rotateAll("--begin")
-                try client.export(cluster)
+                try client.export()
                 // Whoever has the list looks at it at least once a second.
                 try await Task.sleep(for: .seconds(3))
                 try rotateAll("--use")
@@ -121,7 +121,7 @@ extension IntegrationTests {
                 oldIsOver.value = true
                 var counted = try await byOldKey
                 try rotateAll("--end")
-                try client.export(cluster)
+                try client.export()
                 try await Task.sleep(for: .seconds(2))
                 newIsOver.value = true
                 counted += try await byNewKey

@@ -15,6 +15,7 @@ struct BenchCase: Sendable {
     static let all = [
         throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, watched, scraped,
         idle,
+        keys,
         curve,
         growth,
     ]

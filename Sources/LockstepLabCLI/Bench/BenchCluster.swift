@@ -9,14 +9,14 @@ import LockstepServer
 enum BenchCluster {
     /// Makes a primary and replicas, starts them unless told not to, and ends and removes them after `body`.
     static func with<Value>(
-        _ setting: BenchSetting, replicas: Int, start: Bool = true,
+        _ setting: BenchSetting, replicas: Int, start: Bool = true, keys: Bool = false,
         _ body: (ProcessCluster) async throws -> Value
     ) async throws -> Value {
         let path = setting.folder + "/nodes"
         // What a case before left when it failed.
         try? FileManager.default.removeItem(atPath: path)
         let cluster = try ProcessCluster(
-            folder: path, port: setting.port, replicas: replicas, program: setting.program)
+            folder: path, port: setting.port, replicas: replicas, program: setting.program, keys: keys)
         defer {
             cluster.endAll(signal: SIGKILL)
             try? FileManager.default.removeItem(atPath: path)  // A left-over is removed with the folder above it.
@@ -30,6 +30,15 @@ enum BenchCluster {
 }
 
 extension ProcessCluster {
+    /// A client of the primary, with keys if the nodes have some; it may connect when the nodes have looked at their list.
+    func client() async throws -> NodeConfiguration {
+        guard hasKeys else { return .client(of: endpoint(0)) }
+        let client = try KeyedClient("bench", "writer", of: self)
+        // A node takes a changed list within a second.
+        try await Task.sleep(for: .seconds(1))
+        return try client.configuration(0)
+    }
+
     /// Of each running node so far.
     var processorSeconds: [Double] { (0...replicas).map { child($0)?.processorSeconds ?? 0 } }
 

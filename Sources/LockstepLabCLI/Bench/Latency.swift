@@ -54,9 +54,10 @@ struct Latency {
         return result
     }
 
-    private func lockstep() async throws -> [Double] {
-        try await BenchCluster.with(setting, replicas: 1) { cluster in
-            try await Program.withRemoteCounters(.client(of: cluster.endpoint(0))) { counters in
+    /// The latencies of single actions, in microseconds; with encrypted links if the nodes are to have keys.
+    func lockstep(keys: Bool = false) async throws -> [Double] {
+        try await BenchCluster.with(setting, replicas: 1, keys: keys) { cluster in
+            try await Program.withRemoteCounters(try await cluster.client()) { counters in
                 let actions = setting.sizes.actions / 500
                 var microseconds: [Double] = []
                 for round in 0..<actions {
