@@ -1,4 +1,4 @@
-import LockstepNode
+package import LockstepNode
 
 /// A client of a cluster with keys: it has a key file of its own, and the file of the nodes.
 package struct KeyedClient {

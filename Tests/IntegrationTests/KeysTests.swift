@@ -149,7 +149,7 @@ extension IntegrationTests {
                 }
                 try allow("--action", "counters:add", "--quota", "sessions=1")
                 try await Bench.wait("the changed list") {
-                    try web.run("counter", "set", "visits", "5").errors.contains("web-1 no action of kind set")
+                    try web.run("counter", "set", "probe", "5").errors.contains("web-1 no action of kind set")
                 }
                 let denied = try web.run("counter", "set", "visits", "5")
                 #expect(denied.status == 1 && denied.output.isEmpty, "\(denied)")

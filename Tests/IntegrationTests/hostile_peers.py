@@ -7,6 +7,7 @@ PORT is the node's first port. Each kind prints what it did. The test of the pag
 """
 import argparse
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -174,12 +175,15 @@ def hellos(options, report):
 
 
 def idle(options, report):
-    """Connections that say nothing, and half a handshake, 400 at each port; they stay as long as they may."""
+    """Connections that say nothing, and half a handshake, at each port; they stay as long as they may."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     waiting = selectors.DefaultSelector()
     for port in range(3):
-        for number in range(400):
+        for number in range(options.connections):
             try:
-                peer = socket.create_connection((HOST, options.port + port), timeout=5)
+                peer = socket.create_connection(
+                    (HOST, options.port + port), timeout=5, source_address=(options.source, 0))
                 part = (b"", GREETING[:11], GREETING, GREETING + ready(b"DEALER")[:9], GREETING + ready(b"DEALER"))
                 peer.sendall(part[number % 5])
                 waiting.register(peer, selectors.EVENT_READ)
@@ -289,6 +293,8 @@ def main():
     arguments.add_argument("kind", choices=sorted(KINDS))
     arguments.add_argument("--port", type=int, required=True)
     arguments.add_argument("--seconds", type=float, default=6)
+    arguments.add_argument("--connections", type=int, default=400, help="of the kind idle, at each port")
+    arguments.add_argument("--source", default=HOST, help="the address that the kind idle comes from")
     options = arguments.parse_args()
     report = Report()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
