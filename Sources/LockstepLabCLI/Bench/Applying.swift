@@ -29,12 +29,19 @@ struct Applying {
         let check: @Sendable (RemoteStore<R>, Int) async throws -> Void
     }
 
-    func run() async throws -> BenchResult {
+    private var fast: Workload<Counters> {
         let names = CounterNames.make(sizes.counters)
         // The queue takes 1,024 frames of 48 KiB, and the primary closes a connection that takes nothing for 5 s.
-        let fast = Workload(
+        return Workload(
             reactor: Counters.self, store: Hosted.counters, command: .serve, mutations: sizes.actions / 2,
             action: { .add(names[$0], by: 1) }, check: { try await $0.checkSum($1) })
+    }
+
+    /// Increments a second on the fast path; with encrypted links if the nodes are to have keys.
+    func increments(keys: Bool) async throws -> Double { try await measure(fast, keys: keys).rate }
+
+    func run() async throws -> BenchResult {
+        let names = CounterNames.make(sizes.counters)
         let json = plain(sizes.actions / 10) {
             .add(names[$0], 1)
         } check: {
@@ -96,11 +103,13 @@ struct Applying {
     }
 
     /// Mutations a second, and how many repairs it took.
-    private func measure<R: Reactor>(_ workload: Workload<R>) async throws -> (rate: Double, repairs: Int) {
-        try await BenchCluster.with(setting, replicas: 1, start: false) { cluster in
+    private func measure<R: Reactor>(
+        _ workload: Workload<R>, keys: Bool = false
+    ) async throws -> (rate: Double, repairs: Int) {
+        try await BenchCluster.with(setting, replicas: 1, start: false, keys: keys) { cluster in
             try cluster.startAll(workload.command)
             try await cluster.waitUntilReady()
-            let node = try Node(.client(of: cluster.endpoint(0)), logger: Program.quiet)
+            let node = try Node(try await cluster.client(), logger: Program.quiet)
             let store = try node.remote(R.self, named: workload.store)
             return try await node.whileRunning {
                 // All keys are there before, so that every round changes values.

@@ -10,8 +10,6 @@ extension BenchCase {
 }
 
 /// What encryption costs: the same clusters with and without keys, in turns.
-///
-/// How fast a replica applies what it has (P3) has no link in it, so keys change nothing there.
 struct Keyed {
     static let title = "the same clusters with and without keys: rate, latency, and what each replica costs the primary"
 
@@ -43,12 +41,13 @@ struct Keyed {
     }
 
     func run() async throws -> BenchResult {
-        var (rate, latency) = (Pair(), Pair())
+        var (rate, latency, applied) = (Pair(), Pair(), Pair())
         for round in 1...sizes.rounds {
             for keys in [false, true] {
                 setting.say("keys, round \(round) of \(sizes.rounds): \(keys ? "with" : "without")")
                 rate.add(try await load(replicas: 1, keys: keys, tasks: 50).perSecond, keys: keys)
                 latency.add(try await Latency(setting: setting).lockstep(keys: keys).quantile(0.5), keys: keys)
+                applied.add(try await Applying(setting: setting).increments(keys: keys), keys: keys)
             }
         }
         var figures = [
@@ -56,6 +55,7 @@ struct Keyed {
             BenchFigure("12,800 in flight, with and without keys", rate.ratios, "", goal: .atLeast(0.7)),
             latency.figure("one action in flight, p50", "us"),
             BenchFigure("one action in flight, p50, with and without keys", latency.ratios, "", goal: .atMost(1.15)),
+            applied.figure("a replica applies what waits for it", "mutations/s"),
         ]
         figures += try await audience()
         var result = BenchResult(

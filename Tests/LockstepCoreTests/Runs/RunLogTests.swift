@@ -133,13 +133,20 @@ import Testing
         }
     }
 
-    /// Goal: snapshots of version 2, which do not say what was told, and of version 1, which have no runs either, are
-    /// still read, and all counts as told; later versions are not read (PROTOCOL R-40, section 7).
+    /// Goal: snapshots of version 3, which name nobody, of version 2, which do not say what was told, and of version 1,
+    /// which have no runs either, are still read, and all counts as told; later versions are not read (PROTOCOL R-40,
+    /// section 7).
     @Test func olderVersionsAreRead() throws {
         let bytes = try GoldenVectors.snapshot()
         let log = try SnapshotContent(bytes).log
         #expect(log.told == log.known)
+        // The empty name of who opened its one session comes after the fields of the opening.
+        let opening = GoldenVectors.bytes(of: .sessionOpen(GoldenVectors.open), []).dropFirst()
+        let name = try #require(bytes.indices.first { bytes[$0...].starts(with: opening) }) + opening.count
         var older = bytes
+        older[4] = 3
+        older.remove(at: name)
+        #expect(try SnapshotContent(older).log == log)
         older[4] = 2
         older.removeSubrange(120..<168)
         #expect(try SnapshotContent(older).log == log)
@@ -147,7 +154,7 @@ import Testing
         // The empty table stands before the state: its length and eight bytes.
         older.remove(at: older.count - 10)
         #expect(try SnapshotContent(older).log == log)
-        for version in [0, 4, 255] as [UInt8] {
+        for version in [0, 5, 255] as [UInt8] {
             older[4] = version
             #expect(throws: WireError(.wrongVersion, at: 4)) { _ = try SnapshotContent(older) }
         }
