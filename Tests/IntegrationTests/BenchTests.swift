@@ -63,7 +63,7 @@ extension IntegrationTests {
             #expect(report.versions.first?.hasPrefix("lockstep ") == true)
             let listed = try Bench.lab("bench", "--list").output.split(separator: "\n")
                 .compactMap { $0.split(separator: " ").first.map(String.init) }
-            #expect(listed.count == 14)
+            #expect(listed.count == 15)
             #expect(report.cases.map(\.name) == listed)
             for one in report.cases {
                 #expect(!one.title.isEmpty && !one.figures.isEmpty && !one.settings.isEmpty, "\(one.name)")
