@@ -46,17 +46,20 @@ public struct Entries<R: Reactor>: AsyncSequence {
         public mutating func next() async throws -> LoggedEntry<R>? {
             while ready.isEmpty {
                 guard let batch = try await batches.next(isolation: #isolation) else { return nil }
-                var known = if let names { names } else { try await firstNames() }
-                ready = try Self.entries(of: batch, after: after, coding, &known).reversed()
-                names = known
+                ready = try await Self.entries(of: batch, after: after, coding, &names, firstNames).reversed()
             }
             return ready.removeLast()
         }
 
+        /// The entries of the next batch; before the first batch `names` is nil, and `firstNames` says which sessions
+        /// are open.
         static func entries(
-            of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>, _ names: inout SenderNames
-        ) throws -> [LoggedEntry<R>] {
-            do { return try LoggedEntry.entries(of: batch, after: after, coding, &names) } catch {
+            of batch: SealedBatch, after: SequenceNumber, _ coding: Coding<R.Mutation>, _ names: inout SenderNames?,
+            _ firstNames: @Sendable () async throws -> SenderNames
+        ) async throws -> [LoggedEntry<R>] {
+            var known = if let names { names } else { try await firstNames() }
+            defer { names = known }
+            do { return try LoggedEntry.entries(of: batch, after: after, coding, &known) } catch {
                 throw LockstepError(
                     .refused, "the entries after \(batch.head.previous) cannot be read; update this program",
                     underlying: error)

@@ -86,7 +86,8 @@ package final class ServerPort {
         let meeting = key.flatMap { peers?.met(connection, key: $0, address: address, list: access.list) }
         switch meeting {
         case .known?: return true
-        case .tooMany(let known)?: access.denied(AccessDoor.connectionDenial(known.principal), known, now: now)
+        case .tooMany(let known, let most)?:
+            access.denied(AccessDoor.connectionDenial(known.principal, most: most), known, now: now)
         case .stranger?, nil: access.withdrawn(key, address: address, now: now)
         }
         watch.end(peer)

@@ -100,11 +100,9 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
             while ready.isEmpty {
                 guard let batch = try await nextBatch() else { return nil }
                 try check(batch)
-                var known = if let names { names } else { try await firstNames() }
-                ready = try Entries<R>.Iterator.entries(
-                    of: batch, after: snapshot.place.sequence, coding, &known
+                ready = try await Entries<R>.Iterator.entries(
+                    of: batch, after: snapshot.place.sequence, coding, &names, firstNames
                 ).reversed()
-                names = known
                 guard !ready.isEmpty else { continue }
                 try await waitUntilShown(batch.head.last)
             }

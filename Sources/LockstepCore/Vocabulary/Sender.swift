@@ -43,18 +43,22 @@ package struct SenderBudgets: Hashable, Sendable {
         var at: Tick
         let rate: Int64
 
+        /// Adds whole bytes; the time of what is less than a byte stays, so that looking often loses nothing.
         mutating func fill(now: Tick) {
-            // A second is enough for a full bucket that nothing was taken from ahead, and more is not kept.
-            let elapsed = min(max(0, now - at), 3_600 * 1_000_000_000)
-            let (whole, part) = elapsed.quotientAndRemainder(dividingBy: 1_000_000_000)
-            left = min(rate, left + whole * rate + part / 1_000 * rate / 1_000_000)
-            at = now
+            let second: Int128 = 1_000_000_000
+            let added = Int128(max(0, now - at)) * Int128(rate) / second
+            guard Int128(left) + added < Int128(rate) else {
+                (left, at) = (rate, now)
+                return
+            }
+            left += Int64(added)
+            at = Tick(rawValue: at.rawValue + Int64(added * second / Int128(rate)))
         }
     }
 
     private var buckets: [String: Bucket] = [:]
 
-    /// Rates are bounded so that no product overflows.
+    /// The highest rate, in bytes a second, that an access list may name.
     package static let largestRate = 1 << 40
 
     package init() {}

@@ -45,7 +45,7 @@ struct Keyed {
         for round in 1...sizes.rounds {
             for keys in [false, true] {
                 setting.say("keys, round \(round) of \(sizes.rounds): \(keys ? "with" : "without")")
-                rate.add(try await load(replicas: 1, keys: keys, tasks: 50).perSecond, keys: keys)
+                rate.add(try await load(replicas: 1, keys: keys).perSecond, keys: keys)
                 latency.add(try await Latency(setting: setting).lockstep(keys: keys).quantile(0.5), keys: keys)
                 applied.add(try await Applying(setting: setting).increments(keys: keys), keys: keys)
             }
@@ -56,6 +56,7 @@ struct Keyed {
             latency.figure("one action in flight, p50", "us"),
             BenchFigure("one action in flight, p50, with and without keys", latency.ratios, "", goal: .atMost(1.15)),
             applied.figure("a replica applies what waits for it", "mutations/s"),
+            BenchFigure("a replica applies what waits for it, with and without keys", applied.ratios, ""),
         ]
         figures += try await audience()
         var result = BenchResult(
@@ -80,8 +81,8 @@ struct Keyed {
         for replicas in counts {
             setting.say("keys: \(replicas) replicas")
             costs[replicas] = (
-                try await load(replicas: replicas, keys: false, tasks: 50),
-                try await load(replicas: replicas, keys: true, tasks: 50)
+                try await load(replicas: replicas, keys: false),
+                try await load(replicas: replicas, keys: true)
             )
         }
         var figures = counts.compactMap { replicas -> BenchFigure? in
@@ -108,11 +109,11 @@ struct Keyed {
         return figures
     }
 
-    private func load(replicas: Int, keys: Bool, tasks: Int) async throws -> Cost {
+    private func load(replicas: Int, keys: Bool) async throws -> Cost {
         try await BenchCluster.with(setting, replicas: replicas, keys: keys) { cluster in
             try await Program.withRemoteCounters(try await cluster.client()) { counters in
                 _ = try await counters.send(.add("warm-up", by: 1))
-                let load = Load(increments: counters, tasks: tasks, chunk: Throughput.chunk, counters: sizes.counters)
+                let load = Load(increments: counters, tasks: 50, chunk: Throughput.chunk, counters: sizes.counters)
                 let before = cluster.processorSeconds
                 let report =
                     replicas == 1 ? try await load.send(sizes.actions) : try await load.send(seconds: sizes.seconds)

@@ -92,10 +92,9 @@ package struct AccessDoor: Hashable, Sendable {
         return Self.roleDenial(principal, Self.connection, wanted)
     }
 
-    /// A name has more connections than it may.
-    package static func connectionDenial(_ principal: Principal) -> Denial {
-        let most = principal.quota.connections.map { "\($0)" } ?? "no"
-        return Denial(
+    /// A name has as many connections as it may.
+    package static func connectionDenial(_ principal: Principal, most: Int) -> Denial {
+        Denial(
             reason: .quota, what: connection,
             text: "\(principal.name) has the \(most) connections of this port that the access list allows it")
     }

@@ -35,7 +35,7 @@ package struct AccessPeers {
         /// The key is not in the list.
         case stranger
         /// The name has as many connections of this port as its quota allows.
-        case tooMany(AccessPeer)
+        case tooMany(AccessPeer, most: Int)
     }
 
     /// Takes notice of a connection, if it may go on.
@@ -44,7 +44,9 @@ package struct AccessPeers {
     ) -> Meeting {
         guard let principal = list.principal(of: key) else { return .stranger }
         let peer = AccessPeer(principal: principal, address: address)
-        if let most = principal.quota.connections, count(of: principal.name) >= most { return .tooMany(peer) }
+        if let most = principal.quota.connections, count(of: principal.name) >= most {
+            return .tooMany(peer, most: most)
+        }
         if peers.count >= bound { peers = [:] }
         peers[connection] = Known(key: key, peer: peer)
         return .known(peer)

@@ -154,6 +154,19 @@ enum GoldenVectors {
                 name: "message.busy.tooManyRuns",
                 bytes: stamp.frame(
                     .busy(Busy(session: session, expected: 129, retryAfter: 50_000, reason: .tooManyRuns)))),
+            Vector(
+                name: "message.busy.quota",
+                bytes: stamp.frame(
+                    .busy(Busy(session: session, expected: 129, retryAfter: 5_000, reason: .quota)))),
+            Vector(
+                name: "message.result.denied",
+                bytes: withBytes(of: [2 << 2 | 2] + Array("no".utf8)) {
+                    stamp.frame(
+                        .result(
+                            ResultSeries(
+                                session: session, first: 129, count: 1, epoch: epoch,
+                                firstSequence: SequenceNumber(rawValue: 70_001), items: 0..<3)), source: $0)
+                }),
         ]
 
     static let entries: [Entry] = [
@@ -252,6 +265,11 @@ enum GoldenVectors {
         result.write(crc.value.byteSwapped)
         var hash = ByteWriter()
         hash.write128(fields.value)
+        var named = FieldHash()
+        named.combine(1)
+        named.combine("reader-10")
+        var name = ByteWriter()
+        name.write128(named.value)
         var sha = ByteWriter()
         sha.write128(sha256Prefix(Array("abc".utf8)))
         var runs = ByteWriter()
@@ -261,6 +279,7 @@ enum GoldenVectors {
             Vector(name: "fieldHash.1.max", bytes: hash.bytes),
             Vector(name: "sha256Prefix.abc", bytes: sha.bytes),
             Vector(name: "digest.runs", bytes: runs.bytes),
+            Vector(name: "fieldHash.1.name", bytes: name.bytes),
         ]
     }
 
