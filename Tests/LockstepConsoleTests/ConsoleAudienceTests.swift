@@ -2,7 +2,7 @@ import LockstepConsole
 import Testing
 
 /// Who looks, and what becomes of who does not read.
-@Suite(.timeLimit(.minutes(1))) struct ConsoleAudienceTests {
+@Suite(.timeLimit(.minutes(5))) struct ConsoleAudienceTests {
     @Test func nobodyIsThereBeforeAndAWhileAfterSomebodyIs() {
         let audience = ConsoleAudience(lingering: .seconds(10))
         #expect(!audience.isThere(now: .now))

@@ -6,7 +6,7 @@ import LockstepHTTP
 import Testing
 
 /// The console of a node: what it answers, and that it costs nothing while nobody looks.
-@Suite(.timeLimit(.minutes(2))) struct ConsoleTests {
+@Suite(.timeLimit(.minutes(5))) struct ConsoleTests {
     /// The state after each entry, the difference between two, and the entry itself, all as they were.
     @Test func statesAndDifferencesAreThoseOfTheLog() async throws {
         let site = try Site()

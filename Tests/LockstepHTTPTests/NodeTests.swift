@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// A node with its HTTP address: metrics and health.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct NodeTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct NodeTests {
     /// Runs a node without a network, and its address; `body` gets the address.
     private func serve(
         _ body: @escaping @Sendable (String, Store<Counters>) async throws -> Void

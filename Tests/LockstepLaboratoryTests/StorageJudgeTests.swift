@@ -5,7 +5,7 @@ import LockstepSQLite
 import Testing
 
 /// The judge of a journal's files passes what a writer left, and finds each lie that is planted in it.
-@Suite(.timeLimit(.minutes(1))) struct StorageJudgeTests {
+@Suite(.timeLimit(.minutes(5))) struct StorageJudgeTests {
     private let place = NSTemporaryDirectory() + "lockstep-\(UUID().uuidString)"
     private var folder: String { place + "/node" }
 

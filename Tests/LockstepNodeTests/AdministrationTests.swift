@@ -6,7 +6,7 @@ import Testing
 import ZeroMQ
 
 /// Asking a running node from outside, over its socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AdministrationTests {
     @discardableResult
     private func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {

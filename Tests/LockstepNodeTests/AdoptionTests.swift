@@ -4,7 +4,7 @@ import Testing
 
 /// Journals that are made before their cluster is known, and nodes that do not belong to whom they are pointed at
 /// (PROTOCOL ).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AdoptionTests {
     private static let stores = ["left", "right"]
 

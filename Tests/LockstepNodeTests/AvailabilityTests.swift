@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// What a replica of two stores goes on with while its primary is away (PROTOCOL ).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AvailabilityTests {
     private static let stores = ["left", "right"]
     private static let values: [UInt8] = [5, 7]

@@ -4,7 +4,7 @@ import Testing
 import ZeroMQ
 
 /// The broadcast's door over sockets: a publisher's ServerSockets, and a store's LinkSockets (PROTOCOL, R-39).
-@Suite(.timeLimit(.minutes(1))) struct BroadcastDoorTests {
+@Suite(.timeLimit(.minutes(5))) struct BroadcastDoorTests {
     private static let channel = Channel(rawValue: 7)
 
     /// A publisher on a port that the system chose, with what its turns need.

@@ -5,7 +5,7 @@ import Testing
 /// Callers between their submission and their answers.
 ///
 /// A waiter without a caller counts as served already, so these tests wait with `resolve`'s closure.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 final class CallerDeskTests {
     private static let session = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2))
     private let loop: NodeEventLoop

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// A primary that an operator told to hold effects.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HeldEffectsTests {
     /// Notes that what the state asks for, and sources, may begin.
     private final class Watcher: RunExecutor {

@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// Where callers leave their actions, with its bounds.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct InboxTests {
     private let loop: NodeEventLoop
     private let inbox: Inbox

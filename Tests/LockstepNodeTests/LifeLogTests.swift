@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The log of a node's life: what an operator reads at the level `info`.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LifeLogTests {
     /// A primary and a replica of two stores each: every change is one line a store, with its place.
     @Test
@@ -25,12 +25,17 @@ struct LifeLogTests {
                 try await until { theirs.short.filter { $0.contains("info live") }.count == 2 }
             }
         }
+        // The stores go on side by side, so the order is that of each store, and that of the node.
         #expect(
-            ours.short == [
-                "info cluster learnt", "info recovered first", "info recovered second", "info listening",
-                "info admitting first",
-                "info admitting second", "info stopping", "info stopped first", "info stopped second",
+            ours.short.filter { !$0.hasSuffix("first") && !$0.hasSuffix("second") } == [
+                "info cluster learnt", "info listening", "info stopping",
             ])
+        for store in ["first", "second"] {
+            #expect(
+                ours.short.filter { $0.hasSuffix(store) } == [
+                    "info recovered \(store)", "info admitting \(store)", "info stopped \(store)",
+                ])
+        }
         for store in ["first", "second"] {
             let lines = theirs.short.filter { $0.hasSuffix(store) }
             #expect(

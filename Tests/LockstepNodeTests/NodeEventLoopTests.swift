@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The thread of a node, its executor and its sleep.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct NodeEventLoopTests {
     /// An actor on a loop.
     actor Probe {

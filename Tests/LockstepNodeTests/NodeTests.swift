@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// Whole nodes in one process, over TCP on loopback.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct NodeTests {
     /// PROTOCOL: a local primary without network answers each action once, in order.
     @Test

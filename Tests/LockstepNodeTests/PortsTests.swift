@@ -2,7 +2,7 @@ import LockstepNode
 import Testing
 
 /// What a node leaves behind when it has ended.
-@Suite(.timeLimit(.minutes(1))) struct PortsTests {
+@Suite(.timeLimit(.minutes(5))) struct PortsTests {
     /// When `run()` has returned the node's ports are free: another node can listen there at once.
     @Test func theNextNodeListensWhereTheLastOneDid() async throws {
         let endpoint = "tcp://127.0.0.1:\(Int.random(in: 20_000...29_000))"

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Nodes that start again, and journals that fail.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecoveryTests {
     /// PROTOCOL: what was committed is there after a restart, in a higher epoch, and a replica follows again.
     @Test

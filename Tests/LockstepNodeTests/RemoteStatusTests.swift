@@ -4,7 +4,7 @@ import LockstepNode
 import Testing
 
 /// What a node tells of itself to other hosts (PROTOCOL R-66).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RemoteStatusTests {
     private static func request(_ json: String) -> [UInt8] {
         let bytes = Array(json.utf8)

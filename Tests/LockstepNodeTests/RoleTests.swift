@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// What a journal knows of its node: the role, what an alarm named, what an operator accepted.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RoleTests {
     private func problem(_ configuration: NodeConfiguration) async -> LockstepError? {
         do {

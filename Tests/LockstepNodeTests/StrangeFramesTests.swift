@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// What a node does with frames that are no store's: the same with any number of stores (PROTOCOL ).
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct StrangeFramesTests {
     private static let read = Message.read(Read(id: 1, level: .local, minimum: .zero, isIndexOnly: false, query: 0..<0))
     private static let foreign = FrameStamp(channel: Channel(rawValue: 77), clusterHash: 5, epoch: .zero)

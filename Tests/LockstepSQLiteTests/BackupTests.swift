@@ -5,7 +5,7 @@ import LockstepSQLite
 import Testing
 
 /// Backups of a journal, increments, and what a restore makes of them (decision 0027).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct BackupTests {
     /// Goal: what was backed up comes back with the same log and snapshot, in a journal with a life of its own
     /// (PROTOCOL R-2), which says its role and whom its primary waits for.

@@ -6,7 +6,7 @@ import LockstepSQLite
 import Testing
 
 /// A replica's journal that belongs to no cluster until its node has met one (PROTOCOL R-9).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalAdoptionTests {
     let folder = JournalFolder()
     private let channel = Channel(rawValue: 9)

@@ -5,7 +5,7 @@ import LockstepSQLite
 import Testing
 
 /// Damage is found and named, never accepted (PROTOCOL ).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalDamageTests {
     let folder = JournalFolder()
 

@@ -5,7 +5,7 @@ import LockstepSQLite
 import Testing
 
 /// What a journal does when it cannot write, and what operators do with one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalFailureTests {
     let folder = JournalFolder()
 

@@ -6,7 +6,7 @@ import LockstepSQLite
 import Testing
 
 /// What opens, what is made, and what is refused.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalOpeningTests {
     let folder = JournalFolder()
 

@@ -5,7 +5,7 @@ import LockstepSQLite
 import Testing
 
 /// What an operator's recovery leaves when it is interrupted (PROTOCOL R-47).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalReplacementTests {
     private struct Crash: Error {}
 

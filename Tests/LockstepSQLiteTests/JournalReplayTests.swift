@@ -6,7 +6,7 @@ import LockstepSQLite
 import Testing
 
 /// A journal that is folded through a reactor (SEMANTICS S17).
-@Suite(.timeLimit(.minutes(1))) struct JournalReplayTests {
+@Suite(.timeLimit(.minutes(5))) struct JournalReplayTests {
     struct Notes: Reactor {
         enum Action: Codable, Sendable { case note(String), work(String) }
         enum Mutation: Codable, Sendable { case noted(String) }

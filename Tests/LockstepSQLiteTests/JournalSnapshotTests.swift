@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Snapshots, and what retention lets go of.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalSnapshotTests {
     let folder = JournalFolder()
 

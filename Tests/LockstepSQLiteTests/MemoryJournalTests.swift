@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// The journal that keeps nothing.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MemoryJournalTests {
     private let request = JournalRequest(
         cluster: ClusterID(rawValue: 0xC1), storeName: "counters", nodeName: "node-1", channel: Channel(rawValue: 2))

@@ -4,7 +4,7 @@ import LockstepSQLite
 import Testing
 
 /// The code of README.md.
-@Suite(.timeLimit(.minutes(1))) struct ReadmePageTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadmePageTests {
     struct Votes: Reactor {
         enum Action: Codable, Sendable { case vote(String) }
         enum Mutation: Codable, Sendable { case counted(String) }

@@ -4,7 +4,7 @@ import LockstepSQLite
 import Testing
 
 /// Entries of a journal are shown by the types of the program's own stores, and by nothing else.
-@Suite(.timeLimit(.minutes(1))) struct EntryDumpTests {
+@Suite(.timeLimit(.minutes(5))) struct EntryDumpTests {
     private static let sales: [Stock.Action] = [.restock("pear", pieces: 2), .sell("pear"), .sell("plum")]
 
     /// Mutations and replies of actions that ended at once; the reason of one that was rejected.

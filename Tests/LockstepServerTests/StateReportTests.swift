@@ -3,7 +3,7 @@ import LockstepSQLite
 import Testing
 
 /// States are rebuilt from a journal, shown as JSON, and compared.
-@Suite(.timeLimit(.minutes(1))) struct StateReportTests {
+@Suite(.timeLimit(.minutes(5))) struct StateReportTests {
     /// Each state is that of its place; two are compared where they differ, and nowhere else.
     @Test func statesOfAJournalAreRebuiltAndCompared() async throws {
         let actions: [Stock.Action] = [

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// A reducer that is no function of its arguments is found by the cluster: the checks are checked.
-@Suite(.timeLimit(.minutes(1))) struct BrokenPromiseTests {
+@Suite(.timeLimit(.minutes(5))) struct BrokenPromiseTests {
     private func promise<N: Notes>(_ reactor: N) throws -> BrokenPromise {
         let cluster = TestCluster(reactor, replicas: 2, seed: 5)
         let error = #expect(throws: TestClusterError.self) {

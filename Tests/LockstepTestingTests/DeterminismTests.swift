@@ -5,7 +5,7 @@ import LockstepTesting
 import Testing
 
 /// The log is replayed here and in other processes, and each defect is found where it is.
-@Suite(.timeLimit(.minutes(1))) struct DeterminismTests {
+@Suite(.timeLimit(.minutes(5))) struct DeterminismTests {
     private static let texts = ["a", "b", "c", "d", "e", "f"]
 
     private func finding<N: Notes>(_ reactor: N, processes: Int = 2) throws -> NondeterministicEntry {

@@ -4,7 +4,7 @@ import Testing
 
 /// Goal: what uses a store can be tested without a node: it sees what the test pushes, the test sees what it sends, and
 /// everything that can happen to a sender can be made to happen (SEMANTICS K34).
-@Suite(.timeLimit(.minutes(1))) struct StubStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct StubStoreTests {
     private func stub(_ answer: StubStore<Votes>.Answer = .reply(1)) -> StubStore<Votes> {
         StubStore(state: Votes.State()) { _ in answer }
     }

@@ -4,7 +4,7 @@ import LockstepTesting
 import Testing
 
 /// A cluster of a user's reactor does what a user says, and nothing else.
-@Suite(.timeLimit(.minutes(1))) struct TestClusterTests {
+@Suite(.timeLimit(.minutes(5))) struct TestClusterTests {
     private func committed(_ cluster: TestCluster<Votes>, _ pending: PendingReply<Votes>) -> Int? {
         guard case .success(let reply)? = cluster.outcome(of: pending) else { return nil }
         return reply

@@ -5,7 +5,7 @@ import Testing
 
 /// Goal: each way in which a test store should fail its test does fail it, at the line of the expectation, with a text
 /// that says what differs (SEMANTICS F21).
-@Suite(.timeLimit(.minutes(1))) struct TestStoreFailureTests {
+@Suite(.timeLimit(.minutes(5))) struct TestStoreFailureTests {
     /// The texts of what a store reported.
     private func failures<R: Reactor>(
         _ reactor: R, exhaustivity: TestExhaustivity = .on, _ body: (TestStore<R>) -> Void

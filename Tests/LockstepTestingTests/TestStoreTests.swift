@@ -6,7 +6,7 @@ import Testing
 
 /// Goal: what a reactor does on a primary it does in a test store, in the same order, at no cost of time (SEMANTICS F21;
 /// K9 to K14, K25, O21).
-@Suite(.timeLimit(.minutes(1))) struct TestStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct TestStoreTests {
     // MARK: - Sending
 
     @Test func anActionThatEndsAtOnceChangesTheState() throws {

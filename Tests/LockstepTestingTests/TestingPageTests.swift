@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The code of docs/TESTING.md, which the tidy tests compare with the page.
-@Suite(.timeLimit(.minutes(1))) struct TestingPageTests {
+@Suite(.timeLimit(.minutes(5))) struct TestingPageTests {
     @Test func onlyTheNewestSearchIsShown() {
         let store = TestStore(Search())
         store.send(.search("swi"))

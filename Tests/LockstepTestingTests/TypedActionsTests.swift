@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// Typed actions and queries in tests of users: a stub, a test store and a cluster send them.
-@Suite(.timeLimit(.minutes(1))) struct TypedActionsTests {
+@Suite(.timeLimit(.minutes(5))) struct TypedActionsTests {
     private struct Door: Reactor {
         enum Action: Codable, Sendable { case open, count }
         enum Reply: Codable, Sendable, Equatable { case opened, times(Int) }

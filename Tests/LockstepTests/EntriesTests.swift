@@ -3,7 +3,7 @@ import LockstepCore
 import LockstepNode
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EntriesTests {
+@Suite(.timeLimit(.minutes(5))) struct EntriesTests {
     private func stream(_ batches: [SealedBatch]) -> AsyncThrowingStream<SealedBatch, any Error> {
         AsyncThrowingStream { continuation in
             for batch in batches { continuation.yield(batch) }

@@ -2,7 +2,7 @@ import Lockstep
 import Testing
 
 /// What observers see: the current state first, then the newest, never a queue of old ones.
-@Suite(.timeLimit(.minutes(1))) struct PublishedStateTests {
+@Suite(.timeLimit(.minutes(5))) struct PublishedStateTests {
     private func snapshot(_ number: Int) -> Snapshot<Int> {
         Snapshot(
             state: number, place: Place(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: UInt64(number))),

@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// Stores on running nodes: one without network, and a primary, a replica and a client in one process.
-@Suite(.timeLimit(.minutes(1))) struct StoreTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreTests {
     /// PROTOCOL: each action is answered once, with its reply, its place and its number.
     @Test func anActionIsAnsweredWithItsReceipt() async throws {
         let node = try Node(.local())

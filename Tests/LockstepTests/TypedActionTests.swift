@@ -4,7 +4,7 @@ import Testing
 
 /// An action that promises the type of its reply, and a query that promises that of its answer: no switch over what
 /// cannot come, and one clear error where it comes all the same.
-@Suite(.timeLimit(.minutes(1))) struct TypedActionTests {
+@Suite(.timeLimit(.minutes(5))) struct TypedActionTests {
     private func withShelf(_ body: @escaping @Sendable (Store<Shelf>) async throws -> Void) async throws {
         let node = try Node(.local())
         let shelf = try node.store(Shelf(), named: "shelf")
@@ -97,7 +97,7 @@ import Testing
 }
 
 /// What a query is answered with besides the state.
-@Suite(.timeLimit(.minutes(1))) struct AnswerContextTests {
+@Suite(.timeLimit(.minutes(5))) struct AnswerContextTests {
     /// It implements neither form.
     private struct Silent: Reactor {
         enum Query: Codable, Sendable { case anything }

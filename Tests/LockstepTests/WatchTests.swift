@@ -4,7 +4,7 @@ import LockstepNode
 import Testing
 
 /// Queries that a client without a state watches, over real sockets (PROTOCOL ).
-@Suite(.timeLimit(.minutes(1))) struct WatchTests {
+@Suite(.timeLimit(.minutes(5))) struct WatchTests {
     /// Goal: a client sees the answer, its changes and, whatever it misses, the newest, with places that do not go back;
     /// at a primary and at a replica.
     @Test func aClientWatchesAtAPrimaryAndAtAReplica() async throws {

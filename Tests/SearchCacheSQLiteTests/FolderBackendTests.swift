@@ -5,7 +5,7 @@ import SearchCacheSQLite
 import Testing
 
 /// Goal: a query finds what its words say, in pages that fit together, and nothing in it is taken for a language.
-@Suite(.timeLimit(.minutes(1))) struct FolderBackendTests {
+@Suite(.timeLimit(.minutes(5))) struct FolderBackendTests {
     private func index(_ texts: [String: String]) async throws -> (TextFolder, FolderIndex) {
         let folder = try TextFolder()
         for (name, text) in texts { try folder.write(name, text) }

@@ -5,7 +5,7 @@ import SearchCacheSQLite
 import Testing
 
 /// Goal: the index follows its folders, reads no more than it has to, and survives what interrupts it.
-@Suite(.timeLimit(.minutes(1))) struct FolderIndexTests {
+@Suite(.timeLimit(.minutes(5))) struct FolderIndexTests {
     /// A second update reads nothing, and searches that were answered before are still right.
     @Test func secondUpdateFindsNothingToDo() async throws {
         let folder = try TextFolder()

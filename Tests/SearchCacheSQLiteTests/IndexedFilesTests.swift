@@ -4,7 +4,7 @@ import SearchCacheSQLite
 import Testing
 
 /// Goal: what is text is found, what is not is left out, and no file ends an update or leads out of its folder.
-@Suite(.timeLimit(.minutes(1))) struct IndexedFilesTests {
+@Suite(.timeLimit(.minutes(5))) struct IndexedFilesTests {
     private func indexed(
         _ limit: Int = 4 << 20, _ write: (TextFolder) throws -> Void
     ) async throws -> (TextFolder, FolderIndex, IndexReport) {

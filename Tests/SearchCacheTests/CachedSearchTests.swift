@@ -3,7 +3,7 @@ import SearchCache
 import Testing
 
 /// Searches on a running node.
-@Suite(.timeLimit(.minutes(1))) struct CachedSearchTests {
+@Suite(.timeLimit(.minutes(5))) struct CachedSearchTests {
     private func withCache(
         _ change: (inout SearchCache.Settings) -> Void = { _ in },
         _ body: @escaping @Sendable (CachedSearch, Store<SearchCache>, ScriptedBackend) async throws -> Void
@@ -152,7 +152,7 @@ import Testing
                     try await search.search("new", timeout: .seconds(50))
                 }
                 #expect(late?.code == .unavailable && late?.message.contains("primary is away") == true)
-                #expect(start.duration(to: .now) < .seconds(10))
+                #expect(start.duration(to: .now) < .seconds(40), "it was told before its time had passed")
                 #expect(try search.remembered("known")?.page != nil)
                 backend.release()
             }

@@ -1,7 +1,7 @@
 import Testing
 import ZeroMQ
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ContextTests {
     /// Each of these would wait for ever with libzmq's own defaults.
     @Test func terminationDoesNotWaitForMessagesThatCannotLeave() throws {

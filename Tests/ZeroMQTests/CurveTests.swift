@@ -1,7 +1,7 @@
 import Testing
 import ZeroMQ
 
-@Suite(.timeLimit(.minutes(1)), .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
 struct CurveTests {
     let context: Context
 

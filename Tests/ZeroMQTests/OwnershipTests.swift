@@ -2,7 +2,7 @@ import Testing
 import ZeroMQ
 
 /// Sockets live in actors, come and go there, and are still there for one owner only.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OwnershipTests {
     /// An owner as a program would have it: one socket that is always there, and one that is replaced.
     private actor Owner {

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import ZeroMQ
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PollerTests {
     let context: Context
 

@@ -2,7 +2,7 @@ import Testing
 import ZeroMQ
 
 /// What the system knows of one peer's connection, and how that connection is ended.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TCPConnectionTests {
     let context: Context
 

@@ -2,7 +2,7 @@ import Testing
 import ZeroMQ
 
 /// Who decides which peers may connect.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
 struct ZapTests {
     private let context: Context
     private let server: CurveKeyPair

@@ -5,7 +5,7 @@ import NodeTesting
 import Testing
 
 /// The counter on a primary and two replicas, over loopback TCP and with a journal on disk.
-@Suite(.timeLimit(.minutes(1))) struct NodeTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeTests {
     private let name = "counter"
 
     /// Two replicas press at 9: one press counts, the other is refused, and everybody ends at 10.

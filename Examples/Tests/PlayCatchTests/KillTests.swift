@@ -4,7 +4,7 @@ import PlayCatch
 import Testing
 
 /// The program `play-catch`, killed for real.
-@Suite(.timeLimit(.minutes(2))) struct KillTests {
+@Suite(.timeLimit(.minutes(5))) struct KillTests {
     /// A machine that is killed with the ball in its hand throws it once it is started again, exactly once.
     @Test func aKilledMachineThrowsTheBallExactlyOnce() async throws {
         try await withTemporaryFolder { folder in

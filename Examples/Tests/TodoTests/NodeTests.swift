@@ -4,7 +4,7 @@ import Testing
 import Todo
 
 /// The program `todo`, restarted under a replica in this process, over loopback TCP and with a journal on disk.
-@Suite(.timeLimit(.minutes(1))) struct NodeTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeTests {
     /// A primary that is killed while tasks are syncing is followed by one that syncs them; a replica sees all of it.
     @Test func listAndSyncStatesSurviveAKill() async throws {
         try await withTemporaryFolder { folder in

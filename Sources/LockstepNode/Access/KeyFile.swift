@@ -67,6 +67,14 @@ public struct KeyFile: Hashable, Sendable, CustomStringConvertible, CustomReflec
         return String(line.dropFirst(word.count + 1))
     }
 
+    /// Makes new keys whose public text does not begin with "-", which a command line would take for an option.
+    package static func newPair() throws(ZMQError) -> CurveKeyPair {
+        while true {
+            let pair = try CurveKeyPair.generate()
+            if !pair.publicKey.z85.hasPrefix("-") { return pair }
+        }
+    }
+
     /// Makes new keys and their file, of mode 0600.
     ///
     /// - Parameters:
@@ -75,7 +83,7 @@ public struct KeyFile: Hashable, Sendable, CustomStringConvertible, CustomReflec
     /// - Returns: The keys.
     /// - Throws: ``LockstepError`` of code `invalidConfiguration`, or what libzmq throws; nothing is left then.
     package static func make(name: String, at path: String) throws -> KeyFile {
-        guard let file = KeyFile(name: name, pair: try .generate()) else {
+        guard let file = KeyFile(name: name, pair: try newPair()) else {
             throw LockstepError(
                 .invalidConfiguration,
                 "\(name) cannot be a name: use 1 to 64 letters, digits, '-', '_' and '.'")

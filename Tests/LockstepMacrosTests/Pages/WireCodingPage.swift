@@ -51,7 +51,7 @@
         }
     }
 
-    @Suite(.timeLimit(.minutes(1))) struct WireCodingPage {
+    @Suite(.timeLimit(.minutes(5))) struct WireCodingPage {
         fileprivate typealias Orders = After.Orders
 
         @Test func theBytesOfAnActionStay() throws {

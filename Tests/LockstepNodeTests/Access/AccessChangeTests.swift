@@ -7,12 +7,10 @@ import ZeroMQ
 private typealias Message = LockstepCore.Message
 
 /// An access list that changes while its node runs, and keys that do (PROTOCOL ).
-@Suite(.timeLimit(.minutes(2)), .serialized, .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
+@Suite(.timeLimit(.minutes(5)), .serialized, .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
 struct AccessChangeTests {
     private let ring: Keyring
     private let record = LogRecord()
-    /// A change holds within a second; the rest is what a busy host takes to write the file and to answer.
-    private static let second = Duration.milliseconds(2_000)
 
     init() throws { ring = try Keyring() }
 
@@ -35,9 +33,10 @@ struct AccessChangeTests {
 
     private func count(_ message: String) -> Int { record.lines.filter { $0.message == message }.count }
 
-    /// A key that is taken out of the list is silent within a second on connections that are open: the client is not
-    /// answered, the replica gets no frame, and those who stay notice nothing.
-    @Test func whoIsTakenOutIsSilentWithinASecond() async throws {
+    /// A key that is taken out of the list is silent on connections that are open: the client is not answered, the
+    /// replica gets no frame, and those who stay notice nothing. (That it takes a second at most is judged with real
+    /// processes, `aRevokedNameIsSilentWithinASecond`; here hundreds of tests share the processors.)
+    @Test func whoIsTakenOutIsSilent() async throws {
         try await withPrimary { node, port, endpoint in
             let replica = try Node(ring.node(.replica(of: endpoint), ring.replica, named: "node-b", of: endpoint))
             _ = try replica.attach(name: "sum") { SumState() }
@@ -50,11 +49,8 @@ struct AccessChangeTests {
                     try await until { try await replica.status().stores[0].sequence >= 2 }
                     let peers = try await node.status().stores[0].peerCount
                     #expect(peers >= 2)
-                    let clock = ContinuousClock()
-                    let changed = clock.now
                     try ring.write(ring.entries.filter { !["node-b", "web-1"].contains($0.name) })
                     try await until { count("connections were ended: the access list has changed") == 1 }
-                    #expect(clock.now - changed < Self.second)
                     let last = try await port.status().commit
                     _ = try await port.add([5])
                     await #expect(throws: LockstepError.self) {

@@ -5,7 +5,7 @@ import Testing
 import ZeroMQ
 
 /// What a configuration with keys must have, and what one without them says of itself (PROTOCOL R-67).
-@Suite(.timeLimit(.minutes(1))) struct AccessConfigurationTests {
+@Suite(.timeLimit(.minutes(5))) struct AccessConfigurationTests {
     private static func problem(_ configuration: NodeConfiguration) -> String? {
         do {
             _ = try Node(configuration)

@@ -8,7 +8,7 @@ import ZeroMQ
 private typealias Message = LockstepCore.Message
 
 /// Nodes with keys over real sockets (PROTOCOL ).
-@Suite(.timeLimit(.minutes(2)), .serialized, .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
+@Suite(.timeLimit(.minutes(5)), .serialized, .enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
 struct AccessNodeTests {
     private let ring: Keyring
     private let record = LogRecord()

@@ -6,7 +6,7 @@ import ServiceLifecycle
 import Testing
 
 /// A running node takes from its file what it can, once for each change, and is never ended by it.
-@Suite(.timeLimit(.minutes(2))) struct ConfigurationReloadTests {
+@Suite(.timeLimit(.minutes(5))) struct ConfigurationReloadTests {
     /// A node's configuration that is read again, with its log.
     private struct Bench {
         let path: String

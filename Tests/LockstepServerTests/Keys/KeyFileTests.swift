@@ -18,6 +18,11 @@ import ZeroMQ
         }
     }
 
+    /// A new key can be written after an option: `--key -=67…` would be refused.
+    @Test func noPublicKeyBeginsAsAnOption() throws {
+        for _ in 0..<1_000 { #expect(try !KeyFile.newPair().publicKey.z85.hasPrefix("-")) }
+    }
+
     /// No way in which a value is shown has the secret.
     @Test func nothingThatIsShownHasTheSecret() async throws {
         try await withKeyFolder { folder in

@@ -4,7 +4,7 @@ import LockstepNode
 import Testing
 
 /// A reactor for each element of a list or a map, on a running node without network (SEMANTICS S3).
-@Suite(.timeLimit(.minutes(1))) struct ElementScopeTests {
+@Suite(.timeLimit(.minutes(5))) struct ElementScopeTests {
     private func withBoard(_ body: @escaping @Sendable (Store<Board>, Stage) async throws -> Void) async throws {
         let node = try Node(.local())
         let stage = Stage()

@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// Children by property, optional property and case, on a running node without network (SEMANTICS S3).
-@Suite(.timeLimit(.minutes(1))) struct ScopeTests {
+@Suite(.timeLimit(.minutes(5))) struct ScopeTests {
     private func withBoard(
         hasSource: Bool = false, _ body: @escaping @Sendable (Store<Board>, Stage) async throws -> Void
     ) async throws {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// What can be done to an effect (SEMANTICS O3, O12, O13, O19, O23, O25, O29, O38, O52, O53).
-@Suite(.timeLimit(.minutes(1))) struct EffectOperatorsTests {
+@Suite(.timeLimit(.minutes(5))) struct EffectOperatorsTests {
     /// Does what a test says; its mutations are texts, which its state collects.
     struct Acts: Reactor {
         enum Action: String, Codable, Sendable { case go }

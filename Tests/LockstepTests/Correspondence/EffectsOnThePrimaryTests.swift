@@ -4,7 +4,7 @@ import LockstepTesting
 import Testing
 
 /// Who runs effects, feedback and sources (SEMANTICS F1, F3, F13, F18 to F20, T21, guarantee 7).
-@Suite(.timeLimit(.minutes(1))) struct EffectsOnThePrimaryTests {
+@Suite(.timeLimit(.minutes(5))) struct EffectsOnThePrimaryTests {
     private func studio(_ stage: Stage) -> Studio {
         var studio = Studio(stage: stage)
         studio.feeds = [

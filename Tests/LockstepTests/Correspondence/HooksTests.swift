@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The golden trace of all hooks (SEMANTICS K17 to K20, S7).
-@Suite(.timeLimit(.minutes(1))) struct HooksTests {
+@Suite(.timeLimit(.minutes(5))) struct HooksTests {
     /// Notes each hook as it is called, which a real reducer must not do.
     struct Traced: Reactor {
         enum Action: Codable, Sendable { case add(Int) }

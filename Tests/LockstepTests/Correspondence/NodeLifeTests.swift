@@ -4,7 +4,7 @@ import LockstepTesting
 import Testing
 
 /// What a reactor and its node are, and how they begin and end (SEMANTICS K1 to K6, K9, K23, K24, K30, K35, K36).
-@Suite(.timeLimit(.minutes(1))) struct NodeLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeLifeTests {
     /// Holds what it is told, and is told by a closure when it goes.
     final class Service: Sendable {
         private let onEnd: @Sendable () -> Void

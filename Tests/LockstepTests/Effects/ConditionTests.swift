@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// Emissions that depend on the state before them (SEMANTICS S9), and what an outcome counts (K12).
-@Suite(.timeLimit(.minutes(1))) struct ConditionTests {
+@Suite(.timeLimit(.minutes(5))) struct ConditionTests {
     /// A price in one currency; an effect fetches its rate.
     struct Prices: Reactor {
         enum Action: Codable, Sendable { case quote(String), change(String), fail(Int) }

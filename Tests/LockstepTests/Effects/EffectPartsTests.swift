@@ -79,7 +79,7 @@ private struct Parts: Reactor {
 }
 
 /// What parts keep for the end, and who ends whom (SEMANTICS O3, O5, O29, O38, K25).
-@Suite(.timeLimit(.minutes(1))) struct EffectPartsTests {
+@Suite(.timeLimit(.minutes(5))) struct EffectPartsTests {
     private func withParts(
         _ parts: Parts, _ body: @escaping @Sendable (Store<Parts>, Stage) async throws -> Void
     ) async throws {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Effects that go on, on a running node without network (SEMANTICS K9 to K14, K25).
-@Suite(.timeLimit(.minutes(1))) struct EffectTests {
+@Suite(.timeLimit(.minutes(5))) struct EffectTests {
     private func withStudio(
         _ studio: Studio, _ body: @escaping @Sendable (Store<Studio>, Stage) async throws -> Void
     ) async throws {

@@ -44,7 +44,7 @@ private struct Presses: Reactor {
 }
 
 /// Several policies of one effect, and the names of effects.
-@Suite(.timeLimit(.minutes(1))) struct PoliciesTests {
+@Suite(.timeLimit(.minutes(5))) struct PoliciesTests {
     private func withPresses(
         _ body: @escaping @Sendable (Store<Presses>, Stage) async throws -> Void
     ) async throws {

@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// What the state asks for, what comes from outside, and what time brings (SEMANTICS F7 to F14, K17, K18, K20).
-@Suite(.timeLimit(.minutes(1))) struct SourceAndFeedbackTests {
+@Suite(.timeLimit(.minutes(5))) struct SourceAndFeedbackTests {
     private func withStudio(
         _ studio: Studio, _ body: @escaping @Sendable (Store<Studio>, Stage) async throws -> Void
     ) async throws {

@@ -5,7 +5,7 @@ import Testing
 import Tracing
 
 /// Spans of an action's way, and the sender's context in its effect.
-@Suite(.timeLimit(.minutes(1))) struct TracesTests {
+@Suite(.timeLimit(.minutes(5))) struct TracesTests {
     private struct Baggage: ServiceContextKey { typealias Value = String }
 
     /// Replies with what its effect finds in its context.

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The result of a flow out of several sources (SEMANTICS C8).
-@Suite(.timeLimit(.minutes(1))) struct FirstResultTests {
+@Suite(.timeLimit(.minutes(5))) struct FirstResultTests {
     let clock = VirtualClock()
 
     /// SEMANTICS C8: exactly one result is returned, and the others have ended by then.

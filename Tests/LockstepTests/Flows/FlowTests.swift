@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// Flows as structured concurrency (SEMANTICS C1 to C7, C9, C12).
-@Suite(.timeLimit(.minutes(1))) struct FlowTests {
+@Suite(.timeLimit(.minutes(5))) struct FlowTests {
     let clock = VirtualClock()
     let tree = FlowTree()
 

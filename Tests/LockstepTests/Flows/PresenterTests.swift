@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// Routes and who shows them (SEMANTICS C9 to C11).
-@Suite(.timeLimit(.minutes(1))) struct PresenterTests {
+@Suite(.timeLimit(.minutes(5))) struct PresenterTests {
     let clock = VirtualClock()
     let tree = FlowTree()
     let routes = LocalRoutes<String>()

@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// Time travel in memory, the logger, and commands under a condition (SEMANTICS S9, S16, S17).
-@Suite(.timeLimit(.minutes(1))) struct StateHistoryTests {
+@Suite(.timeLimit(.minutes(5))) struct StateHistoryTests {
     private func commit(_ text: String, after snapshot: Snapshot<[String]>, at sequence: UInt64) -> Commit<Echo> {
         Commit(
             LoggedEntry(
@@ -145,7 +145,7 @@ struct Titles: Reactor {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct UnchangedTests {
+@Suite(.timeLimit(.minutes(5))) struct UnchangedTests {
     /// S8, S9: of two that saw the same, one gets through; a change elsewhere does not matter; whoever looks again may.
     @Test func ofTwoThatSawTheSameOneGetsThrough() async throws {
         let node = try Node(.local())

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Observers of one store in their order (SEMANTICS K21, K26, S7, S10, guarantee 12).
-@Suite(.timeLimit(.minutes(1))) struct CommitObserversTests {
+@Suite(.timeLimit(.minutes(5))) struct CommitObserversTests {
     /// Notes what it is told.
     struct Noting: CommitObserver {
         typealias R = Echo

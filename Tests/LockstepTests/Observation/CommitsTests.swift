@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Every commit with its cause and the states around it (SEMANTICS K7, K18, S7, S10, guarantees 10 and 11).
-@Suite(.timeLimit(.minutes(1))) struct CommitsTests {
+@Suite(.timeLimit(.minutes(5))) struct CommitsTests {
     /// S7, K18: each kind of entry comes with its cause, its mutations and the states before and after it; what is
     /// rejected comes with its reason.
     @Test func commitsCarryTheirCausesAndStates() async throws {

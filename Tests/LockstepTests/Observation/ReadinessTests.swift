@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// How far a store can be relied on, and what waits for it (SEMANTICS K40, K41, K43).
-@Suite(.timeLimit(.minutes(1))) struct ReadinessTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadinessTests {
     /// K41: a node without a primary is connecting; live and whole when it has caught up; stale without its primary;
     /// and stopped at the end.
     @Test func aReplicaGoesThroughItsStages() async throws {

@@ -3,7 +3,7 @@ import LockstepNode
 import Testing
 
 /// What views take out of states (SEMANTICS K19, K33, K42, O4, O15, guarantee 13).
-@Suite(.timeLimit(.minutes(1))) struct SelectionTests {
+@Suite(.timeLimit(.minutes(5))) struct SelectionTests {
     struct Alerts: Reactor {
         struct State: Codable, Sendable, Equatable {
             @Pulse var alert: String?

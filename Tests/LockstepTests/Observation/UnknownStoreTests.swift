@@ -4,7 +4,7 @@ import LockstepNode
 import Testing
 
 /// Stores that a node is asked for and does not have (PROTOCOL R-9).
-@Suite(.timeLimit(.minutes(1))) struct UnknownStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct UnknownStoreTests {
     /// Goal: a replica or a client whose only store the node does not have ends, and names it; nobody waits for ever.
     @Test func aNodeWithoutAKnownStoreEnds() async throws {
         let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `batched` (SEMANTICS O2), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct BatchedTests {
+@Suite(.timeLimit(.minutes(5))) struct BatchedTests {
     let clock = VirtualClock()
 
     /// SEMANTICS O2: by count or by time, whichever is first; the time begins with the first value of a batch, so a

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// `Broadcast` (SEMANTICS T6, T11, T19).
-@Suite(.timeLimit(.minutes(1))) struct BroadcastTests {
+@Suite(.timeLimit(.minutes(5))) struct BroadcastTests {
     let clock = VirtualClock()
 
     private func text<Value>(_ event: Broadcast<Value>.Event?) -> String {

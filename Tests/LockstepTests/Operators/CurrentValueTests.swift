@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// `CurrentValue` (SEMANTICS K31, T5, T13).
-@Suite(.timeLimit(.minutes(1))) struct CurrentValueTests {
+@Suite(.timeLimit(.minutes(5))) struct CurrentValueTests {
     let clock = VirtualClock()
 
     /// SEMANTICS K31, T13: a consumer starts with the current value, whenever it comes.

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `debounced` (SEMANTICS O9), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct DebouncedTests {
+@Suite(.timeLimit(.minutes(5))) struct DebouncedTests {
     let clock = VirtualClock()
 
     /// SEMANTICS O9: only what is followed by silence is delivered, at the trailing edge.

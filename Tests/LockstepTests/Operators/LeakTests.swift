@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// Whatever ends an operator ends everything that it started (SEMANTICS T16, T24).
-@Suite(.timeLimit(.minutes(1))) struct OperatorLeakTests {
+@Suite(.timeLimit(.minutes(5))) struct OperatorLeakTests {
     let clock = VirtualClock()
 
     enum Kind: CaseIterable, Sendable {

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// `logged` (SEMANTICS O10).
-@Suite(.timeLimit(.minutes(1))) struct LoggedTests {
+@Suite(.timeLimit(.minutes(5))) struct LoggedTests {
     let clock = VirtualClock()
     let lines = CurrentValue<[String]>([])
 

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `race` (SEMANTICS O1), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct RaceTests {
+@Suite(.timeLimit(.minutes(5))) struct RaceTests {
     let clock = VirtualClock()
 
     /// SEMANTICS O1: the first value wins, the winner goes on, and the losers have ended by then.

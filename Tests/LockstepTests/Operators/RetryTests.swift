@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `retry` and its policy (SEMANTICS O38), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct RetryTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryTests {
     let clock = VirtualClock()
     let steady = RetryPolicy(attempts: 3, backoff: .constant(.seconds(10)), jitter: 0)
 

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `sampled` (SEMANTICS O39), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct SampledTests {
+@Suite(.timeLimit(.minutes(5))) struct SampledTests {
     let clock = VirtualClock()
 
     /// SEMANTICS O39: the newest value at each tick, at most once, and nothing for a tick without news; the end comes
@@ -47,7 +47,7 @@ import Testing
 }
 
 /// The edges of `gate` (SEMANTICS O44), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct GateTests {
+@Suite(.timeLimit(.minutes(5))) struct GateTests {
     let clock = VirtualClock()
 
     /// SEMANTICS O44: values before the opening are dropped, all later ones pass.

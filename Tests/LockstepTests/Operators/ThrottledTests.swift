@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `throttled` (SEMANTICS, the operators after O57), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct ThrottledTests {
+@Suite(.timeLimit(.minutes(5))) struct ThrottledTests {
     let clock = VirtualClock()
 
     /// The first value passes at once; the newest of a window passes at its end and begins the next window.

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The edges of `ticks` (SEMANTICS O26), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct TicksTests {
+@Suite(.timeLimit(.minutes(5))) struct TicksTests {
     let clock = VirtualClock()
 
     /// SEMANTICS O26: counted from 0, the first one after one period.
@@ -55,7 +55,7 @@ import Testing
 }
 
 /// The edges of `timeout` (SEMANTICS O52), in virtual time.
-@Suite(.timeLimit(.minutes(1))) struct TimeoutTests {
+@Suite(.timeLimit(.minutes(5))) struct TimeoutTests {
     let clock = VirtualClock()
 
     private func codes(_ lines: [String]) -> [String] {

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The virtual clock (SEMANTICS T17).
-@Suite(.timeLimit(.minutes(1))) struct VirtualClockTests {
+@Suite(.timeLimit(.minutes(5))) struct VirtualClockTests {
     let clock = VirtualClock()
 
     /// SEMANTICS T17: time passes when nothing else can happen, sleepers wake by deadline, then by the order in which

@@ -2,7 +2,7 @@ import Lockstep
 import Testing
 
 /// The code of Clients.md.
-@Suite(.timeLimit(.minutes(1))) struct ClientsPage {
+@Suite(.timeLimit(.minutes(5))) struct ClientsPage {
     typealias Stock = GettingStartedPage.Stock
 
     func sell(in stock: RemoteStore<Stock>) async throws -> Int {

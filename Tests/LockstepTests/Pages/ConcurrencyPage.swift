@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The code of Concurrency.md.
-@Suite(.timeLimit(.minutes(1))) struct ConcurrencyPage {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrencyPage {
     struct Lamp: Reactor {
         enum Action: Codable, Sendable { case toggle }
         struct State: Codable, Sendable {

@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The code of Determinism.md.
-@Suite(.timeLimit(.minutes(1))) struct DeterminismPage {
+@Suite(.timeLimit(.minutes(5))) struct DeterminismPage {
     struct Draw: Reactor {
         enum Action: Codable, Sendable {
             case join(String)

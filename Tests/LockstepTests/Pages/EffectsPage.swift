@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The code of Effects.md.
-@Suite(.timeLimit(.minutes(1))) struct EffectsPage {
+@Suite(.timeLimit(.minutes(5))) struct EffectsPage {
     struct Orders: Reactor {
         enum Action: Codable, Sendable {
             case order(String)

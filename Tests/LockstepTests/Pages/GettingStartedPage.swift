@@ -5,7 +5,7 @@ import Testing
 import UnixSignals
 
 /// The code of GettingStarted.md.
-@Suite(.timeLimit(.minutes(1))) struct GettingStartedPage {
+@Suite(.timeLimit(.minutes(5))) struct GettingStartedPage {
     struct Stock: Reactor {
         enum Action: Codable, Sendable {
             case deliver(String, Int)

@@ -2,7 +2,7 @@ import Lockstep
 import Testing
 
 /// The code of Guarantees.md.
-@Suite(.timeLimit(.minutes(1))) struct GuaranteesPage {
+@Suite(.timeLimit(.minutes(5))) struct GuaranteesPage {
     func add<R: Reactor>(_ action: R.Action, to store: Store<R>) async throws -> Outcome<R.Reply> {
         do {
             return .committed(try await store.send(action))

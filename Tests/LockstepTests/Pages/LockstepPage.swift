@@ -2,7 +2,7 @@ import Lockstep
 import Testing
 
 /// The code of Lockstep.md.
-@Suite(.timeLimit(.minutes(1))) struct LockstepPage {
+@Suite(.timeLimit(.minutes(5))) struct LockstepPage {
     struct Votes: Reactor {
         struct State: Codable, Sendable { var votes: ReplicatedMap<String, Int> = [:] }
 

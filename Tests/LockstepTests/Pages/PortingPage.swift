@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The code of Porting.md.
-@Suite(.timeLimit(.minutes(1))) struct PortingPage {
+@Suite(.timeLimit(.minutes(5))) struct PortingPage {
     // MARK: - From ReactorKit
 
     struct Counter: Reactor {

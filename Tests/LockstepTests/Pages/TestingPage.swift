@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The code of Testing.md.
-@Suite(.timeLimit(.minutes(1))) struct TestingPage {
+@Suite(.timeLimit(.minutes(5))) struct TestingPage {
     struct Search: Reactor {
         enum Action: Codable, Sendable {
             case search(String)

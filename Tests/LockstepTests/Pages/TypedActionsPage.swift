@@ -61,7 +61,7 @@ extension TypedQuery where R == Depot, Answer == [String] {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TypedActionsPage {
+@Suite(.timeLimit(.minutes(5))) struct TypedActionsPage {
     func takePears(from depot: some ActionTarget<Depot>) async throws {
         let left: Int = try await depot.send(.take("pear")).reply
         let articles: [String] = try await depot.ask(.articles).answer

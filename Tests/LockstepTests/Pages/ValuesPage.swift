@@ -3,7 +3,7 @@ import LockstepTesting
 import Testing
 
 /// The code of Values.md; what has the macro is in LockstepMacrosTests.
-@Suite(.timeLimit(.minutes(1))) struct ValuesPage {
+@Suite(.timeLimit(.minutes(5))) struct ValuesPage {
     struct Auction: Reactor {
         enum Action: Codable, Sendable {
             case open(String, for: Duration)

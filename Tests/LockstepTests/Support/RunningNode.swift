@@ -23,7 +23,7 @@ extension Node {
     func listening() async -> String {
         while true {
             if let endpoint = ingressEndpoint { return endpoint }
-            await Task.yield()
+            try? await Task.sleep(for: .milliseconds(2))
         }
     }
 }

@@ -8,7 +8,7 @@
     import Testing
 
     /// What clients may send, how many may be there, and what a face may not do.
-    @Suite("Face: bounds", .timeLimit(.minutes(1)))
+    @Suite("Face: bounds", .timeLimit(.minutes(5)))
     struct FaceBoundsTests {
         /// Other paths and methods are refused with what there is.
         @Test func otherPathsAndMethodsAreRefused() async throws {

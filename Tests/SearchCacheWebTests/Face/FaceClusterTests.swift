@@ -7,7 +7,7 @@
     import Testing
 
     /// Faces of a primary and of its replica.
-    @Suite("Face: cluster", .timeLimit(.minutes(1)))
+    @Suite("Face: cluster", .timeLimit(.minutes(5)))
     struct FaceClusterTests {
         /// What is asked for on a replica is asked by the primary, once, and answered by both under one tag; and a replica
         /// that has lost its primary answers from memory, says that it is not healthy, and cannot ask.

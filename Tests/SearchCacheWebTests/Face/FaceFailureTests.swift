@@ -8,7 +8,7 @@
     import Testing
 
     /// What is answered where there is no good answer.
-    @Suite("Face: failures", .timeLimit(.minutes(1)))
+    @Suite("Face: failures", .timeLimit(.minutes(5)))
     struct FaceFailureTests {
         private static let tooLong = String(repeating: "a", count: 257)
 

@@ -9,7 +9,7 @@
     import Testing
 
     /// What stands beside the searches: health, metrics, the description, the page.
-    @Suite("Face: health, metrics, description, page", .timeLimit(.minutes(1)))
+    @Suite("Face: health, metrics, description, page", .timeLimit(.minutes(5)))
     struct FacePartsTests {
         /// A live store is healthy, and its place is told.
         @Test func aLiveStoreIsHealthy() async throws {

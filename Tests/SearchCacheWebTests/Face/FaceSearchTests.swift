@@ -8,7 +8,7 @@
     import Testing
 
     /// `/search` as programs use it.
-    @Suite("Face: searches", .timeLimit(.minutes(1)))
+    @Suite("Face: searches", .timeLimit(.minutes(5)))
     struct FaceSearchTests {
         /// The first asks the backend, the second is answered from memory, and both say so.
         @Test func aHitFollowsAMiss() async throws {

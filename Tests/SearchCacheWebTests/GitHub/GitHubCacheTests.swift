@@ -6,7 +6,7 @@
     import Testing
 
     /// The cache of a running node over this backend, and a server that does what it wants.
-    @Suite(.timeLimit(.minutes(1))) struct GitHubCacheTests {
+    @Suite(.timeLimit(.minutes(5))) struct GitHubCacheTests {
         private func withCache(
             _ script: @escaping ScriptedServer.Script,
             _ change: (inout SearchCache.Settings) -> Void = { _ in },

@@ -6,7 +6,7 @@
     import Testing
 
     /// What becomes of answers that are wrong, and of none.
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct GitHubFailureTests {
+    @Suite(.serialized, .timeLimit(.minutes(5))) struct GitHubFailureTests {
         /// A lie and what it is called in the test's output.
         struct Lie: CustomTestStringConvertible, Sendable {
             var name: String

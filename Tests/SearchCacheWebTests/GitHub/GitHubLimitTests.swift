@@ -4,7 +4,7 @@
     import Testing
 
     /// GitHub's limits: what their headers say, and that they are kept.
-    @Suite(.timeLimit(.minutes(1))) struct GitHubLimitTests {
+    @Suite(.timeLimit(.minutes(5))) struct GitHubLimitTests {
         /// An answer, how long it says to wait, and a name for it.
         struct Form: CustomTestStringConvertible, Sendable {
             var headers: [String]

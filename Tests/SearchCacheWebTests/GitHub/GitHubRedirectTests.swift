@@ -5,7 +5,7 @@
     import Testing
 
     /// Redirects: on the same host, a few times, and never with the token to somebody else.
-    @Suite(.timeLimit(.minutes(1))) struct GitHubRedirectTests {
+    @Suite(.timeLimit(.minutes(5))) struct GitHubRedirectTests {
         /// Relative and absolute, with what belongs to the request.
         @Test(arguments: [301, 302, 303, 307, 308])
         func aRedirectOnTheSameHostIsFollowed(status: Int) async throws {

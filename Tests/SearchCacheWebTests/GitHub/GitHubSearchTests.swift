@@ -4,7 +4,7 @@
     import Testing
 
     /// What is asked, and what comes of an answer that is right.
-    @Suite(.timeLimit(.minutes(1))) struct GitHubSearchTests {
+    @Suite(.timeLimit(.minutes(5))) struct GitHubSearchTests {
         private let next =
             #"Link: <https://api.github.com/search/repositories?q=x&page=2>; rel="next", <https://x>; rel="last""#
 

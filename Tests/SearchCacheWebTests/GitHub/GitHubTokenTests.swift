@@ -6,7 +6,7 @@
     import Testing
 
     /// The token: out of a file that is its owner's, to the host it is for, and nowhere else.
-    @Suite(.timeLimit(.minutes(1))) struct GitHubTokenTests {
+    @Suite(.timeLimit(.minutes(5))) struct GitHubTokenTests {
         private static let secret = "ghp_s3cretValue0123456789"
 
         private func refusal(_ change: (inout GitHubBackend.Configuration) -> Void) -> LockstepError? {

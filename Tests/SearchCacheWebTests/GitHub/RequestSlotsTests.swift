@@ -4,7 +4,7 @@
     import Testing
 
     /// So many at once, the others in their order.
-    @Suite(.timeLimit(.minutes(1))) struct RequestSlotsTests {
+    @Suite(.timeLimit(.minutes(5))) struct RequestSlotsTests {
         /// Who came first is first, and a slot is never free while somebody waits.
         @Test func slotsAreGivenInTheOrderOfTheCalls() async throws {
             let slots = RequestSlots(1, waiting: 100)
