@@ -82,6 +82,8 @@ package enum Limits {
     package static let effectNameBytes = 256
     /// Mutations that log time brings in one entry.
     package static let dueMutations = 1_000
+    /// Members of an in-sync set: each has every batch before it is committed.
+    package static let inSyncMembers = 16
     package static let nameBytes = 64
     package static let textBytes = 1_024
 

@@ -1,0 +1,234 @@
+/// How a standby becomes primary when its primary is silent (PROTOCOL, R-80 to R-82).
+///
+///     following ---silence---> asking ---the record says so---> promising ---durable---> campaigning ---applied---> won
+///         ^                       |                                                          |
+///         +-----------------------+----another record, a heartbeat, a refusal----------------+
+///
+/// - In `asking` it reads the record; only an arbiter that answered lets it go on, and only who is in the set may.
+/// - From `promising` on it acknowledges nothing of the old epoch, and its log does not grow.
+/// - In `campaigning` the same transaction is asked until it is settled, whatever else is heard: it may have been
+///   applied. Its epoch is opened only if the answer belongs to this life of the process.
+///
+/// Invariants: ``promised`` never falls but by ``withdraw``, and is above the epoch of the record that was compared;
+/// an attempt is there exactly while campaigning.
+package struct ElectionStateMachine: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        case following, asking, promising, campaigning, won
+    }
+
+    package enum Directive: Hashable, Sendable {
+        /// Read the record linearizably, and ask the nodes that are known for the newest that they know.
+        case readRecord(request: UInt64)
+        /// Acknowledge nothing of a lower epoch any more, and store this durably; then ``promiseStored``.
+        case promise(Epoch)
+        /// Compare and set; each time it is a new asking of the same.
+        case transact(RecordAttempt, request: UInt64)
+        /// The promise is not needed any more: the record that settled the attempt.
+        case withdrawPromise(StoredRecord)
+        /// The node is the primary of this record's epoch: append `epochOpen`.
+        case open(StoredRecord)
+        /// Follow the primary that this record names.
+        case follow(StoredRecord)
+        /// The arbiter shows less than it once did: an operator has to say `rebind`.
+        case regressed(StoredRecord)
+    }
+
+    package struct Configuration: Hashable, Sendable {
+        package var candidate: ConfigurationRecord.Primary
+        /// How long the primary may be silent; its own rank's share comes on top.
+        package var graceMilliseconds: Int64 = 1_000
+        /// Up to so much more, drawn anew each time.
+        package var jitterMilliseconds: Int64 = 300
+        /// Of this node among the candidates of this store: 50 ms each, so that they do not all ask at once.
+        package var rank = 0
+        /// How often the record is read, or the transaction asked again, without an answer.
+        package var retryMilliseconds: Int64 = 200
+
+        package init(candidate: ConfigurationRecord.Primary) { self.candidate = candidate }
+    }
+
+    package let configuration: Configuration
+    package private(set) var phase = Phase.following
+    /// The highest epoch that this node has promised to, or has campaigned for.
+    package private(set) var promised: Epoch
+    package private(set) var memory: ArbiterMemory
+    package private(set) var attempt: RecordAttempt?
+    private var random: SplitMix64
+    /// When the silence has lasted too long, or something is to be asked again.
+    package private(set) var nextDeadline: Tick
+    /// Of its own log, which does not grow while a campaign is under way.
+    private var end = Position(epoch: .zero, sequence: .zero, hash: .none)
+
+    /// Begins as a follower that has heard nobody yet.
+    ///
+    /// - Parameters:
+    ///   - promised: What the journal has; at least the highest epoch in the log.
+    ///   - memory: What the journal has of the arbiter's answers.
+    package init(
+        _ configuration: Configuration, promised: Epoch, memory: ArbiterMemory, seed: UInt64, now: Tick
+    ) {
+        (self.configuration, self.promised, self.memory) = (configuration, promised, memory)
+        random = SplitMix64(seed: seed)
+        nextDeadline = .never
+        wait(now: now)
+    }
+
+    private mutating func wait(now: Tick) {
+        let jitter = Int64(random.next() % UInt64(configuration.jitterMilliseconds + 1))
+        nextDeadline = now.advanced(
+            byMilliseconds: configuration.graceMilliseconds + jitter + 50 * Int64(configuration.rank))
+    }
+
+    // MARK: - Events
+
+    /// A heartbeat, or anything else, of a primary of `epoch` came; true if it is to be followed.
+    ///
+    /// One of a lower epoch than was promised is not heard: who promised has given that reign up.
+    package mutating func heard(epoch: Epoch, now: Tick, into directives: inout [Directive]) -> Bool {
+        guard epoch >= promised else { return false }
+        switch phase {
+        case .following, .asking:
+            (phase, promised) = (.following, epoch)
+            wait(now: now)
+        case .promising:
+            // Nothing was asked yet, so there is nothing to settle.
+            guard epoch > promised else { return false }
+            (phase, promised, attempt) = (.following, epoch, nil)
+            wait(now: now)
+        case .campaigning:
+            // A reign that was won settles nothing by itself: the record does.
+            if epoch > promised { directives.append(.readRecord(request: memory.ask())) }
+            return false
+        case .won: return false
+        }
+        return true
+    }
+
+    /// Time has passed.
+    package mutating func tick(now: Tick, into directives: inout [Directive]) {
+        guard now >= nextDeadline else { return }
+        nextDeadline = now.advanced(byMilliseconds: configuration.retryMilliseconds)
+        switch phase {
+        case .following, .asking:
+            phase = .asking
+            directives.append(.readRecord(request: memory.ask()))
+        case .promising: directives.append(.promise(promised))
+        case .campaigning:
+            if let attempt { directives.append(.transact(attempt, request: memory.ask())) }
+        case .won: nextDeadline = .never
+        }
+    }
+
+    /// The arbiter has answered a reading with this record, linearizably.
+    ///
+    /// - Parameters:
+    ///   - request: What the directive had.
+    ///   - end: The end of this node's log.
+    ///   - known: The highest epoch that any node which was reached knows.
+    ///   - number: The highest number of a record that any of them knows.
+    ///   - attemptID: For the transaction that may follow.
+    package mutating func read(
+        _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, number: UInt64, attemptID: AttemptID,
+        now: Tick, into directives: inout [Directive]
+    ) {
+        memory.told(number: number)
+        guard isNewest(stored, request: request, into: &directives) else { return }
+        switch phase {
+        case .following, .won: directives.append(.follow(stored))
+        case .asking:
+            let highest = max(promised, known, end.epoch)
+            let record = stored.record.campaign(configuration.candidate, above: highest, after: end, attempt: attemptID)
+            guard let record else {
+                follow(stored, now: now, into: &directives)
+                return
+            }
+            self.end = end
+            (phase, promised) = (.promising, record.epoch)
+            attempt = RecordAttempt(replacing: stored, with: record)
+            directives.append(.promise(record.epoch))
+        case .promising: break
+        case .campaigning: settle(by: stored, now: now, into: &directives)
+        }
+    }
+
+    /// The promise is durable: the transaction may leave.
+    package mutating func promiseStored(_ epoch: Epoch, now: Tick, into directives: inout [Directive]) {
+        guard phase == .promising, epoch == promised, let attempt else { return }
+        phase = .campaigning
+        nextDeadline = now.advanced(byMilliseconds: configuration.retryMilliseconds)
+        directives.append(.transact(attempt, request: memory.ask()))
+    }
+
+    /// The arbiter has applied `id`; an answer to an attempt that is settled, or of another life, is ignored.
+    package mutating func applied(
+        _ id: AttemptID, revision: Int64, now: Tick, into directives: inout [Directive]
+    ) {
+        guard phase == .campaigning, let attempt, attempt.attempt == id else { return }
+        win(StoredRecord(attempt.proposed, revision: revision), into: &directives)
+    }
+
+    /// The comparison failed, and the arbiter has shown this record in the same answer.
+    package mutating func refused(
+        _ stored: StoredRecord, request: UInt64, now: Tick, into directives: inout [Directive]
+    ) {
+        guard isNewest(stored, request: request, into: &directives) else { return }
+        if phase == .campaigning { settle(by: stored, now: now, into: &directives) }
+    }
+
+    private mutating func isNewest(
+        _ stored: StoredRecord, request: UInt64, into directives: inout [Directive]
+    ) -> Bool {
+        switch memory.judge(stored, request: request) {
+        case .newest: return true
+        case .regressed:
+            directives.append(.regressed(stored))
+            return false
+        case .late: return false
+        }
+    }
+
+    // MARK: - Outcomes
+
+    private mutating func settle(by stored: StoredRecord, now: Tick, into directives: inout [Directive]) {
+        guard let attempt else { preconditionFailure("a campaign has an attempt") }
+        switch attempt.settlement(by: stored) {
+        case .applied: win(stored, into: &directives)
+        case .refused:
+            directives.append(.withdrawPromise(stored))
+            promised = max(stored.record.epoch, end.epoch)
+            follow(stored, now: now, into: &directives)
+        case .open: break
+        case .regressed: directives.append(.regressed(stored))
+        }
+    }
+
+    private mutating func win(_ stored: StoredRecord, into directives: inout [Directive]) {
+        memory.wrote(stored)
+        (phase, attempt, nextDeadline) = (.won, nil, .never)
+        directives.append(.open(stored))
+    }
+
+    private mutating func follow(_ stored: StoredRecord, now: Tick, into directives: inout [Directive]) {
+        (phase, attempt) = (.following, nil)
+        wait(now: now)
+        directives.append(.follow(stored))
+    }
+
+    /// The node was deposed, or gave its post away: it follows again.
+    ///
+    /// - Parameter memory: What it learned of the arbiter while it was primary; what it asked is numbered on from there.
+    package mutating func steppedDown(_ memory: ArbiterMemory, now: Tick) {
+        self.memory = memory
+        (phase, attempt) = (.following, nil)
+        wait(now: now)
+    }
+
+    package func checkInvariants() {
+        precondition(
+            (attempt != nil) == (phase == .promising || phase == .campaigning), "an attempt is of a campaign")
+        if let attempt {
+            precondition(attempt.proposed.epoch == promised, "who campaigns has promised its epoch")
+            precondition(attempt.proposed.primary == configuration.candidate, "it campaigns for itself")
+        }
+    }
+}

@@ -1,0 +1,192 @@
+/// What a member says of its disk: everything through `end` is durable there (PROTOCOL, R-77).
+package struct ReplicationAcknowledgement: Hashable, Sendable {
+    package var member: Member
+    /// The member's process.
+    package var boot: BootID
+    /// The primary's epoch and process that it follows.
+    package var epoch: Epoch
+    package var primaryBoot: BootID
+    /// Of the stream that it opened; what was said in an earlier one counts for nothing.
+    package var stream: UInt64
+    /// The end of a batch.
+    package var end: SequenceNumber
+    package var hash: BatchHash
+
+    package init(
+        member: Member, boot: BootID, epoch: Epoch, primaryBoot: BootID, stream: UInt64, end: SequenceNumber,
+        hash: BatchHash
+    ) {
+        (self.member, self.boot, self.epoch, self.primaryBoot) = (member, boot, epoch, primaryBoot)
+        (self.stream, self.end, self.hash) = (stream, end, hash)
+    }
+}
+
+/// How far each follower of a primary is, and how far the log is therefore committed (PROTOCOL, R-77 to R-79).
+///
+/// Used by the primary of one epoch, and thrown away with it. Cost: each question walks the followers, of which a
+/// cluster has a few.
+///
+/// Invariants: a follower's ``Follower/durable`` never goes back within a stream, and is the end of a batch of this
+/// primary's log.
+package struct ReplicationTracker: Hashable, Sendable {
+    /// A data node that has opened a stream, in the set or not.
+    package struct Follower: Hashable, Sendable {
+        package fileprivate(set) var boot: BootID
+        /// Of its stream; nil while it has none.
+        package fileprivate(set) var stream: UInt64?
+        /// Through which everything is on its disk.
+        package fileprivate(set) var durable: SequenceNumber
+        package fileprivate(set) var lastHeard: Tick
+        /// When it last made progress, or had everything.
+        package fileprivate(set) var lastProgress: Tick
+    }
+
+    /// How long a member may be silent (FAILOVER 3): six heartbeats.
+    package static let silenceMilliseconds: Int64 = 600
+    /// How long a member may have something to write and not write it.
+    package static let stallMilliseconds: Int64 = 2_000
+    /// A primary that heard no member for so long stops its heartbeats: twice the grace of an election.
+    package static let deafMilliseconds: Int64 = 2_600
+    /// How long who left for slowness waits before it is proposed again, doubled each time.
+    package static let firstBanMilliseconds: Int64 = 5_000
+    package static let longestBanMilliseconds: Int64 = 300_000
+
+    private struct Ban: Hashable, Sendable {
+        var until: Tick
+        var milliseconds: Int64
+    }
+
+    package let epoch: Epoch
+    package let boot: BootID
+    package let own: Member
+    /// The batch with this epoch's `epochOpen`; nothing commits in the epoch before it does.
+    package let opening: SequenceNumber
+    private var followers: [Member: Follower] = [:]
+    private var bans: [Member: Ban] = [:]
+    /// The end of the log at the last heartbeat: who has that is at most one heartbeat of writes behind.
+    private var endAtHeartbeat: SequenceNumber
+    /// When anybody at all was last heard: a member, another node, or a client.
+    private var anybodyHeard: Tick
+    /// When the epoch was won: a member that was never heard is silent since then.
+    private let begun: Tick
+
+    /// - Parameters:
+    ///   - opening: The end of the batch that opens the epoch.
+    package init(epoch: Epoch, boot: BootID, own: Member, opening: SequenceNumber, now: Tick) {
+        (self.epoch, self.boot, self.own, self.opening) = (epoch, boot, own, opening)
+        (endAtHeartbeat, anybodyHeard, begun) = (opening, now, now)
+    }
+
+    package subscript(_ member: Member) -> Follower? { followers[member] }
+
+    // MARK: - What is heard
+
+    /// A data node has opened a stream, and has everything through `durable`; an earlier stream of it is over.
+    ///
+    /// `durable` was compared by its hash, or is zero.
+    package mutating func opened(_ member: Member, boot: BootID, stream: UInt64, durable: SequenceNumber, now: Tick) {
+        precondition(member != own, "nobody follows itself")
+        followers[member] = Follower(
+            boot: boot, stream: stream, durable: durable, lastHeard: now, lastProgress: now)
+        anybodyHeard = now
+    }
+
+    /// The stream is over: its connection ended, or could not take a frame.
+    ///
+    /// What was acknowledged in it counts no more; the next stream begins by saying it again.
+    package mutating func closed(_ member: Member, stream: UInt64) {
+        guard followers[member]?.stream == stream else { return }
+        followers[member]?.stream = nil
+        followers[member]?.durable = .zero
+    }
+
+    /// Takes an acknowledgement in; false if it is not of this primary, of this stream, or of this log.
+    ///
+    /// - Parameter hash: The hash of this primary's log at the end that was acknowledged; nil if no batch ends there,
+    ///   or none that is remembered.
+    package mutating func acknowledged(
+        _ acknowledgement: ReplicationAcknowledgement, hash: BatchHash?, head: SequenceNumber, now: Tick
+    ) -> Bool {
+        let member = acknowledgement.member
+        guard var follower = followers[member], acknowledgement.epoch == epoch, acknowledgement.primaryBoot == boot,
+            acknowledgement.boot == follower.boot, acknowledgement.stream == follower.stream,
+            acknowledgement.hash == hash, acknowledgement.end <= head
+        else { return false }
+        follower.lastHeard = now
+        if acknowledgement.end > follower.durable || acknowledgement.end >= head { follower.lastProgress = now }
+        follower.durable = max(follower.durable, acknowledgement.end)
+        followers[member] = follower
+        anybodyHeard = now
+        return true
+    }
+
+    /// Another node or a client was heard: then this host is not the one that is cut off.
+    package mutating func heardAnybody(now: Tick) { anybodyHeard = now }
+
+    /// A heartbeat leaves; `end` is the end of what was sent.
+    package mutating func heartbeat(end: SequenceNumber, now: Tick) {
+        for (member, follower) in followers where follower.durable >= endAtHeartbeat {
+            followers[member]?.lastProgress = now
+        }
+        endAtHeartbeat = end
+    }
+
+    // MARK: - What is committed
+
+    /// Through which batch everything is committed: what every required member has on its disk.
+    ///
+    /// It never goes back: with fewer members than the minimum, and before the epoch's opening can commit, it stays.
+    package func commitEnd(_ set: InSyncSet, ownDurable: SequenceNumber, committed: SequenceNumber) -> SequenceNumber {
+        guard set.hasMinimum else { return committed }
+        var end = ownDurable
+        for member in set.required where member != own { end = min(end, followers[member]?.durable ?? .zero) }
+        return end >= opening ? max(end, committed) : committed
+    }
+
+    // MARK: - The set
+
+    /// What is to be proposed now, if anything: first who must leave, then who may come.
+    package mutating func proposal(
+        _ set: InSyncSet, committed: SequenceNumber, head: SequenceNumber, now: Tick
+    ) -> InSyncSet.Change? {
+        guard !set.isChanging else { return nil }
+        for member in set.required where set.canLose(member) {
+            let follower = followers[member]
+            let heard = follower?.lastHeard ?? begun
+            // Who has heard nobody since is the one that is cut off.
+            if now - heard >= Tick.milliseconds(Self.silenceMilliseconds), anybodyHeard > heard {
+                return .removes(member)
+            }
+            if let follower, follower.durable < head,
+                now - follower.lastProgress >= Tick.milliseconds(Self.stallMilliseconds)
+            {
+                ban(member, now: now)
+                return .removes(member)
+            }
+        }
+        let goal = max(committed, opening, endAtHeartbeat)
+        let candidates = followers.filter { member, follower in
+            !set.confirmed.record.contains(member) && follower.durable >= goal
+                && now - follower.lastHeard < Tick.milliseconds(Self.silenceMilliseconds)
+                && bans[member].map { now >= $0.until } != false
+        }
+        guard set.required.count < Limits.inSyncMembers, let member = candidates.keys.min() else { return nil }
+        return .adds(member)
+    }
+
+    private mutating func ban(_ member: Member, now: Tick) {
+        let last = bans[member]?.milliseconds
+        let length = min(last.map { $0 * 2 } ?? Self.firstBanMilliseconds, Self.longestBanMilliseconds)
+        bans[member] = Ban(until: now.advanced(byMilliseconds: length), milliseconds: length)
+    }
+
+    /// Whether it hears no member any more, and should lose its post: then it sends no heartbeats.
+    ///
+    /// A sole member hears none and keeps its post.
+    package func isDeaf(_ set: InSyncSet, now: Tick) -> Bool {
+        let others = set.required.filter { $0 != own }
+        guard !others.isEmpty else { return false }
+        let heard = others.compactMap { followers[$0]?.lastHeard }.max() ?? begun
+        return now - heard >= Tick.milliseconds(Self.deafMilliseconds)
+    }
+}

@@ -1,0 +1,109 @@
+import LockstepCore
+import Testing
+
+/// From a silent primary to an epoch that was won, step by step (PROTOCOL, R-80 to R-82).
+@Suite struct ElectionTests {
+    private typealias Directive = ElectionStateMachine.Directive
+    private static let own = ReplicationExample.primary(ReplicationExample.member(2), boot: 30)
+    private let stored = StoredRecord(ReplicationExample.record(members: 3, minimum: 2), revision: 10)
+    private var election = ElectionStateMachine(
+        .init(candidate: own), promised: Epoch(rawValue: 3), memory: ArbiterMemory(), seed: 1, now: .zero)
+    private var directives: [Directive] = []
+
+    private func at(_ milliseconds: Int64) -> Tick { Tick.zero.advanced(byMilliseconds: milliseconds) }
+    private mutating func taken() -> [Directive] {
+        election.checkInvariants()
+        defer { directives = [] }
+        return directives
+    }
+    private mutating func read(_ stored: StoredRecord, request: UInt64, known: UInt64 = 0) {
+        election.read(
+            stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known), number: 0,
+            attemptID: AttemptID(rawValue: 70), now: at(2_000), into: &directives)
+    }
+    /// As far as the transaction; returns it.
+    private mutating func campaign(known: UInt64 = 0) throws -> RecordAttempt {
+        election.tick(now: at(1_400), into: &directives)
+        try #require(taken() == [.readRecord(request: 1)])
+        read(stored, request: 1, known: known)
+        let promised = Epoch(rawValue: max(3, known) + 1)
+        try #require(taken() == [.promise(promised)])
+        election.promiseStored(promised, now: at(2_001), into: &directives)
+        guard case .transact(let attempt, _)? = taken().first else { throw WireError(.truncated, at: 0) }
+        return attempt
+    }
+
+    /// A primary that is heard is left alone; after a grace of 1 to 1.3 s the record is read, again and again.
+    @Test mutating func aSilenceIsWaitedFor() {
+        #expect(election.nextDeadline >= at(1_000) && election.nextDeadline <= at(1_300))
+        #expect(election.heard(epoch: Epoch(rawValue: 3), now: at(900), into: &directives))
+        election.tick(now: at(1_899), into: &directives)
+        #expect(taken().isEmpty)
+        election.tick(now: at(2_200), into: &directives)
+        #expect(taken() == [.readRecord(request: 1)] && election.nextDeadline == at(2_400))
+        election.tick(now: at(2_400), into: &directives)
+        #expect(taken() == [.readRecord(request: 2)], "no answer, no campaign")
+        #expect(election.heard(epoch: Epoch(rawValue: 3), now: at(2_500), into: &directives))
+        #expect(election.phase == .following)
+    }
+
+    /// The promise is durable before the transaction leaves; applied, the epoch is opened.
+    @Test mutating func aCampaignIsWon() throws {
+        let attempt = try campaign()
+        #expect(attempt.proposed.epoch == Epoch(rawValue: 4) && attempt.compared == stored)
+        #expect(!election.heard(epoch: Epoch(rawValue: 3), now: at(2_002), into: &directives), "it has promised")
+        election.applied(AttemptID(rawValue: 69), revision: 11, now: at(2_100), into: &directives)
+        #expect(taken().isEmpty, "the answer to something else")
+        election.applied(AttemptID(rawValue: 70), revision: 11, now: at(2_100), into: &directives)
+        #expect(taken() == [.open(StoredRecord(attempt.proposed, revision: 11))] && election.phase == .won)
+    }
+
+    /// The new epoch is above all that any node knows.
+    @Test mutating func theEpochIsAboveAll() throws {
+        #expect(try campaign(known: 50).proposed.epoch == Epoch(rawValue: 51))
+    }
+
+    /// Who is not in the set does not campaign, and follows whom the record names.
+    @Test mutating func whoIsNotInTheSetFollows() {
+        let smaller = StoredRecord(stored.record.removing(Self.own.member, attempt: .none), revision: 11)
+        election.tick(now: at(1_400), into: &directives)
+        read(smaller, request: 1)
+        #expect(taken() == [.readRecord(request: 1), .follow(smaller)])
+    }
+
+    /// Without an answer the same is asked again, and a record with its name means that it was applied.
+    @Test mutating func aLostAnswerIsAskedForAgain() throws {
+        let attempt = try campaign()
+        election.tick(now: at(2_201), into: &directives)
+        #expect(taken() == [.transact(attempt, request: 3)])
+        election.refused(stored, request: 2, now: at(2_202), into: &directives)
+        #expect(taken().isEmpty && election.phase == .campaigning, "it may still be applied")
+        let applied = StoredRecord(attempt.proposed, revision: 11)
+        election.refused(applied, request: 3, now: at(2_203), into: &directives)
+        #expect(taken() == [.open(applied)])
+    }
+
+    /// A record that somebody else has written settles it: the promise is withdrawn, and he is followed.
+    @Test mutating func whoLosesWithdrawsItsPromise() throws {
+        _ = try campaign()
+        #expect(!election.heard(epoch: Epoch(rawValue: 5), now: at(2_050), into: &directives))
+        #expect(taken() == [.readRecord(request: 3)], "a reign settles nothing, the record does")
+        let other = StoredRecord(stored.record.rewritten(attempt: AttemptID(rawValue: 8)), revision: 11)
+        election.refused(other, request: 2, now: at(2_100), into: &directives)
+        #expect(taken() == [.withdrawPromise(other), .follow(other)] && election.phase == .following)
+        #expect(election.heard(epoch: Epoch(rawValue: 3), now: at(2_200), into: &directives), "the old reign goes on")
+    }
+
+    /// An arbiter that shows less than it did is not believed.
+    @Test mutating func anArbiterThatWasSetBackIsNotBelieved() {
+        let newer = StoredRecord(stored.record.rewritten(attempt: .none), revision: 11)
+        election.tick(now: at(1_400), into: &directives)
+        _ = taken()
+        read(newer, request: 1)
+        _ = taken()
+        election.tick(now: at(3_000), into: &directives)
+        _ = taken()
+        election.refused(stored, request: 2, now: at(3_001), into: &directives)
+        #expect(taken() == [.regressed(stored)])
+    }
+}
