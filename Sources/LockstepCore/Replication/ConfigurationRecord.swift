@@ -96,10 +96,9 @@ package struct ConfigurationRecord: Hashable, Sendable {
     /// The old primary leaves the set if `minimum` members stay. Otherwise it stays, and nothing commits before it has
     /// followed. A candidate that is the old primary itself, in a later life of its process, stays.
     ///
-    /// - Parameters:
-    ///   - candidate: The node itself, in this life of its process.
-    ///   - highest: The highest epoch that it knows of: promised, in its journal, or told by a node that it reached.
-    ///   - end: The end of its log, which does not grow until the attempt is settled.
+    /// `candidate` is the node itself, in this life of its process. `highest` is the highest epoch that it knows of:
+    /// promised, in its journal, or told by a node that it reached. `end` is the end of its log, which does not grow
+    /// until the attempt is settled.
     package func campaign(
         _ candidate: Primary, above highest: Epoch, after end: Position, attempt: AttemptID
     ) -> ConfigurationRecord? {

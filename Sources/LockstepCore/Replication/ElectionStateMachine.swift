@@ -61,9 +61,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
 
     /// Begins as a follower that has heard nobody yet.
     ///
-    /// - Parameters:
-    ///   - promised: What the journal has; at least the highest epoch in the log.
-    ///   - memory: What the journal has of the arbiter's answers.
+    /// `promised` and `memory` are what the journal has; `promised` is at least the highest epoch in the log.
     package init(
         _ configuration: Configuration, promised: Epoch, memory: ArbiterMemory, seed: UInt64, now: Tick
     ) {
@@ -119,14 +117,10 @@ package struct ElectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The arbiter has answered a reading with this record, linearizably.
+    /// The arbiter has answered a reading with this record, linearizably; `request` is what the directive had.
     ///
-    /// - Parameters:
-    ///   - request: What the directive had.
-    ///   - end: The end of this node's log.
-    ///   - known: The highest epoch that any node which was reached knows.
-    ///   - number: The highest number of a record that any of them knows.
-    ///   - attemptID: For the transaction that may follow.
+    /// `end` is the end of this node's log; `known` and `number` are the highest epoch and the highest number of a
+    /// record that any node knows which was reached. `attemptID` is for the transaction that may follow.
     package mutating func read(
         _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, number: UInt64, attemptID: AttemptID,
         now: Tick, into directives: inout [Directive]
@@ -216,7 +210,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
 
     /// The node was deposed, or gave its post away: it follows again.
     ///
-    /// - Parameter memory: What it learned of the arbiter while it was primary; what it asked is numbered on from there.
+    /// `memory` is what it learned of the arbiter while it was primary; its requests are numbered on from there.
     package mutating func steppedDown(_ memory: ArbiterMemory, now: Tick) {
         self.memory = memory
         (phase, attempt) = (.following, nil)

@@ -70,8 +70,7 @@ package struct ReplicationTracker: Hashable, Sendable {
     /// When the epoch was won: a member that was never heard is silent since then.
     private let begun: Tick
 
-    /// - Parameters:
-    ///   - opening: The end of the batch that opens the epoch.
+    /// Begins when the epoch was won; `opening` is the end of the batch that opens it.
     package init(epoch: Epoch, boot: BootID, own: Member, opening: SequenceNumber, now: Tick) {
         (self.epoch, self.boot, self.own, self.opening) = (epoch, boot, own, opening)
         (endAtHeartbeat, anybodyHeard, begun) = (opening, now, now)
@@ -102,8 +101,8 @@ package struct ReplicationTracker: Hashable, Sendable {
 
     /// Takes an acknowledgement in; false if it is not of this primary, of this stream, or of this log.
     ///
-    /// - Parameter hash: The hash of this primary's log at the end that was acknowledged; nil if no batch ends there,
-    ///   or none that is remembered.
+    /// `hash` is that of this primary's log at the end that was acknowledged; nil if no batch ends there, or none
+    /// that is remembered.
     package mutating func acknowledged(
         _ acknowledgement: ReplicationAcknowledgement, hash: BatchHash?, head: SequenceNumber, now: Tick
     ) -> Bool {

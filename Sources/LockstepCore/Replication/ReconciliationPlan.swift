@@ -1,0 +1,77 @@
+/// Where an epoch ends in a node's log.
+package struct EpochEnd: Hashable, Sendable {
+    package var epoch: Epoch
+    /// The last entry of the epoch.
+    package var sequence: SequenceNumber
+
+    package init(epoch: Epoch, sequence: SequenceNumber) {
+        self.epoch = epoch
+        self.sequence = sequence
+    }
+}
+
+/// What a standby says of its log when it opens a stream.
+package struct FollowerLog: Hashable, Sendable {
+    /// The end of what is durable, uncommitted batches included.
+    package var end: Position
+    /// Through which it knows everything to be committed; it never gives that up.
+    package var committed: SequenceNumber
+    /// Of its log, in order, the uncommitted end included: the last is that of ``end``.
+    package var epochEnds: [EpochEnd]
+
+    package init(end: Position, committed: SequenceNumber, epochEnds: [EpochEnd]) {
+        self.end = end
+        self.committed = committed
+        self.epochEnds = epochEnds
+    }
+}
+
+/// How a standby's log becomes the beginning of its primary's (PROTOCOL, R-83).
+package enum ReconciliationPlan: Hashable, Sendable {
+    /// It is one: what comes after it is sent.
+    case tail
+    /// What comes after this end of a batch is cut off and kept aside; then the tail is sent.
+    case truncate(to: Position)
+    /// The primary no longer has what comes next, or no longer knows where both logs part: a snapshot is fetched.
+    case snapshot
+    /// What the standby knows to be committed is not in the primary's log: it halts.
+    case losesCommitted
+
+    /// Compares both logs by the ends of their epochs, which one primary each has written.
+    ///
+    /// `epochEnds` is the primary's own table, in order, as `follower` has one. `batchEnd` finds the last end of a
+    /// batch at or before a place; nil if the primary has forgotten it. `oldest` is the first batch's end after which
+    /// it can still send everything.
+    package init(
+        _ follower: FollowerLog, epochEnds: [EpochEnd], oldest: SequenceNumber,
+        batchEnd: (SequenceNumber) -> Position?
+    ) {
+        let common = Self.common(follower.epochEnds, epochEnds)
+        guard common >= follower.committed else {
+            self = .losesCommitted
+            return
+        }
+        guard common >= oldest, let end = batchEnd(common) else {
+            self = .snapshot
+            return
+        }
+        guard end.sequence >= follower.committed else {
+            self = .losesCommitted
+            return
+        }
+        if end.sequence == follower.end.sequence {
+            // One primary wrote the epoch, so the same place has the same hash; else a disk has changed.
+            self = end.hash == follower.end.hash ? .tail : .losesCommitted
+        } else {
+            self = .truncate(to: end)
+        }
+    }
+
+    /// The last place that both logs have from the same primary.
+    private static func common(_ left: [EpochEnd], _ right: [EpochEnd]) -> SequenceNumber {
+        for end in left.reversed() {
+            if let other = right.last(where: { $0.epoch == end.epoch }) { return min(end.sequence, other.sequence) }
+        }
+        return .zero
+    }
+}
