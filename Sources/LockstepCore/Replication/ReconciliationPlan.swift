@@ -1,15 +1,3 @@
-/// Where an epoch ends in a node's log.
-package struct EpochEnd: Hashable, Sendable {
-    package var epoch: Epoch
-    /// The last entry of the epoch.
-    package var sequence: SequenceNumber
-
-    package init(epoch: Epoch, sequence: SequenceNumber) {
-        self.epoch = epoch
-        self.sequence = sequence
-    }
-}
-
 /// What a standby says of its log when it opens a stream.
 package struct FollowerLog: Hashable, Sendable {
     /// The end of what is durable, uncommitted batches included.
@@ -70,7 +58,9 @@ package enum ReconciliationPlan: Hashable, Sendable {
     /// The last place that both logs have from the same primary.
     private static func common(_ left: [EpochEnd], _ right: [EpochEnd]) -> SequenceNumber {
         for end in left.reversed() {
-            if let other = right.last(where: { $0.epoch == end.epoch }) { return min(end.sequence, other.sequence) }
+            if let other = right.last(where: { ($0.epoch, $0.boot) == (end.epoch, end.boot) }) {
+                return min(end.sequence, other.sequence)
+            }
         }
         return .zero
     }

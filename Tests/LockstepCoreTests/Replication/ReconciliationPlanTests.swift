@@ -15,7 +15,10 @@ import Testing
         var ends: [EpochEnd] = []
         for position in log {
             if ends.last?.epoch == position.epoch { ends.removeLast() }
-            ends.append(EpochEnd(epoch: position.epoch, sequence: position.sequence))
+            ends.append(
+                EpochEnd(
+                    epoch: position.epoch, boot: BootID(rawValue: UInt128(position.epoch.rawValue)),
+                    sequence: position.sequence, hash: position.hash))
         }
         return ends
     }
