@@ -21,6 +21,9 @@ import Testing
             stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known), number: 0,
             attemptID: AttemptID(rawValue: 70), now: at(2_000), into: &directives)
     }
+    private mutating func heard(_ epoch: UInt64, at milliseconds: Int64) -> Bool {
+        election.heard(epoch: Epoch(rawValue: epoch), now: at(milliseconds), into: &directives)
+    }
     /// As far as the transaction; returns it.
     private mutating func campaign(known: UInt64 = 0) throws -> RecordAttempt {
         election.tick(now: at(1_400), into: &directives)
@@ -36,14 +39,14 @@ import Testing
     /// A primary that is heard is left alone; after a grace of 1 to 1.3 s the record is read, again and again.
     @Test mutating func aSilenceIsWaitedFor() {
         #expect(election.nextDeadline >= at(1_000) && election.nextDeadline <= at(1_300))
-        #expect(election.heard(epoch: Epoch(rawValue: 3), now: at(900), into: &directives))
+        #expect(heard(3, at: 900) == true)
         election.tick(now: at(1_899), into: &directives)
         #expect(taken().isEmpty)
         election.tick(now: at(2_200), into: &directives)
         #expect(taken() == [.readRecord(request: 1)] && election.nextDeadline == at(2_400))
         election.tick(now: at(2_400), into: &directives)
         #expect(taken() == [.readRecord(request: 2)], "no answer, no campaign")
-        #expect(election.heard(epoch: Epoch(rawValue: 3), now: at(2_500), into: &directives))
+        #expect(heard(3, at: 2_500) == true)
         #expect(election.phase == .following)
     }
 
@@ -51,7 +54,7 @@ import Testing
     @Test mutating func aCampaignIsWon() throws {
         let attempt = try campaign()
         #expect(attempt.proposed.epoch == Epoch(rawValue: 4) && attempt.compared == stored)
-        #expect(!election.heard(epoch: Epoch(rawValue: 3), now: at(2_002), into: &directives), "it has promised")
+        #expect(heard(3, at: 2_002) == false, "it has promised")
         election.applied(AttemptID(rawValue: 69), revision: 11, now: at(2_100), into: &directives)
         #expect(taken().isEmpty, "the answer to something else")
         election.applied(AttemptID(rawValue: 70), revision: 11, now: at(2_100), into: &directives)
@@ -86,12 +89,12 @@ import Testing
     /// A record that somebody else has written settles it: the promise is withdrawn, and he is followed.
     @Test mutating func whoLosesWithdrawsItsPromise() throws {
         _ = try campaign()
-        #expect(!election.heard(epoch: Epoch(rawValue: 5), now: at(2_050), into: &directives))
+        #expect(heard(5, at: 2_050) == false)
         #expect(taken() == [.readRecord(request: 3)], "a reign settles nothing, the record does")
         let other = StoredRecord(stored.record.rewritten(attempt: AttemptID(rawValue: 8)), revision: 11)
         election.refused(other, request: 2, now: at(2_100), into: &directives)
         #expect(taken() == [.withdrawPromise(other), .follow(other)] && election.phase == .following)
-        #expect(election.heard(epoch: Epoch(rawValue: 3), now: at(2_200), into: &directives), "the old reign goes on")
+        #expect(heard(3, at: 2_200) == true, "the old reign goes on")
     }
 
     /// An arbiter that shows less than it did is not believed.
