@@ -59,7 +59,7 @@ package struct ConfigurationRecord: Hashable, Sendable {
     package private(set) var inSync: [Member]
     /// How many members the confirmed set must have before anything commits; at least 1.
     package var minimum: Int
-    /// Whether an operator named the primary though what was committed may be lost.
+    /// Whether an operator named the primary though what was committed may be lost; a later epoch clears it.
     package var isUnclean: Bool
     package var attempt: AttemptID
 
@@ -79,19 +79,19 @@ package struct ConfigurationRecord: Hashable, Sendable {
 
     /// The same primary with one member more.
     package func adding(_ member: Member, attempt: AttemptID) -> ConfigurationRecord {
-        next(attempt) { $0.inSync = (inSync.filter { $0 != member } + [member]).sorted() }
+        successor(attempt) { $0.inSync = (inSync.filter { $0 != member } + [member]).sorted() }
     }
 
     /// The same primary with one member less, which is not the primary.
     package func removing(_ member: Member, attempt: AttemptID) -> ConfigurationRecord {
         precondition(member != primary.member, "a primary leaves the set by a handover")
-        return next(attempt) { $0.inSync.removeAll { $0 == member } }
+        return successor(attempt) { $0.inSync.removeAll { $0 == member } }
     }
 
     /// The same once more: it settles what an earlier attempt left unknown.
-    package func rewritten(attempt: AttemptID) -> ConfigurationRecord { next(attempt) { _ in } }
+    package func rewritten(attempt: AttemptID) -> ConfigurationRecord { successor(attempt) { _ in } }
 
-    /// The record by which `candidate`, a member of the set, becomes primary; nil if it is none.
+    /// The record by which `candidate`, a member of the set, becomes primary; nil if it is none, or no number is left.
     ///
     /// The old primary leaves the set if `minimum` members stay. Otherwise it stays, and nothing commits before it has
     /// followed. A candidate that is the old primary itself, in a later life of its process, stays.
@@ -102,9 +102,9 @@ package struct ConfigurationRecord: Hashable, Sendable {
     package func campaign(
         _ candidate: Primary, above highest: Epoch, after end: Position, attempt: AttemptID
     ) -> ConfigurationRecord? {
-        guard contains(candidate.member) else { return nil }
-        return next(attempt) {
-            $0.epoch = Epoch(rawValue: max(epoch, highest).rawValue + 1)
+        guard contains(candidate.member), let next = epoch(above: highest) else { return nil }
+        return successor(attempt) {
+            $0.epoch = next
             $0.openedAfter = end
             $0.isUnclean = false
             if primary.member != candidate.member {
@@ -115,18 +115,17 @@ package struct ConfigurationRecord: Hashable, Sendable {
         }
     }
 
-    /// The record by which an operator makes a node primary that may lack what was committed.
-    package func uncleanPromotion(
-        of primary: Primary, above highest: Epoch, after end: Position, minimum: Int, attempt: AttemptID
-    ) -> ConfigurationRecord {
-        next(attempt) {
-            $0.epoch = Epoch(rawValue: max(epoch, highest).rawValue + 1)
-            ($0.primary, $0.openedAfter, $0.inSync) = (primary, end, [primary.member])
-            ($0.minimum, $0.isUnclean) = (minimum, true)
-        }
+    /// Numbers of epochs and records end where a record of them could not be read any more.
+    private static let largest = UInt64(Int64.max) - 1
+
+    /// The next epoch above the record's and `highest`; nil if there is none.
+    private func epoch(above highest: Epoch) -> Epoch? {
+        let last = max(epoch, highest).rawValue
+        guard last < Self.largest, number < Self.largest else { return nil }
+        return Epoch(rawValue: last + 1)
     }
 
-    private func next(
+    private func successor(
         _ attempt: AttemptID, _ change: (inout ConfigurationRecord) -> Void
     ) -> ConfigurationRecord {
         var record = self
@@ -215,7 +214,7 @@ package struct ConfigurationRecord: Hashable, Sendable {
         isUnclean = try reader.readBool(from: bytes)
         attempt = AttemptID(rawValue: try reader.read128(from: bytes))
         try reader.finish()
-        guard problem == nil, epoch.rawValue < UInt64(Int64.max), number < UInt64(Int64.max) else {
+        guard problem == nil, epoch.rawValue <= Self.largest, number <= Self.largest else {
             throw WireError(.outOfRange, at: start)
         }
     }

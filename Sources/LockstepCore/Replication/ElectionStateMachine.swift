@@ -83,7 +83,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
     ///
     /// One of a lower epoch than was promised is not heard: who promised has given that reign up.
     package mutating func heard(epoch: Epoch, now: Tick, into directives: inout [Directive]) -> Bool {
-        guard epoch >= promised else { return false }
+        // A frame of an epoch that no record can have is no primary's.
+        guard epoch >= promised, epoch.rawValue < UInt64(Int64.max) else { return false }
         switch phase {
         case .following, .asking:
             (phase, promised) = (.following, epoch)
@@ -125,17 +126,23 @@ package struct ElectionStateMachine: Hashable, Sendable {
         _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, number: UInt64, attemptID: AttemptID,
         now: Tick, into directives: inout [Directive]
     ) {
-        memory.told(number: number)
         guard isNewest(stored, request: request, into: &directives) else { return }
         switch phase {
-        case .following, .won: directives.append(.follow(stored))
+        case .following:
+            // An answer that a heartbeat has overtaken says nothing.
+            if stored.record.epoch >= promised { directives.append(.follow(stored)) }
+        case .won: break
         case .asking:
-            let highest = max(promised, known, end.epoch)
-            let record = stored.record.campaign(configuration.candidate, above: highest, after: end, attempt: attemptID)
-            guard let record else {
+            // A node that was reached knows a newer record: this one is read again.
+            guard number <= stored.record.number else { return }
+            guard stored.record.contains(configuration.candidate.member) else {
+                giveUp(by: stored, end: end, into: &directives)
                 follow(stored, now: now, into: &directives)
                 return
             }
+            let highest = max(promised, known, end.epoch)
+            let record = stored.record.campaign(configuration.candidate, above: highest, after: end, attempt: attemptID)
+            guard let record else { return }
             self.end = end
             (phase, promised) = (.promising, record.epoch)
             attempt = RecordAttempt(replacing: stored, with: record)
@@ -188,12 +195,22 @@ package struct ElectionStateMachine: Hashable, Sendable {
         switch attempt.settlement(by: stored) {
         case .applied: win(stored, into: &directives)
         case .refused:
-            directives.append(.withdrawPromise(stored))
-            promised = max(stored.record.epoch, end.epoch)
+            giveUp(by: stored, end: end, into: &directives)
             follow(stored, now: now, into: &directives)
         case .open: break
         case .regressed: directives.append(.regressed(stored))
         }
+    }
+
+    /// Withdraws a promise that no campaign needs any more.
+    ///
+    /// That of an earlier life of the process is one, if the record has no place for this member: whatever that life
+    /// asked for compared a record that had, so it will not be applied any more.
+    private mutating func giveUp(by stored: StoredRecord, end: Position, into directives: inout [Directive]) {
+        let needed = max(stored.record.epoch, end.epoch)
+        guard promised > needed else { return }
+        promised = needed
+        directives.append(.withdrawPromise(stored))
     }
 
     private mutating func win(_ stored: StoredRecord, into directives: inout [Directive]) {

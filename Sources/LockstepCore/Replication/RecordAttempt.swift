@@ -98,10 +98,10 @@ package struct ArbiterMemory: Hashable, Sendable {
         return .newest
     }
 
-    /// Another node knows a record of this number.
-    package mutating func told(number told: UInt64) {
-        guard told > number else { return }
-        (number, askedBeforeNewest) = (told, asked)
+    /// An operator has said that this record holds, although it shows less: what was known before does not count.
+    package mutating func rebound(to stored: StoredRecord) {
+        (revision, number, epoch) = (stored.revision, stored.record.number, stored.record.epoch)
+        askedBeforeNewest = asked
     }
 
     /// What this process wrote itself is known, too.

@@ -34,10 +34,12 @@ package struct ReplicationTracker: Hashable, Sendable {
         package fileprivate(set) var boot: BootID
         /// Of its stream; nil while it has none.
         package fileprivate(set) var stream: UInt64?
-        /// Through which everything is on its disk.
+        /// Through which everything is on its disk, as it said in this stream.
         package fileprivate(set) var durable: SequenceNumber
+        /// The same, in any stream of this epoch: a disk that has less was set back.
+        package fileprivate(set) var highest: SequenceNumber
         package fileprivate(set) var lastHeard: Tick
-        /// When it last made progress, or had everything.
+        /// When it last made progress, or had everything; a new stream is none.
         package fileprivate(set) var lastProgress: Tick
     }
 
@@ -80,14 +82,29 @@ package struct ReplicationTracker: Hashable, Sendable {
 
     // MARK: - What is heard
 
-    /// A data node has opened a stream, and has everything through `durable`; an earlier stream of it is over.
+    /// What became of a stream that was opened.
+    package enum Opening: Hashable, Sendable {
+        case opened
+        /// It has the name and the incarnation of this primary: its disk is a copy of this one's.
+        case isOwn
+        /// It has less than it acknowledged in this epoch: its disk was set back, and it needs another incarnation.
+        case wasSetBack
+    }
+
+    /// A data node opens a stream, and has everything through `durable`; an earlier stream of it is over.
     ///
-    /// `durable` was compared by its hash, or is zero.
-    package mutating func opened(_ member: Member, boot: BootID, stream: UInt64, durable: SequenceNumber, now: Tick) {
-        precondition(member != own, "nobody follows itself")
+    /// `durable` was compared by its hash, or is zero. Anything but `opened` changes nothing.
+    package mutating func opened(
+        _ member: Member, boot: BootID, stream: UInt64, durable: SequenceNumber, now: Tick
+    ) -> Opening {
+        guard member != own else { return .isOwn }
+        let before = followers[member]
+        if let before, before.boot != boot, durable < before.highest { return .wasSetBack }
         followers[member] = Follower(
-            boot: boot, stream: stream, durable: durable, lastHeard: now, lastProgress: now)
+            boot: boot, stream: stream, durable: durable, highest: max(durable, before?.highest ?? .zero),
+            lastHeard: now, lastProgress: before?.lastProgress ?? now)
         anybodyHeard = now
+        return .opened
     }
 
     /// The stream is over: its connection ended, or could not take a frame.
@@ -112,8 +129,9 @@ package struct ReplicationTracker: Hashable, Sendable {
             acknowledgement.hash == hash, acknowledgement.end <= head
         else { return false }
         follower.lastHeard = now
-        if acknowledgement.end > follower.durable || acknowledgement.end >= head { follower.lastProgress = now }
+        if acknowledgement.end > follower.highest || acknowledgement.end >= head { follower.lastProgress = now }
         follower.durable = max(follower.durable, acknowledgement.end)
+        follower.highest = max(follower.highest, acknowledgement.end)
         followers[member] = follower
         anybodyHeard = now
         return true
@@ -145,21 +163,18 @@ package struct ReplicationTracker: Hashable, Sendable {
     // MARK: - The set
 
     /// What is to be proposed now, if anything: first who must leave, then who may come.
-    package mutating func proposal(
+    ///
+    /// A primary that hears nobody removes nobody: it is the one that is cut off. Others must have been heard for half
+    /// a silence longer than the silent one, since acknowledgements of two members never come at the same moment.
+    package func proposal(
         _ set: InSyncSet, committed: SequenceNumber, head: SequenceNumber, now: Tick
     ) -> InSyncSet.Change? {
         guard !set.isChanging else { return nil }
         for member in set.required where set.canLose(member) {
-            let follower = followers[member]
-            let heard = follower?.lastHeard ?? begun
-            // Who has heard nobody since is the one that is cut off.
-            if now - heard >= Tick.milliseconds(Self.silenceMilliseconds), anybodyHeard > heard {
-                return .removes(member)
-            }
-            if let follower, follower.durable < head,
-                now - follower.lastProgress >= Tick.milliseconds(Self.stallMilliseconds)
-            {
-                ban(member, now: now)
+            let heard = followers[member]?.lastHeard ?? begun
+            if now - heard >= Tick.milliseconds(Self.silenceMilliseconds) {
+                if anybodyHeard - heard >= Tick.milliseconds(Self.silenceMilliseconds / 2) { return .removes(member) }
+            } else if isStuck(member, head: head, now: now) {
                 return .removes(member)
             }
         }
@@ -173,19 +188,27 @@ package struct ReplicationTracker: Hashable, Sendable {
         return .adds(member)
     }
 
-    private mutating func ban(_ member: Member, now: Tick) {
+    /// Whether it speaks, has something to write, and has not written for too long.
+    private func isStuck(_ member: Member, head: SequenceNumber, now: Tick) -> Bool {
+        guard let follower = followers[member], follower.durable < head else { return false }
+        return now - follower.lastProgress >= Tick.milliseconds(Self.stallMilliseconds)
+    }
+
+    /// The arbiter has taken `member` out; one that is stuck waits before it is proposed again.
+    package mutating func removed(_ member: Member, head: SequenceNumber, now: Tick) {
+        guard isStuck(member, head: head, now: now) else { return }
         let last = bans[member]?.milliseconds
         let length = min(last.map { $0 * 2 } ?? Self.firstBanMilliseconds, Self.longestBanMilliseconds)
         bans[member] = Ban(until: now.advanced(byMilliseconds: length), milliseconds: length)
     }
 
-    /// Whether it hears no member any more, and should lose its post: then it sends no heartbeats.
+    /// Whether it hears no data node any more, and should lose its post: then it sends no heartbeats.
     ///
-    /// A sole member hears none and keeps its post.
+    /// It then proposes to rewrite the record, once a second: if somebody else reigns, it learns it from the answer. A
+    /// sole member hears none and keeps its post.
     package func isDeaf(_ set: InSyncSet, now: Tick) -> Bool {
-        let others = set.required.filter { $0 != own }
-        guard !others.isEmpty else { return false }
-        let heard = others.compactMap { followers[$0]?.lastHeard }.max() ?? begun
+        guard set.required.contains(where: { $0 != own }) else { return false }
+        let heard = followers.values.map(\.lastHeard).max() ?? begun
         return now - heard >= Tick.milliseconds(Self.deafMilliseconds)
     }
 }

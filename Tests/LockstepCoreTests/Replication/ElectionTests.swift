@@ -97,6 +97,36 @@ import Testing
         #expect(heard(3, at: 2_200) == true, "the old reign goes on")
     }
 
+    /// The promise of an earlier life is withdrawn when the record has no place for the node: it may follow again.
+    @Test mutating func thePromiseOfAnEarlierLifeIsWithdrawn() {
+        election = ElectionStateMachine(
+            .init(candidate: Self.own), promised: Epoch(rawValue: 9), memory: ArbiterMemory(), seed: 1, now: .zero)
+        #expect(heard(3, at: 100) == false)
+        let smaller = StoredRecord(stored.record.removing(Self.own.member, attempt: .none), revision: 11)
+        election.tick(now: at(1_400), into: &directives)
+        read(smaller, request: 1)
+        #expect(taken() == [.readRecord(request: 1), .withdrawPromise(smaller), .follow(smaller)])
+        #expect(heard(3, at: 2_100) == true)
+    }
+
+    /// Numbers that no record can have are nobody's, and end no process.
+    @Test mutating func impossibleNumbersAreIgnored() {
+        #expect(heard(.max, at: 100) == false)
+        #expect(heard(UInt64(Int64.max), at: 100) == false)
+        election.tick(now: at(1_400), into: &directives)
+        read(stored, request: 1, known: .max)
+        #expect(taken() == [.readRecord(request: 1)], "there is no epoch above that")
+    }
+
+    /// While a node that was reached knows a newer record, nobody campaigns.
+    @Test mutating func aNewerRecordSomewhereIsWaitedFor() {
+        election.tick(now: at(1_400), into: &directives)
+        election.read(
+            stored, request: 1, end: ReplicationExample.position(5), known: .zero, number: stored.record.number + 1,
+            attemptID: .none, now: at(2_000), into: &directives)
+        #expect(taken() == [.readRecord(request: 1)] && election.phase == .asking)
+    }
+
     /// An arbiter that shows less than it did is not believed.
     @Test mutating func anArbiterThatWasSetBackIsNotBelieved() {
         let newer = StoredRecord(stored.record.rewritten(attempt: .none), revision: 11)

@@ -114,7 +114,7 @@ extension ReplicationModel {
             }
         case .stream(let from, let boot, let to, let epoch, let stream):
             guard nodes[to].isUp, nodes[to].reign?.set.epoch == epoch, from != nodes[to].member(defect) else { return }
-            nodes[to].reign?.tracker.opened(from, boot: boot, stream: stream, durable: .zero, now: now)
+            _ = nodes[to].reign?.tracker.opened(from, boot: boot, stream: stream, durable: .zero, now: now)
         case .prepare(let to, let from, let epoch, let boot, let stream, let log, let commit, let read):
             guard nodes[to].isUp else { return }
             try prepare(

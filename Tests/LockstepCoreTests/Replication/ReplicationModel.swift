@@ -140,6 +140,7 @@ struct ReplicationModel {
             let reign = nodes[index].reign
             nodes[index].isUp = false
             nodes[index].boot += 1
+            nodes[index].stream = 0
             nodes[index].log.removeLast(nodes[index].log.count - nodes[index].durable)
             nodes[index].reign = defect == .resumesItsEpoch ? reign : nil
             if chance(wipe) {

@@ -16,11 +16,12 @@ import Testing
             member: Self.members[number], boot: BootID(rawValue: UInt128(number)), epoch: Epoch(rawValue: 3),
             primaryBoot: Self.boot, stream: 50, end: Self.sequence(end), hash: BatchHash(rawValue: UInt128(end)))
     }
-    private mutating func open(_ numbers: Int..., at milliseconds: Int64 = 0) {
+    private mutating func open(_ numbers: Int..., at milliseconds: Int64 = 0, stream: UInt64 = 50) {
         for number in numbers {
-            tracker.opened(
-                Self.members[number], boot: BootID(rawValue: UInt128(number)), stream: 50, durable: .zero,
+            let opening = tracker.opened(
+                Self.members[number], boot: BootID(rawValue: UInt128(number)), stream: stream, durable: .zero,
                 now: at(milliseconds))
+            #expect(opening == .opened)
         }
     }
     @discardableResult private mutating func acknowledge(
@@ -94,10 +95,55 @@ import Testing
         acknowledge(2, 9, at: 100)
         #expect(proposal(at: 699) == nil)
         #expect(proposal(at: 700) == nil, "who hears nobody is the one that is cut off")
-        tracker.heardAnybody(now: at(650))
+        tracker.heardAnybody(now: at(399))
+        #expect(proposal(at: 700) == nil)
+        tracker.heardAnybody(now: at(400))
         #expect(proposal(at: 700) == .removes(Self.members[1]))
         set = ReplicationExample.set(members: 2, minimum: 2)
         #expect(proposal(at: 700) == nil, "nobody is removed below the minimum")
+    }
+
+    /// Who hears nobody removes nobody, though the last words of two members were never said at once: it is deaf.
+    @Test mutating func whoIsCutOffRemovesNobody() {
+        open(1, 2)
+        acknowledge(1, 5, at: 100)
+        acknowledge(2, 5, at: 101)
+        tracker.heardAnybody(now: at(102))
+        for time in stride(from: Int64(600), through: 2_700, by: 100) {
+            #expect(proposal(at: time) == nil, "\(time)")
+            #expect(tracker.isDeaf(set, now: at(time)) == (time >= 2_701))
+        }
+        #expect(tracker.isDeaf(set, now: at(2_701)))
+        // A data node that is no member speaks: it may be needed, and the post is kept for it.
+        open(3, at: 2_650)
+        #expect(!tracker.isDeaf(set, now: at(2_701)))
+    }
+
+    /// A new stream is no progress, and says nothing about what was acknowledged in an earlier one.
+    @Test mutating func aNewStreamIsNoProgress() {
+        set = ReplicationExample.set(members: 3, minimum: 2)
+        open(1, 2)
+        acknowledge(2, 4)
+        for time in stride(from: Int64(100), through: 2_000, by: 100) {
+            if time % 500 == 0 { open(2, at: time) }
+            acknowledge(1, 9, at: time)
+            acknowledge(2, 4, at: time)
+        }
+        #expect(proposal(at: 2_000) == .removes(Self.members[2]))
+    }
+
+    /// A disk that has less than it acknowledged, and a copy of the primary's own, are named and change nothing.
+    @Test mutating func disksThatWereSetBackAreNamed() {
+        open(1)
+        acknowledge(1, 7)
+        let back = tracker.opened(
+            Self.members[1], boot: BootID(rawValue: 41), stream: 51, durable: Self.sequence(6), now: at(1))
+        let copy = tracker.opened(
+            Self.members[0], boot: BootID(rawValue: 42), stream: 52, durable: Self.sequence(9), now: at(1))
+        #expect(back == .wasSetBack && copy == .isOwn && tracker[Self.members[1]]?.stream == 50)
+        let whole = tracker.opened(
+            Self.members[1], boot: BootID(rawValue: 41), stream: 51, durable: Self.sequence(7), now: at(1))
+        #expect(whole == .opened)
     }
 
     /// A member that never came is silent since the epoch began.
@@ -128,6 +174,8 @@ import Testing
             #expect(proposal(at: time) == .removes(Self.members[2]))
             _ = set.propose(.removes(Self.members[2]), attempt: AttemptID(rawValue: 1))
             _ = set.applied(AttemptID(rawValue: 1), revision: 11)
+            for _ in 0..<5 { _ = proposal(at: time) }
+            tracker.removed(Self.members[2], head: Self.sequence(9), now: at(time))
             let left = time
             for (then, isBack) in [(left + wait - 1, false), (left + wait, true)] {
                 acknowledge(1, 9, at: then)
@@ -160,7 +208,7 @@ import Testing
         #expect(!tracker.isDeaf(ReplicationExample.set(members: 1, minimum: 1), now: at(90_000)))
     }
 
-    private mutating func proposal(at milliseconds: Int64) -> InSyncSet.Change? {
+    private func proposal(at milliseconds: Int64) -> InSyncSet.Change? {
         tracker.proposal(set, committed: .zero, head: Self.sequence(9), now: at(milliseconds))
     }
 }
