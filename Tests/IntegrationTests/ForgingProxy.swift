@@ -130,11 +130,16 @@ private struct Forger {
         return stamp(header).frame(.welcome(welcome))
     }
 
-    /// The replica asks: for a changed content it is answered from here.
+    /// The replica asks: always for a snapshot, and for a changed content it is answered from here.
     mutating func asked(_ frame: [UInt8]) -> Reaction {
-        guard let (header, message) = read(frame), case .chunkRequest(let request) = message,
-            let content = contents[request.snapshot]
-        else { return Reaction(questions: [frame]) }
+        guard let (header, message) = read(frame) else { return Reaction(questions: [frame]) }
+        if case .sync(var sync) = message {
+            sync.wantsSnapshot = true
+            return Reaction(questions: [stamp(header).frame(.sync(sync))])
+        }
+        guard case .chunkRequest(let request) = message, let content = contents[request.snapshot] else {
+            return Reaction(questions: [frame])
+        }
         count += 1
         return Reaction(answers: [chunk(content, of: request.snapshot, header)])
     }

@@ -131,8 +131,6 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case roleForgotten
     /// An operator may give up any position, whatever the alarm named (against R-41).
     case acceptLossTakesAnyPosition
-    /// A demoted folder keeps the epoch at its end in which nobody was told anything (against R-49).
-    case emptyEndKept
     /// A joiner whose place is older than what is known of the log is told DIVERGED (against R-32).
     case oldPlaceDiverged
     /// A replica knows its channel as long as it has a primary only (against R-10).
