@@ -69,10 +69,13 @@ enum FrameTarget {
                 "the chunks of \(info) do not cover it")
         case .batch(let range, isHeadOnly: false): try walk(batch: range, frame, checks)
         case .repair(let repair): for range in repair.batches { try walk(batch: range, frame, checks) }
+        case .replicationReply(.append(let append)):
+            for range in append.batches { try walk(batch: range, frame, checks) }
+        case .replicationRequest(.fetch(let fetch)): try follow(fetch.log.end, checks)
         case .batch, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .busy, .outOfOrder,
             .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query, .queryResult,
             .resync, .runGone, .watch, .watchResult, .unwatch, .chunkRequest, .chunk, .repairRequest, .adminRequest,
-            .adminResponse:
+            .adminResponse, .replicationRequest, .replicationReply:
             break
         }
     }

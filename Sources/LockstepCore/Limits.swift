@@ -13,9 +13,7 @@ package enum Limits {
     package static let resendWindowBytes = 64 << 20
     /// What a replica keeps of the stream while it joins.
     package static let joinBufferBytes = 64 << 20
-    /// What may wait for the journal, in bytes, before new actions get BUSY: two commits of traffic and more.
-    ///
-    /// What waits for another node's word is not counted: today nothing does (``CommitPipeline/unpersistedBytes``).
+    /// What may wait for its commit, in bytes, before new actions get BUSY: two commits of traffic and more.
     package static let unpersistedBytes = 32 << 20
     /// What one connection may have in flight, by default: two commits of traffic.
     package static let creditActions = 65_536
@@ -84,6 +82,12 @@ package enum Limits {
     package static let dueMutations = 1_000
     /// Members of an in-sync set: each has every batch before it is committed.
     package static let inSyncMembers = 16
+    /// Standbys that a primary has streams with: every member, and as many learners and leftovers.
+    package static let streams = 64
+    /// What one of them is sent before it has acknowledged something of it.
+    package static let streamBytes = 16 << 20
+    /// The newest ends of epochs that a FETCH and a DIVERGED name, so that they fit a message.
+    package static let epochEndsInFetch = 16_384
     package static let nameBytes = 64
     package static let textBytes = 1_024
 

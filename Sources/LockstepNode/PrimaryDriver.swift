@@ -206,6 +206,7 @@ package final class PrimaryDriver: StoreDriver {
                 opened(unheard: unheard, isHoldingEffects: isHoldingEffects)
             case .audienceChanged(let names): note(.audience, names.joined(separator: ","))
             case .halt(let reason): host.halt(reason)
+            case .replication: preconditionFailure("this primary has no standbys")
             case .count(let counter): host.count(counter)
             }
         }

@@ -82,7 +82,7 @@ extension PrimaryDriver {
         switch machine.phase {
         case .created, .opening, .awaiting: .catchingUp
         case .admitting: .live
-        case .behind, .stopping, .halted: .stale
+        case .behind, .stopping, .deposed, .halted: .stale
         }
     }
 }

@@ -72,6 +72,8 @@ extension StoreStatus {
             case .admitting: self = .admitting
             case .behind: self = .behind
             case .stopping: self = .stopping
+            // The store is being opened anew as a standby.
+            case .deposed: self = .opening
             case .halted: self = .halted
             }
         }

@@ -31,6 +31,14 @@ package struct ResendWindow: Hashable, Sendable {
         return UInt64(byteCount) / (last.head.last.rawValue - first.head.first.rawValue + 1)
     }
 
+    /// Cuts off the batches after the end `sequence`, which may be before all that is held.
+    package mutating func removeLast(after sequence: SequenceNumber) {
+        while let last = batches.last, last.head.last > sequence {
+            byteCount -= last.bytes.count
+            batches.removeLast()
+        }
+    }
+
     package mutating func removeAll() {
         batches.removeAll()
         byteCount = 0

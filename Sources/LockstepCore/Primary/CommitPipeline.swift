@@ -4,13 +4,13 @@
 ///     (one batch)      (in order)              (one transaction)              (durable here)
 ///
 /// What has not come as far as `committed` may be shown to nobody. A batch is persisted when the local disk has
-/// it, and committed when all have it whose word counts; today that is the disk alone, which `commitEnd` in
-/// PrimaryStateMachine+Commit.swift says. Then the resend window takes it.
+/// it, and committed when all have it whose word counts: the disk alone, or every required member too, which `commitEnd`
+/// in PrimaryStateMachine+Commit.swift says. Then the resend window takes it.
 ///
 /// Invariants, checked by ``checkInvariants(logEnd:)``: the stages follow each other without holes, the window ends
 /// at ``committed``, and ``unpersistedBytes`` counts what it says.
 package struct CommitPipeline: Hashable, Sendable {
-    /// The epoch of this boot: all that goes through here is of it.
+    /// The epoch of this boot: all that is sequenced here is of it.
     package let epoch: Epoch
     /// The batch under construction.
     package private(set) var open: BatchBuilder?
@@ -23,6 +23,7 @@ package struct CommitPipeline: Hashable, Sendable {
     /// Of what is not committed, in the order of the log.
     private var marks: [LogState.Mark] = []
     private var sealedBytes = 0
+    private var persistedBytes = 0
     /// Actions that this boot has rejected, in batches that are complete.
     package private(set) var rejectedActions: UInt64 = 0
 
@@ -49,11 +50,8 @@ package struct CommitPipeline: Hashable, Sendable {
         self.window = window
     }
 
-    /// Bytes that have been sequenced and are not in the journal.
-    ///
-    /// What the journal has is not counted, though it may wait in ``persisted`` for another node's word. Nothing
-    /// waits there: it commits in the event that persists it.
-    package var unpersistedBytes: Int { sealedBytes + (open?.byteCount ?? 0) }
+    /// Bytes that have been sequenced and are not committed.
+    package var unpersistedBytes: Int { sealedBytes + persistedBytes + (open?.byteCount ?? 0) }
     package var isFull: Bool { unpersistedBytes > unpersistedLimit }
     /// Whether the journal has nothing to write.
     package var isJournalFree: Bool { atJournal.isEmpty }
@@ -111,6 +109,14 @@ package struct CommitPipeline: Hashable, Sendable {
         if let mark { marks.append(mark) }
     }
 
+    /// A batch of an earlier reign, which the journal has, and which commits with this epoch's opening.
+    mutating func inherit(_ batch: SealedBatch, mark: LogState.Mark?) {
+        precondition(sealed.isEmpty && atJournal.isEmpty, "what is inherited comes first")
+        persisted.append(batch)
+        persistedBytes += batch.bytes.count
+        if let mark { marks.append(mark) }
+    }
+
     /// Moves what is sealed to the journal, which is free; returns it.
     package mutating func handOver() -> [SealedBatch] {
         precondition(atJournal.isEmpty, "the journal has one transaction at a time")
@@ -121,7 +127,10 @@ package struct CommitPipeline: Hashable, Sendable {
     /// The journal has what it was given.
     package mutating func wasPersisted() {
         precondition(!atJournal.isEmpty, "something is at the journal")
-        for batch in atJournal { sealedBytes -= batch.bytes.count }
+        for batch in atJournal {
+            sealedBytes -= batch.bytes.count
+            persistedBytes += batch.bytes.count
+        }
         if persisted.isEmpty { swap(&persisted, &atJournal) } else { persisted += atJournal }
         atJournal = []
     }
@@ -132,9 +141,11 @@ package struct CommitPipeline: Hashable, Sendable {
         if end >= persistedEnd {
             batches = persisted
             persisted = []
+            persistedBytes = 0
         } else {
             batches = Array(persisted.prefix { $0.head.last <= end })
             persisted.removeFirst(batches.count)
+            for batch in batches { persistedBytes -= batch.bytes.count }
         }
         guard let last = batches.last else { return [] }
         for batch in batches {
@@ -178,6 +189,7 @@ package struct CommitPipeline: Hashable, Sendable {
         precondition(position == end, "the log ends with the last sealed batch")
         let bytes = (atJournal + sealed).reduce(0) { $0 + $1.bytes.count }
         precondition(bytes == sealedBytes, "the pipeline knows its size")
+        precondition(persisted.reduce(0) { $0 + $1.bytes.count } == persistedBytes, "also of what is persisted")
         if let open, !open.isEmpty { precondition(open.head.first == position.sequence.next, "the open batch is next") }
         for (mark, next) in zip(marks, marks.dropFirst()) {
             precondition(mark.sequence < next.sequence, "marks are in order")

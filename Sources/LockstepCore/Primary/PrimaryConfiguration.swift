@@ -18,6 +18,8 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     package var audienceMilliseconds: Int64 = 5_000
     /// Accepted actions of a former boot wait for an operator.
     package var holdsEffects = false
+    /// What an arbiter has made of it; nil: it is the only primary that there is.
+    package var reign: Reign?
     /// Off but in the simulator.
     package var buggify: Buggify
 

@@ -40,6 +40,8 @@ package enum PrimaryDirective: Hashable, Sendable {
     case audienceChanged([String])
     /// Something that an operator must see, at most once for each cause.
     case alarm(Alarm)
+    /// What standbys and the arbiter are told, and what became of the reign.
+    case replication(ReplicationDirective)
     /// The node must stop at once; what is in flight has an unknown outcome.
     case halt(HaltReason)
     /// Count an event for the metrics.

@@ -8,7 +8,7 @@ extension PrimaryStateMachine {
 
     /// A frame came in on the bulk socket.
     package mutating func bulkReceived(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
-        guard isEpochOpen, phase != .halted else { return }
+        guard isEpochOpen, !isOver else { return }
         // What cannot be read is not answered.
         guard let decoded = try? Message.decode(frame, rule: .member(configuration.cluster.hash)),
             let request = BulkRequest(decoded.message)

@@ -7,24 +7,30 @@ extension PrimaryStateMachine {
         captureView(&step)
         let batches = pipeline.handOver()
         step.directives.append(.persist(batches))
+        // Beside the write of the own disk, not after it.
+        replicate(&step) { server, log, _, directives in server.pump(log: log, into: &directives) }
     }
 
     /// What was handed over is durable here.
     package mutating func persisted(_ step: inout PrimaryStep) {
         pipeline.wasPersisted()
-        commit(&step)
+        guard phase != .deposed else { return }
+        if commit(&step) {
+            replicate(&step) { server, log, _, directives in server.pump(log: log, into: &directives) }
+        }
         if let alarm = journalRoom.found() { step.directives.append(.alarm(alarm)) }
     }
 
-    /// Where the commit may go: to the end of what this disk has.
-    ///
-    /// Whoever else must have a batch before it counts is asked here.
-    private var commitEnd: SequenceNumber { pipeline.persistedEnd }
+    /// Where the commit may go: to the end of what this disk has, and of what every required member has.
+    private var commitEnd: SequenceNumber {
+        let end = pipeline.persistedEnd
+        return replication?.commitEnd(ownDurable: end, committed: committed.position.sequence) ?? end
+    }
 
-    /// Commits what may be; in this order: broadcast, answers, observers.
-    private mutating func commit(_ step: inout PrimaryStep) {
+    /// Commits what may be; in this order: broadcast, answers, observers. False if that is nothing.
+    mutating func commit(_ step: inout PrimaryStep) -> Bool {
         let batches = pipeline.commit(through: commitEnd, boot: configuration.boot)
-        guard !batches.isEmpty else { return }
+        guard !batches.isEmpty else { return false }
         for batch in batches {
             let largest = buggify(.headOnly) ? 0 : Limits.broadcastBytes
             step.directives.append(.publish(stamp.frame(broadcasting: batch, largest: largest)))
@@ -46,6 +52,7 @@ extension PrimaryStateMachine {
         if let number = snapshots.committed(through: committed.position.sequence) {
             step.directives.append(.encodeSnapshot(number))
         }
+        return true
     }
 
     /// The journal did not write.

@@ -7,7 +7,7 @@ extension PrimaryStateMachine {
         _ frame: RawSpan, from connection: Connection, of sender: Sender? = nil, _ step: inout PrimaryStep
     ) {
         // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
-        guard isEpochOpen, phase != .halted else { return }
+        guard isEpochOpen, !isOver else { return }
         switch door.enter(frame, from: connection, into: &step.directives) {
         case nil: return
         case .hello(let hello)?: helloReceived(hello, from: connection, of: sender, &step)

@@ -124,7 +124,7 @@ extension PrimaryStateMachine {
         return state.isLive(cause, ticket: ticket)
     }
 
-    private var takesEmissions: Bool { phase != .stopping && phase != .halted }
+    private var takesEmissions: Bool { phase != .stopping && !isOver }
     private func isRunning(_ id: RunID) -> Bool { scheduler.isRunning(id) && log.runs.isUnfinished(id) }
 
     /// A running effect ended by itself: its item, whose mutations are not reduced yet.

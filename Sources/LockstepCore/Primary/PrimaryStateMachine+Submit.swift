@@ -129,7 +129,9 @@ extension PrimaryStateMachine {
 
     private func busyReason() -> BusyReason? {
         guard phase == .admitting else { return .notAdmitting }
-        guard admits else { return journalRoom.isMissing ? .diskFull : .overloaded }
+        guard admits else {
+            return journalRoom.isMissing ? .diskFull : lacksMembers ? .insufficientMembers : .overloaded
+        }
         // A session may go beyond its window by one reply; many of them must not.
         return log.sessions.keptBytes <= sessionRoom.keptLimit ? nil : .windowFull
     }
@@ -272,7 +274,7 @@ extension BusyReason {
         case .overloaded: 2_000
         case .windowFull, .quota: 5_000
         case .tooManyRuns: 50_000
-        case .diskFull: 250_000
+        case .diskFull, .insufficientMembers: 250_000
         case .notAdmitting: 500_000
         }
     }

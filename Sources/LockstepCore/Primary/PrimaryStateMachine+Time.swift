@@ -3,16 +3,21 @@
 extension PrimaryStateMachine {
     /// When ``ticked(_:)`` is due.
     package var nextDeadline: Tick {
-        guard phase != .created, phase != .halted else { return .never }
+        guard phase != .created, !isOver else { return .never }
         return min(
-            min(isViewMissing ? readers.viewDue : .never, beaconDue, nextSweep, watchDeadline),
+            min(isViewMissing ? readers.viewDue : .never, beaconDue, bindings.nextSweep, watchDeadline),
             min(journalRoom.retry, phase == .awaiting ? audience.awaitEnds : .never),
-            min(due.next, joins.nextDeadline, readers.nextDeadline, pipeline.heldDeadline))
+            min(due.next, joins.nextDeadline, readers.nextDeadline, pipeline.heldDeadline),
+            replication?.nextDeadline ?? .never)
     }
 
     /// Does what time brings: beacons, expiry, acknowledgements, marks before rest, another try of a full disk.
     package mutating func ticked(_ step: inout PrimaryStep) {
-        guard phase != .created, phase != .halted else { return }
+        guard phase != .created, !isOver else { return }
+        if let deadline = replication?.nextDeadline, step.now >= deadline {
+            replicate(&step) { server, log, now, directives in server.ticked(now: now, log: log, into: &directives) }
+            guard !isOver else { return }
+        }
         pipeline.holdEnds(now: step.now)
         admitIfHeard(&step)
         if journalRoom.isRetryDue(now: step.now) { step.directives.append(.persist(pipeline.atJournal)) }
@@ -20,9 +25,9 @@ extension PrimaryStateMachine {
             beacons.left(now: step.now)
             if !buggify(.skipsBeacon) { step.directives.append(.publish(stamp.frame(.beacon(beacon)))) }
         }
-        if step.now >= nextSweep {
-            bindings.excuse(step.now - nextSweep)
-            nextSweep = step.now.advanced(byMilliseconds: 1_000)
+        if step.now >= bindings.nextSweep {
+            bindings.excuse(step.now - bindings.nextSweep)
+            bindings.sweeps(at: step.now.advanced(byMilliseconds: 1_000))
             if !buggify(.skipsSweep) { sweep(&step) }
         }
         if scheduler.isHeld { beginRuns(&step) }

@@ -47,25 +47,42 @@ extension PrimaryStateMachine {
             return
         }
         var minimum = read.minimum
+        var round: UInt64 = 0
         switch read.level {
         case .local: minimum = .zero
         case .session: break
         case .linearizable:
             // Everything acknowledged is committed here; a primary that is behind got no further.
             minimum = committed.position.sequence
+            round = confirmationRound(&step)
         }
         // An index alone needs no view, only the commit: the asker waits for it in its own.
-        if minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence), !buggify(.queuesRead) {
+        let isConfirmed = round <= confirmedRound
+        if isConfirmed, minimum <= (read.isIndexOnly ? committed.position.sequence : view.sequence),
+            !buggify(.queuesRead)
+        {
             var place = view
             if read.isIndexOnly { place.sequence = max(minimum, view.sequence) }
             let answer = stamp.readResult(
                 id: read.id, isIndexOnly: read.isIndexOnly, query: read.query, in: frame, state: step.state, view: place
             )
             step.directives.append(.send(answer, to: connection))
-        } else if !readers.add(read, frame: frame, minimum: minimum, from: connection, now: step.now) {
+        } else if !readers.add(
+            read, frame: frame, minimum: minimum, round: round, from: connection, now: step.now)
+        {
             step.directives.append(.send(stamp.readUnavailable(id: read.id, view: view), to: connection))
         }
     }
+
+    /// The round of confirmation for which a linearizable read waits; 0 where nobody else could be primary.
+    private mutating func confirmationRound(_ step: inout PrimaryStep) -> UInt64 {
+        guard let server = replication, !server.isSole else { return 0 }
+        var round: UInt64 = 0
+        replicate(&step) { server, log, _, directives in round = server.confirm(log: log, into: &directives) }
+        return round
+    }
+
+    private var confirmedRound: UInt64 { replication?.confirmedRound ?? .max }
 
     /// A WATCH is taken, or there is no room for it; it is answered when time comes to it.
     mutating func watchReceived(
@@ -96,6 +113,7 @@ extension PrimaryStateMachine {
         case .opening, .stopping: view.sequence > .zero ? nil : .opening
         case .awaiting, .admitting: nil
         case .behind: .behind
+        case .deposed: .opening
         case .halted: .halted
         }
     }
@@ -109,7 +127,7 @@ extension PrimaryStateMachine {
 
     /// Answers the reads whose sequence number the view has reached.
     mutating func answerReads(_ step: inout PrimaryStep) {
-        for answer in readers.takeAnswered(stamp, step.state) {
+        for answer in readers.takeAnswered(confirmed: confirmedRound, stamp, step.state) {
             step.directives.append(.send(answer.frame, to: answer.connection))
         }
     }

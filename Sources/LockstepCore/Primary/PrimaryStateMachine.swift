@@ -53,7 +53,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var snapshots = SnapshotTaking()
     var marks = MarkSchedule()
     var beacons = BeaconSchedule()
-    var nextSweep: Tick = .zero
+    /// Its standbys and the arbiter; nil without, and before its epoch's opening is sealed.
+    package internal(set) var replication: ReplicationServer?
 
     package enum Phase: Hashable, Sendable {
         case created
@@ -66,6 +67,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         case behind
         /// Nothing more is admitted; what was sequenced goes to the journal.
         case stopping
+        /// The reign is over: nothing more is said, and the store is opened anew.
+        case deposed
         case halted
     }
 
@@ -80,7 +83,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
         // Above what was given up, too: an acceptance must not cover what is written from now on.
         let highest = max(recovered.position.epoch, configuration.lossAccepted?.position.epoch ?? .zero)
-        let epoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
+        let epoch = configuration.reign?.won.record.epoch ?? Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
         pipeline = CommitPipeline(epoch: epoch, recovered: recovered, window: window)
         clock = LogClock(last: recovered.time, wall: wall, now: now)
         audience = Audience(configuration.audience, now: now)
@@ -94,28 +97,32 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     }
 
     /// Opens the epoch: its first entry goes to the journal, and nothing is said until that is durable.
-    package mutating func start(_ step: inout PrimaryStep) {
+    ///
+    /// `tail` is what follows `recovered` in the log and is not known to be committed; only a primary with standbys has it.
+    package mutating func start(inheriting tail: [SealedBatch] = [], _ step: inout PrimaryStep) {
         precondition(phase == .created, "a machine starts once")
         phase = .opening
         marks.start(now: step.now)
-        nextSweep = step.now.advanced(byMilliseconds: 1_000)
+        bindings.sweeps(at: step.now.advanced(byMilliseconds: 1_000))
         // The initial state is nobody's: what is shown first comes after the first entry.
         if committed.position.sequence > .zero {
             step.state.capture(at: committed.position.sequence, epoch: committed.position.epoch, time: committedTime)
             step.state.publish(through: committed.position.sequence)
         }
+        guard inherit(tail, &step) else { return }
         let entry = Entry.epochOpen(
             node: configuration.node, incarnation: configuration.incarnation, boot: configuration.boot)
         withOpenBatch(at: step.moment) { _ = $0.append(entry) }
         log.epochOpened(by: configuration.boot, epoch: epoch)
         handOver(&step)
+        if let reign = configuration.reign { reignBegins(reign, now: step.now) }
     }
 
     /// The end of a turn: everything that has arrived is sequenced.
     ///
     /// Hands over to the journal if it is free.
     package mutating func turnEnded(_ step: inout PrimaryStep) {
-        guard phase != .created, phase != .halted else { return }
+        guard phase != .created, !isOver else { return }
         admitIfHeard(&step)
         emitDue(&step)
         if !isHandOverHeld(now: step.now) {
@@ -141,7 +148,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     ///
     /// One that is behind stays so, since it must not answer reads either.
     package mutating func stop() {
-        guard phase != .halted, phase != .behind else { return }
+        guard !isOver, phase != .behind else { return }
         phase = .stopping
     }
 
@@ -149,7 +156,10 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var isEpochOpen: Bool { committed.position.epoch == epoch }
 
     /// Nothing waits for the journal.
-    package var isDrained: Bool { phase == .halted || pipeline.isDrained }
+    package var isDrained: Bool { isOver || pipeline.isDrained }
+
+    /// Nothing more is said or done: it has stopped, or somebody else reigns.
+    var isOver: Bool { phase == .halted || phase == .deposed }
 
     package var epoch: Epoch { pipeline.epoch }
     /// The end of what has committed.
@@ -166,17 +176,19 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     /// Whether something new may be logged.
     var admits: Bool {
-        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull
+        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull && !lacksMembers
     }
 
     /// Why nothing is admitted, for a person.
     var admissionProblem: String {
         if journalRoom.isMissing { return "its disk is full" }
+        if lacksMembers { return "too few data nodes are in sync" }
         return switch phase {
         case .behind: "it is behind its audience"
         case .stopping: "it is stopping"
         case .created, .opening: "it is starting"
         case .awaiting: "it waits for its replicas"
+        case .deposed: "another node is the primary"
         case .halted: "it has stopped"
         case .admitting: "it is overloaded"
         }

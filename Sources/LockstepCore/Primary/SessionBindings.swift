@@ -11,6 +11,8 @@ package struct SessionBindings: Hashable, Sendable {
     }
 
     private(set) var bindings: [SessionID: Binding] = [:]
+    /// When those that are silent are looked for.
+    private(set) var nextSweep: Tick = .zero
     /// How many sessions are bound to each connection.
     private var counts: [Connection: Int] = [:]
     /// What clients say that they have answers to, for the next `sessionAck`.
@@ -26,6 +28,8 @@ package struct SessionBindings: Hashable, Sendable {
 
     /// How many sessions the connection holds.
     func count(of connection: Connection) -> Int { counts[connection, default: 0] }
+
+    mutating func sweeps(at time: Tick) { nextSweep = time }
 
     // MARK: - Who holds a session
 

@@ -221,14 +221,14 @@ package struct ConfigurationRecord: Hashable, Sendable {
 }
 
 extension ByteWriter {
-    fileprivate mutating func writeMember(_ member: Member) {
+    mutating func writeMember(_ member: Member) {
         writeString(member.node.name)
         write128(member.incarnation.rawValue)
     }
 }
 
 extension ByteReader {
-    fileprivate mutating func readMember(from bytes: RawSpan) throws(WireError) -> Member {
+    mutating func readMember(from bytes: RawSpan) throws(WireError) -> Member {
         let start = offset
         guard let node = NodeID(try readName(from: bytes)) else { throw WireError(.invalidText, at: start) }
         return Member(node: node, incarnation: Incarnation(rawValue: try read128(from: bytes)))

@@ -79,6 +79,17 @@ package struct ElectionStateMachine: Hashable, Sendable {
 
     // MARK: - Events
 
+    /// The primary is known to be gone, or has given its post away: its silence is not waited for.
+    package mutating func hurry(now: Tick) {
+        if phase == .following { nextDeadline = min(nextDeadline, now) }
+    }
+
+    /// Numbers a reading of the record that is not the election's own.
+    package mutating func askRecord() -> UInt64 { memory.ask() }
+
+    /// Whether the reign that is followed may still be served: nothing of it was given up.
+    package var isLoyal: Bool { phase == .following || phase == .asking }
+
     /// A heartbeat, or anything else, of a primary of `epoch` came; true if it is to be followed.
     ///
     /// One of a lower epoch than was promised is not heard: who promised has given that reign up.

@@ -91,8 +91,6 @@ package struct JoinServer: Hashable, Sendable {
     static let lastLeaseMilliseconds = ReplicaTiming.chunk + 1_000
     /// What may leave at once: the windows of all joiners.
     static let burstBytes = Int64(Limits.concurrentJoins * Int(Limits.chunkWindow) * Limits.chunkBytes)
-    /// DIVERGED names at most this many ends of epochs, the newest, so that it fits a message.
-    private static let epochEndsInPlan = 16_384
     /// After which a joiner asks again while a snapshot is made, and while all places are taken.
     private static let snapshotMicroseconds: UInt32 = 50_000
     private static let placeMicroseconds: UInt32 = 1_000_000
@@ -227,7 +225,7 @@ extension JoinServer {
             decision = .ahead
         case .diverged:
             actions.append(.audienceAhead(sync.have, node: sync.node))
-            decision = .diverged(Array(log.epochEnds.suffix(Self.epochEndsInPlan)))
+            decision = .diverged(Array(log.epochEnds.suffix(Limits.epochEndsInFetch)))
         case .known where bounds.isBusy, .tooOld where bounds.isBusy:
             decision = .busy(retryAfter: Self.placeMicroseconds)
         case .known where !sync.wantsSnapshot && log.holdsTail(after: have.sequence):

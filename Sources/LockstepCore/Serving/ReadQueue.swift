@@ -10,6 +10,8 @@ package struct ReadQueue: Hashable, Sendable {
         package var connection: Connection
         package var id: UInt64
         package var minimum: SequenceNumber
+        /// Of confirmation; 0: none is needed.
+        package var round: UInt64
         package var isIndexOnly: Bool
         package var query: [UInt8]
         package var deadline: Tick
@@ -34,15 +36,17 @@ package struct ReadQueue: Hashable, Sendable {
     /// Adds a read whose query lies in `frame`; false if there is no room, and it is to be answered `unavailable`.
     ///
     /// `minimum` is what the published view must have reached: the reader's own, or the host's for a linearizable read.
+    /// `round` is the round of confirmation that must have ended.
     package mutating func add(
-        _ read: Read, frame: RawSpan, minimum: SequenceNumber, from connection: Connection, now: Tick
+        _ read: Read, frame: RawSpan, minimum: SequenceNumber, round: UInt64 = 0, from connection: Connection,
+        now: Tick
     ) -> Bool {
         guard waiting.count < Limits.waitingReads, byteCount + read.query.count <= Self.capacityBytes else {
             return false
         }
         waiting.append(
             Waiting(
-                connection: connection, id: read.id, minimum: minimum, isIndexOnly: read.isIndexOnly,
+                connection: connection, id: read.id, minimum: minimum, round: round, isIndexOnly: read.isIndexOnly,
                 query: copyBytes(of: frame, read.query),
                 deadline: now.advanced(byMilliseconds: Self.patienceMilliseconds)))
         byteCount += read.query.count
@@ -53,9 +57,9 @@ package struct ReadQueue: Hashable, Sendable {
     /// Takes the reads that the view at `sequence` answers, in the order of coming.
     ///
     /// Cost: a walk over all that wait, if one of them is answered.
-    package mutating func take(publishedThrough sequence: SequenceNumber) -> [Waiting] {
+    package mutating func take(publishedThrough sequence: SequenceNumber, confirmed: UInt64 = .max) -> [Waiting] {
         guard let lowest, lowest <= sequence else { return [] }
-        return remove { $0.minimum <= sequence }
+        return remove { $0.minimum <= sequence && $0.round <= confirmed }
     }
 
     /// Takes the reads that waited too long.

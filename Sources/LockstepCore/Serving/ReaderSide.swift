@@ -87,20 +87,23 @@ package struct ReaderSide: Hashable, Sendable {
     /// When ``takeExpired(now:_:)`` is due.
     package var nextDeadline: Tick { queue.nextDeadline }
 
-    /// Keeps a read until the view has reached `minimum`; false if there is no room for it.
+    /// Keeps a read until the view has reached `minimum` and the round is confirmed; false if there is no room for it.
     package mutating func add(
-        _ read: Read, frame: RawSpan, minimum: SequenceNumber, from connection: Connection, now: Tick
+        _ read: Read, frame: RawSpan, minimum: SequenceNumber, round: UInt64 = 0, from connection: Connection,
+        now: Tick
     ) -> Bool {
-        queue.add(read, frame: frame, minimum: minimum, from: connection, now: now)
+        queue.add(read, frame: frame, minimum: minimum, round: round, from: connection, now: now)
     }
 
     /// An answer on its way out.
     package typealias Answer = (frame: [UInt8], connection: Connection)
 
     /// Takes the reads that the view has reached; returns their answers.
-    package mutating func takeAnswered(_ stamp: FrameStamp, _ state: any ShownState) -> [Answer] {
+    package mutating func takeAnswered(
+        confirmed: UInt64 = .max, _ stamp: FrameStamp, _ state: any ShownState
+    ) -> [Answer] {
         guard !queue.isEmpty else { return [] }
-        return queue.take(publishedThrough: view.sequence).map { read in
+        return queue.take(publishedThrough: view.sequence, confirmed: confirmed).map { read in
             let frame = withBytes(of: read.query) { query in
                 stamp.readResult(
                     id: read.id, isIndexOnly: read.isIndexOnly, query: 0..<query.byteCount, in: query, state: state,

@@ -162,6 +162,18 @@ package enum MessageKind: UInt8, Hashable, Sendable, CaseIterable {
     // L7, administration
     case adminRequest = 64
     case adminResponse = 65
+    // L2, between data nodes
+    case fetch = 80
+    case fetchPlan = 81
+    case append = 82
+    case acknowledge = 83
+    case heartbeat = 84
+    case confirmRequest = 85
+    case confirm = 86
+    case recordRequest = 87
+    case record = 88
+    case stepDown = 89
+    case takeOver = 90
 }
 
 extension MessageKind {
@@ -173,7 +185,8 @@ extension MessageKind {
             true
         case .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder, .sessionExpired,
             .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .watchResult, .syncPlan,
-            .chunk, .repair, .batch, .beacon, .adminRequest, .adminResponse:
+            .chunk, .repair, .batch, .beacon, .adminRequest, .adminResponse, .fetch, .fetchPlan, .append, .acknowledge,
+            .heartbeat, .confirmRequest, .confirm, .recordRequest, .record, .stepDown, .takeOver:
             false
         }
     }

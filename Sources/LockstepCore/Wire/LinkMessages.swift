@@ -94,7 +94,9 @@ package enum BulkReply: Hashable, Sendable {
         case .bulkReply(let reply): self = reply
         // The one message of two links.
         case .greeting(.resync): self = .resync
-        case .hello, .greeting, .ingressRequest, .ingressReply, .bulkRequest, .broadcast, .administration: return nil
+        case .hello, .greeting, .ingressRequest, .ingressReply, .bulkRequest, .broadcast, .administration,
+            .replication:
+            return nil
         }
     }
 }
@@ -132,6 +134,8 @@ private enum LinkMessage {
     case bulkReply(BulkReply)
     case broadcast(BroadcastMessage)
     case administration(AdministrationMessage)
+    /// Its two directions are the codec's own cases.
+    case replication
 }
 
 extension Message {
@@ -176,6 +180,7 @@ extension Message {
         case .beacon(let beacon): .broadcast(.beacon(beacon))
         case .adminRequest(let range): .administration(.request(range))
         case .adminResponse(let range): .administration(.response(range))
+        case .replicationRequest, .replicationReply: .replication
         }
     }
 }

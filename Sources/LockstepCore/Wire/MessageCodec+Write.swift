@@ -38,6 +38,8 @@ extension Message {
         case .batch(let range, _), .adminRequest(let range), .adminResponse(let range):
             writer.writeRaw(source, range)
         case .beacon(let beacon): beacon.write(to: &writer)
+        case .replicationRequest(let request): request.write(to: &writer)
+        case .replicationReply(let reply): reply.write(to: &writer, source: source)
         }
     }
 }

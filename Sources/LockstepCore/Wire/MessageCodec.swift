@@ -96,6 +96,8 @@ extension Message {
         case .beacon: .beacon
         case .adminRequest: .adminRequest
         case .adminResponse: .adminResponse
+        case .replicationRequest(let request): request.kind
+        case .replicationReply(let reply): reply.kind
         }
     }
 
@@ -113,9 +115,11 @@ extension Message {
         case .repair(let repair): repair.batches.reduce(64) { $0 + $1.count + 10 }
         case .batch(let range, _): range.count
         case .adminRequest(let range), .adminResponse(let range): range.count
+        case .replicationReply(.append(let append)): append.batches.reduce(64) { $0 + $1.count + 10 }
         case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .busy, .outOfOrder,
             .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .query, .queryResult, .resync, .runGone,
-            .unwatch, .sync, .syncPlan, .chunkRequest, .repairRequest, .beacon:
+            .unwatch, .sync, .syncPlan, .chunkRequest, .repairRequest, .beacon, .replicationRequest,
+            .replicationReply:
             256
         }
     }

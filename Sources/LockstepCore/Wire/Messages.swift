@@ -240,6 +240,8 @@ package enum BusyReason: UInt8, Hashable, Sendable {
     case tooManyRuns = 5
     /// The sender's name has its most actions in flight, or sent its most bytes of this second.
     case quota = 6
+    /// Too few data nodes are in sync for anything to be committed.
+    case insufficientMembers = 7
 }
 
 package struct Busy: Hashable, Sendable {
@@ -314,4 +316,6 @@ package enum Message: Hashable, Sendable {
     case beacon(Beacon)
     case adminRequest(Range<Int>)
     case adminResponse(Range<Int>)
+    case replicationRequest(ReplicationRequest)
+    case replicationReply(ReplicationReply)
 }

@@ -51,7 +51,9 @@ package enum AccessRule {
         case .adminRequest: Set(AccessRole.allCases)
         case .welcome, .refused, .opened, .resumed, .sessionMoved, .result, .busy, .outOfOrder, .sessionExpired,
             .sessionUnknown, .closed, .readResult, .queryResult, .resync, .runEnded, .runGone, .watchResult, .sync,
-            .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminResponse:
+            .syncPlan, .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminResponse, .fetch,
+            .fetchPlan, .append, .acknowledge, .heartbeat, .confirmRequest, .confirm, .recordRequest, .record,
+            .stepDown, .takeOver:
             []
         }
     }
@@ -63,7 +65,8 @@ package enum AccessRule {
         case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
             .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
             .queryResult, .resync, .runRequest, .runEnded, .runGone, .watch, .watchResult, .unwatch, .syncPlan, .chunk,
-            .repair, .batch, .beacon, .adminResponse:
+            .repair, .batch, .beacon, .adminResponse, .fetch, .fetchPlan, .append, .acknowledge, .heartbeat,
+            .confirmRequest, .confirm, .recordRequest, .record, .stepDown, .takeOver:
             []
         }
     }

@@ -57,6 +57,7 @@ package struct FrameRates {
             // Every 20 ms for each client while the primary awaits its replicas.
             case .notAdmitting: 850
             case .windowFull, .quota: 400
+            case .insufficientMembers: 20
             case .tooManyRuns: 20
             }
         }
@@ -89,8 +90,9 @@ package struct FrameRates {
             case .repairRequest, .repair: (70, 200)
             case .batch: (500, 520)
             case .beacon: (110, 120)
-            // What a rogue makes up.
-            case .busy, .adminRequest, .adminResponse, nil: (.max, .max)
+            // What a rogue makes up, and what no simulated node says yet.
+            case .fetch, .fetchPlan, .append, .acknowledge, .heartbeat, .confirmRequest, .confirm, .recordRequest,
+                .record, .stepDown, .takeOver, .busy, .adminRequest, .adminResponse, nil: (.max, .max)
             }
         return isUnusual ? unusual : usual
     }

@@ -64,8 +64,7 @@ extension Oracle {
         case .runGone(let id): checkGone(id, process)
         case .hello, .refused, .open, .resume, .sessionMoved, .submit, .busy, .outOfOrder, .sessionUnknown,
             .keepAlive, .close, .read, .query, .resync, .runRequest, .watch, .unwatch, .sync, .chunkRequest, .chunk,
-            .repairRequest,
-            .adminRequest, .adminResponse:
+            .repairRequest, .adminRequest, .adminResponse, .replicationRequest, .replicationReply:
             break
         }
     }

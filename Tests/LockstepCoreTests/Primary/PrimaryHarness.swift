@@ -250,6 +250,7 @@ final class PrimaryHarness {
         case .audienceChanged(let names): audiences.append(names)
         case .alarm(let alarm): alarms.append(alarm)
         case .halt(let reason): halts.append(reason)
+        case .replication: preconditionFailure("this primary has no standbys")
         case .count(let counter): counts[counter, default: 0] += 1
         }
     }

@@ -1,0 +1,104 @@
+// A primary with standbys: how its reign begins and ends, and what they and the arbiter say (PROTOCOL, R-76 to R-79 and
+//
+
+extension PrimaryStateMachine {
+    /// Takes over the end of the log that is not known to be committed: the state gets it, and nobody sees it yet.
+    ///
+    /// False if it cannot be applied; then the machine has stopped.
+    mutating func inherit(_ tail: [SealedBatch], _ step: inout PrimaryStep) -> Bool {
+        for batch in tail {
+            let mark: LogState.Mark?
+            do {
+                mark = try log.apply(batch, to: step.state)
+            } catch {
+                halt(.logBroken(error), &step)
+                return false
+            }
+            if let mark {
+                let own = step.state.digest + log.digest
+                guard own == mark.digest else {
+                    halt(.divergedAgain(at: mark.sequence, own: own, primary: mark.digest), &step)
+                    return false
+                }
+            }
+            pipeline.inherit(batch, mark: mark)
+        }
+        guard !tail.isEmpty else { return true }
+        clock = LogClock(last: log.time, wall: step.wall, now: step.now)
+        bindings = SessionBindings()
+        for session in log.sessions.sorted { bindings.recovered(session.id, lastHeard: step.now) }
+        return true
+    }
+
+    private mutating func halt(_ reason: HaltReason, _ step: inout PrimaryStep) {
+        phase = .halted
+        step.directives.append(.halt(reason))
+    }
+
+    /// The batch that opens the epoch is sealed: from here on standbys may follow.
+    mutating func reignBegins(_ reign: Reign, now: Tick) {
+        replication = ReplicationServer(
+            reign.won, own: reign.member, opening: log.position.sequence, memory: reign.memory, seed: reign.seed,
+            now: now)
+    }
+
+    // MARK: - What comes
+
+    /// A data node said this on the socket for standbys, in a frame of this epoch.
+    package mutating func replicationReceived(
+        _ request: ReplicationRequest, epoch sender: Epoch, from connection: Connection, _ step: inout PrimaryStep
+    ) {
+        replicate(&step) { server, log, now, directives in
+            server.received(request, epoch: sender, from: connection, now: now, log: log, into: &directives)
+        }
+    }
+
+    /// A connection to the socket for standbys is gone.
+    package mutating func replicationDisconnected(_ connection: Connection, _ step: inout PrimaryStep) {
+        replicate(&step) { server, _, _, _ in server.disconnected(connection) }
+    }
+
+    /// The arbiter has applied an attempt.
+    package mutating func recordApplied(_ id: AttemptID, revision: Int64, _ step: inout PrimaryStep) {
+        replicate(&step) { server, log, now, directives in
+            server.applied(id, revision: revision, now: now, log: log, into: &directives)
+        }
+    }
+
+    /// The arbiter has shown this record.
+    package mutating func recordFound(_ stored: StoredRecord, request: UInt64, _ step: inout PrimaryStep) {
+        replicate(&step) { server, log, now, directives in
+            server.found(stored, request: request, now: now, log: log, into: &directives)
+        }
+    }
+
+    /// Lets the replication take an event, commits what that allows, and answers the reads that it confirms.
+    mutating func replicate(
+        _ step: inout PrimaryStep,
+        _ event: (inout ReplicationServer, ReplicationLog, Tick, inout [ReplicationDirective]) -> Void
+    ) {
+        guard !isOver, var server = replication.take() else { return }
+        var wanted: [ReplicationDirective] = []
+        event(&server, replicationLog, step.now, &wanted)
+        server.advanceRounds(log: replicationLog, into: &wanted)
+        replication = server
+        for directive in wanted {
+            if case .over = directive { depose(&step) }
+            step.directives.append(.replication(directive))
+        }
+        guard !isOver else { return }
+        if commit(&step) { replicate(&step) { server, log, _, directives in server.pump(log: log, into: &directives) } }
+        answerReads(&step)
+    }
+
+    var replicationLog: ReplicationLog { ReplicationLog(stamp: stamp, log: log, pipeline: pipeline) }
+
+    /// Somebody else reigns: nothing more is said, and what is not committed is forgotten by opening the store anew.
+    private mutating func depose(_ step: inout PrimaryStep) {
+        phase = .deposed
+        refuseReads(&step)
+    }
+
+    /// Whether too few members are in the set for anything to commit.
+    var lacksMembers: Bool { replication.map { !$0.inSync.hasMinimum } ?? false }
+}

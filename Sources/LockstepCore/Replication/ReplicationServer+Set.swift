@@ -1,0 +1,126 @@
+// The in-sync set and the arbiter, heartbeats, and rounds of confirmation (PROTOCOL, R-76, R-79, R-85, R-86).
+
+extension ReplicationServer {
+    // MARK: - Time
+
+    /// When ``ticked(now:log:isWriting:into:)`` is due.
+    package var nextDeadline: Tick { inSync.isChanging ? min(nextHeartbeat, nextAsk) : nextHeartbeat }
+
+    /// Lets time pass: the set is looked at with every heartbeat; what is not answered is asked again.
+    package mutating func ticked(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
+        if now >= nextHeartbeat {
+            nextHeartbeat = now.advanced(byMilliseconds: Self.heartbeatMilliseconds)
+            tracker.heartbeat(end: log.end.sequence, now: now)
+            askForConfirmation(log: log, into: &directives)
+            propose(now: now, log: log, into: &directives)
+        }
+        if let attempt = inSync.attempt, now >= nextAsk { ask(attempt, now: now, into: &directives) }
+    }
+
+    /// What the node's heartbeat says of this store; nil while it should lose its post: it hears no member.
+    ///
+    /// The node leaves a store out whose journal has not written for as long.
+    package func pulse(channel: Channel, end: SequenceNumber, now: Tick) -> Heartbeat.Pulse? {
+        guard !tracker.isDeaf(inSync, now: now) else { return nil }
+        return Heartbeat.Pulse(channel: channel, epoch: epoch, end: end)
+    }
+
+    // MARK: - The set
+
+    private mutating func propose(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
+        guard !inSync.isChanging else { return }
+        let isDeaf = tracker.isDeaf(inSync, now: now)
+        var change: InSyncSet.Change?
+        if wantsRewrite || isDeaf {
+            // A deaf primary learns so whether somebody else reigns; it asks once a second.
+            if !isDeaf || now >= nextAsk { change = .rewrites }
+        } else if now - lastAnswer <= Tick.milliseconds(Self.arbiterMilliseconds) || now >= nextAsk {
+            change = tracker.proposal(inSync, committed: log.committed, head: log.end.sequence, now: now)
+        }
+        guard let change else { return }
+        wantsRewrite = false
+        ask(inSync.propose(change, attempt: AttemptID(using: &random)), now: now, into: &directives)
+    }
+
+    private mutating func ask(
+        _ attempt: RecordAttempt, now: Tick, into directives: inout [ReplicationDirective]
+    ) {
+        nextAsk = now.advanced(byMilliseconds: Self.askMilliseconds)
+        directives.append(.transact(attempt, request: memory.ask()))
+    }
+
+    /// The arbiter has applied `id`.
+    package mutating func applied(
+        _ id: AttemptID, revision: Int64, now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]
+    ) {
+        lastAnswer = now
+        conclude(inSync.applied(id, revision: revision), nil, now: now, log: log, into: &directives)
+    }
+
+    /// The arbiter has shown this record: because the comparison failed, or because it was read.
+    package mutating func found(
+        _ stored: StoredRecord, request: UInt64, now: Tick, log: ReplicationLog,
+        into directives: inout [ReplicationDirective]
+    ) {
+        lastAnswer = now
+        switch memory.judge(stored, request: request) {
+        case .late: break
+        // It shows less than before: it was set back, and nothing that it says can be relied on.
+        case .regressed: directives.append(.over(nil))
+        case .newest: conclude(inSync.found(stored), stored, now: now, log: log, into: &directives)
+        }
+    }
+
+    private mutating func conclude(
+        _ outcome: InSyncSet.Outcome, _ stored: StoredRecord?, now: Tick, log: ReplicationLog,
+        into directives: inout [ReplicationDirective]
+    ) {
+        switch outcome {
+        case .changed(let change):
+            memory.wrote(inSync.confirmed)
+            if case .removes(let member) = change { tracker.removed(member, head: log.end.sequence, now: now) }
+            nextAsk = now.advanced(byMilliseconds: change == .rewrites ? Self.arbiterMilliseconds : 0)
+            directives.append(.changed(change))
+        case .refused, .open: break
+        case .over: directives.append(.over(stored))
+        }
+    }
+
+    // MARK: - Reads
+
+    /// Begins a round of confirmation, or joins the one that begins next; a read waits for the round that is returned.
+    ///
+    /// A round counts for reads that came before it was asked for. So a read that comes while one is under way waits
+    /// for the next, which begins when that one ends, and answers all that came meanwhile.
+    package mutating func confirm(log: ReplicationLog, into directives: inout [ReplicationDirective]) -> UInt64 {
+        wantedRound = round + 1
+        advanceRounds(log: log, into: &directives)
+        return wantedRound
+    }
+
+    /// Begins the round that is waited for when the one before has ended.
+    mutating func advanceRounds(log: ReplicationLog, into directives: inout [ReplicationDirective]) {
+        guard wantedRound > round, confirmedRound >= round else { return }
+        round += 1
+        askForConfirmation(log: log, into: &directives)
+    }
+
+    /// The last round that every required member has confirmed.
+    package var confirmedRound: UInt64 {
+        var confirmed = round
+        for member in inSync.required where member != tracker.own {
+            confirmed = min(confirmed, streams[member]?.confirmedRound ?? 0)
+        }
+        return confirmed
+    }
+
+    /// Asks those who have not answered; a frame that was lost is asked for again with the next heartbeat.
+    private func askForConfirmation(log: ReplicationLog, into directives: inout [ReplicationDirective]) {
+        guard confirmedRound < round else { return }
+        for member in inSync.required {
+            guard let stream = streams[member], stream.confirmedRound < round else { continue }
+            let request = Confirmation(nonce: stream.nonce, round: round)
+            directives.append(.send(log.stamp.frame(.replicationReply(.confirmRequest(request))), to: stream.connection))
+        }
+    }
+}

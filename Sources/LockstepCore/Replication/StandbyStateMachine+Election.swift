@@ -1,0 +1,96 @@
+// The way to the post: silence, the record, the promise, the transaction (PROTOCOL, R-80 to R-82).
+
+extension StandbyStateMachine {
+    /// Lets the election take an event, and passes on what it wants done.
+    mutating func elect(
+        now: Tick, into directives: inout [StandbyDirective],
+        _ event: (inout ElectionStateMachine, inout [ElectionStateMachine.Directive]) -> Void
+    ) {
+        var wanted: [ElectionStateMachine.Directive] = []
+        event(&election, &wanted)
+        for directive in wanted {
+            switch directive {
+            case .readRecord(let request):
+                (reportedEpoch, reportedNumber) = (.zero, 0)
+                directives.append(.readRecord(request: request))
+            case .promise(let epoch): directives.append(.promise(epoch))
+            case .transact(let attempt, let request): directives.append(.transact(attempt, request: request))
+            case .withdrawPromise(let stored): directives.append(.withdrawPromise(stored))
+            case .follow(let stored): follow(stored, now: now, into: &directives)
+            case .open(let stored):
+                phase = .won
+                followed = stored
+                directives.append(.won(stored))
+            case .regressed(let stored): directives.append(.arbiterWasSetBack(stored))
+            }
+        }
+    }
+
+    /// The arbiter has answered a reading.
+    package mutating func recordRead(
+        _ stored: StoredRecord, request: UInt64, now: Tick, into directives: inout [StandbyDirective]
+    ) {
+        guard phase != .won, phase != .halted else { return }
+        let attempt = AttemptID(using: &random)
+        // What is not durable here cannot be the end of a log that is taken over.
+        guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted else { return }
+        elect(now: now, into: &directives) { [known = reportedEpoch, number = reportedNumber, end = log.end] election, directives in
+            election.read(
+                stored, request: request, end: end, known: known, number: number, attemptID: attempt, now: now, into: &directives)
+        }
+    }
+
+    package mutating func promiseStored(_ epoch: Epoch, now: Tick, into directives: inout [StandbyDirective]) {
+        elect(now: now, into: &directives) { election, directives in
+            election.promiseStored(epoch, now: now, into: &directives)
+        }
+    }
+
+    /// The arbiter has applied a transaction.
+    package mutating func applied(
+        _ id: AttemptID, revision: Int64, now: Tick, into directives: inout [StandbyDirective]
+    ) {
+        elect(now: now, into: &directives) { election, directives in
+            election.applied(id, revision: revision, now: now, into: &directives)
+        }
+    }
+
+    /// The comparison failed, and the arbiter has shown this record.
+    package mutating func refused(
+        _ stored: StoredRecord, request: UInt64, now: Tick, into directives: inout [StandbyDirective]
+    ) {
+        elect(now: now, into: &directives) { election, directives in
+            election.refused(stored, request: request, now: now, into: &directives)
+        }
+    }
+
+    /// Another node has told what it knows; where the arbiter is away, a record that it knows is followed.
+    ///
+    /// Following an old record does no harm: whoever it names refuses, or is silent.
+    package mutating func reported(
+        _ report: RecordReport, now: Tick, into directives: inout [StandbyDirective]
+    ) {
+        reportedEpoch = max(reportedEpoch, report.highest, report.record?.record.epoch ?? .zero)
+        guard let stored = report.record, stored.record.store == log.store else { return }
+        reportedNumber = max(reportedNumber, stored.record.number)
+        guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),
+            stored.record.epoch >= election.promised
+        else { return }
+        follow(stored, now: now, into: &directives)
+    }
+
+    /// What this node, which is not the primary, answers to another one that asks it; nil if it owes nothing.
+    package func answer(to request: ReplicationRequest) -> [UInt8]? {
+        let highest = max(election.promised, log.end.epoch)
+        switch request {
+        case .fetch(let fetch):
+            let plan = FetchPlan(
+                nonce: fetch.nonce, boot: configuration.boot, commit: .zero, decision: .refused(.notPrimary))
+            return stamp(highest).frame(.replicationReply(.plan(plan)))
+        case .recordRequest(let nonce):
+            let report = RecordReport(nonce: nonce, highest: highest, record: followed)
+            return stamp(highest).frame(.replicationReply(.record(report)))
+        case .acknowledge, .confirm, .stepDown: return nil
+        }
+    }
+}
