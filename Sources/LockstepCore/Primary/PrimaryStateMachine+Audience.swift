@@ -87,10 +87,6 @@ extension PrimaryStateMachine {
     ) {
         // A volatile log never had what its audience remembers of an earlier one; WELCOME tells them.
         guard !configuration.isVolatile, !isAccepted(known) else { return }
-        if replication != nil, known.position.epoch > epoch {
-            // With an arbiter a higher epoch is no lost history: the record says who reigns.
-            return replicate(&step) { server, _, _, directives in server.readRecord(into: &directives) }
-        }
         let stops = stopsAdmitting && (phase == .admitting || phase == .awaiting || phase == .stopping)
         if stops {
             phase = .behind

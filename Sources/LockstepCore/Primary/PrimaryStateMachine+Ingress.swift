@@ -78,6 +78,9 @@ extension PrimaryStateMachine {
             refuse(.protocolViolation, text, nonce: hello.nonce, connection, &step)
             return
         }
+        guard replication == nil || hello.known.position.epoch <= epoch else {
+            return refuseOfLaterReign(hello, from: connection, &step)
+        }
         if isAhead(hello.known) {
             audienceIsAhead(hello.known, by: hello.node, stopsAdmitting: hello.role == .replica, &step)
             if hello.role == .client {

@@ -91,6 +91,14 @@ extension PrimaryStateMachine {
         answerReads(&step)
     }
 
+    /// A peer knows of a later reign: that is no history that this log lacks, but a reason to read the record.
+    mutating func refuseOfLaterReign(_ hello: Hello, from connection: Connection, _ step: inout PrimaryStep) {
+        peers.forget(connection)
+        let text = "another node may be the primary since epoch \(hello.known.position.epoch): ask again"
+        refuse(.unavailable, text, nonce: hello.nonce, connection, &step)
+        replicate(&step) { server, _, _, directives in server.readRecord(into: &directives) }
+    }
+
     var replicationLog: ReplicationLog { ReplicationLog(stamp: stamp, log: log, pipeline: pipeline) }
 
     /// Somebody else reigns: nothing more is said, and what is not committed is forgotten by opening the store anew.

@@ -37,7 +37,12 @@ extension ReplicationServer {
         } else if now - lastAnswer <= Tick.milliseconds(Self.arbiterMilliseconds) || now >= nextAsk {
             change = tracker.proposal(inSync, committed: log.committed, head: log.end.sequence, now: now)
         }
-        guard let change else { return }
+        guard let change else {
+            // Who is silent, and may not leave, may follow somebody else.
+            guard now >= nextAsk, tracker.isAnySilent(inSync, now: now) else { return }
+            nextAsk = now.advanced(byMilliseconds: Self.arbiterMilliseconds)
+            return readRecord(into: &directives)
+        }
         wantsRewrite = false
         ask(inSync.propose(change, attempt: AttemptID(using: &random)), now: now, into: &directives)
     }

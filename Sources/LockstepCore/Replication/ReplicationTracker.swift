@@ -188,6 +188,14 @@ package struct ReplicationTracker: Hashable, Sendable {
         return .adds(member)
     }
 
+    /// Whether a member that is required was not heard for too long.
+    package func isAnySilent(_ set: InSyncSet, now: Tick) -> Bool {
+        set.required.contains { member in
+            member != own
+                && now - (followers[member]?.lastHeard ?? begun) >= Tick.milliseconds(Self.silenceMilliseconds)
+        }
+    }
+
     /// Whether it speaks, has something to write, and has not written for too long.
     private func isStuck(_ member: Member, head: SequenceNumber, now: Tick) -> Bool {
         guard let follower = followers[member], follower.durable < head else { return false }

@@ -44,7 +44,7 @@ extension StandbyStateMachine {
         guard phase == .fetching(nonce: plan.nonce), let record = followed?.record,
             plan.decision == .refused(.notPrimary) || epoch == record.epoch && plan.boot == record.primary.boot
         else { return directives.append(.count(.staleFrames)) }
-        nextFetch = .never
+        (nextFetch, missedPlans) = (.never, 0)
         switch plan.decision {
         case .tail: streams(plan, now: now, into: &directives)
         case .truncate(let position):

@@ -55,6 +55,8 @@ package struct StandbyStateMachine: Hashable, Sendable {
     var isCutting = false
     /// When FETCH is said, or said again, or a stream that brings nothing is doubted.
     var nextFetch: Tick = .never
+    /// How many plans in a row did not come.
+    var missedPlans = 0
     var random: SplitMix64
 
     /// FETCH is said again after so long without a plan.
@@ -155,9 +157,17 @@ package struct StandbyStateMachine: Hashable, Sendable {
         nextFetch = .never
         switch phase {
         case .settling: fetch(now: now, into: &directives)
-        case .fetching, .streaming: settle(now: now, into: &directives)
+        case .fetching: planIsMissing(now: now, into: &directives)
+        case .streaming: settle(now: now, into: &directives)
         case .seeking, .lacking, .won, .halted: break
         }
+    }
+
+    /// The plan did not come: FETCH is said again, every third time on a new socket, since TCP may hold back what waits.
+    private mutating func planIsMissing(now: Tick, into directives: inout [StandbyDirective]) {
+        missedPlans += 1
+        if missedPlans.isMultiple(of: 3), let primary = followed?.record.primary { directives.append(.connect(primary)) }
+        settle(now: now, into: &directives)
     }
 
     mutating func halt(_ fault: StandbyFault, into directives: inout [StandbyDirective]) {

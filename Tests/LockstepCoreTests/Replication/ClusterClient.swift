@@ -1,10 +1,13 @@
 import LockstepCore
 
-/// The client of a ``DataCluster``: adds one at a time, reads, and follows whoever is primary.
+/// A client of a ``DataCluster``: adds one at a time and follows whoever is primary, or only reads there.
 ///
 /// Each action adds 1, so the reply to number n must be n: nothing acknowledged was lost, and nothing counted twice.
 struct ClusterClient {
-    static let connection = Connection(rawValue: 1 << 40)
+    let connection: Connection
+    let isReader: Bool
+    /// What HELLO says that it knows; a reader that says nothing may ask a primary whose reign is over.
+    var known = KnownPosition.none
 
     enum Stage { case away, greeting, entering, ready }
 
@@ -25,6 +28,11 @@ struct ClusterClient {
     var outgoing: [Message] = []
     var actions: [UInt8] = []
 
+    init(connection: UInt64, isReader: Bool) {
+        self.connection = Connection(rawValue: connection)
+        self.isReader = isReader
+    }
+
     mutating func lost() {
         (stage, target, isWaiting, reads) = (.away, nil, false, [:])
     }
@@ -38,7 +46,7 @@ struct ClusterClient {
             .hello(
                 Hello(
                     nonce: nonce, role: .client, node: "client", incarnation: Incarnation(rawValue: 1),
-                    boot: BootID(rawValue: 5), store: "counters", known: .none))
+                    boot: BootID(rawValue: 5), store: "counters", known: known))
         ]
     }
 
@@ -53,9 +61,10 @@ struct ClusterClient {
                     actions: 0..<2)))
     }
 
-    mutating func read() {
+    /// Asks for the sum, which must be at least `least`.
+    mutating func read(_ least: RequestNumber) {
         guard stage == .ready else { return }
-        reads[nextRead] = answered
+        reads[nextRead] = least
         outgoing.append(
             .read(Read(id: nextRead, level: .linearizable, minimum: .zero, isIndexOnly: false, query: 0..<0)))
         nextRead += 1
@@ -74,8 +83,10 @@ struct ClusterClient {
 
     private mutating func receive(_ message: Message, _ frame: RawSpan) {
         switch message {
-        case .welcome:
+        case .welcome(let welcome):
             guard stage == .greeting else { return }
+            guard !isReader else { return stage = .ready }
+            knows(welcome.commit.epoch, welcome.commit.sequence)
             stage = .entering
             if let session {
                 outgoing.append(
@@ -103,6 +114,7 @@ struct ClusterClient {
     }
 
     private mutating func answered(_ series: ResultSeries, _ frame: RawSpan) {
+        knows(series.epoch, series.firstSequence)
         var reader = ByteReader(offset: series.items.lowerBound, end: series.items.upperBound)
         for number in series.first..<(series.first + UInt64(series.count)) {
             guard let item = try? ReplyItem(from: frame, &reader) else { return violation = "an answer without items" }
@@ -112,6 +124,11 @@ struct ClusterClient {
             answered = max(answered, number)
         }
         isWaiting = false
+    }
+
+    private mutating func knows(_ epoch: Epoch, _ sequence: SequenceNumber) {
+        guard (epoch, sequence) > (known.position.epoch, known.position.sequence) else { return }
+        known = KnownPosition(position: Position(epoch: epoch, sequence: sequence, hash: .none), boot: .none)
     }
 
     private mutating func readAnswered(_ result: ReadResult, _ frame: RawSpan) {

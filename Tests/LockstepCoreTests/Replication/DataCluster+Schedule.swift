@@ -1,17 +1,15 @@
 import LockstepCore
 
-/// What is broken on purpose; a schedule must notice.
+/// What is broken on purpose around the machines; a schedule must notice.
 enum ClusterDefect: CaseIterable, Sendable {
-    /// A primary commits what its own disk has.
-    case commitsAlone
-    /// A standby acknowledges before its disk has it.
-    case acknowledgesEarly
-    /// Who campaigns goes on acknowledging.
-    case staysLoyal
-    /// A linearizable read is answered without asking anybody.
-    case readsUnconfirmed
-    /// The tail that was not known to be committed is left behind at a takeover.
-    case forgetsTail
+    /// A disk says that it has what it has not.
+    case diskLies
+    /// What was not known to be committed is left behind at a takeover.
+    case tailIsForgotten
+    /// Somebody else confirms to the primary that a member still follows.
+    case confirmationIsForged
+    /// A disk that was lost comes back under the same incarnation.
+    case incarnationIsKept
 }
 
 extension DataCluster {
@@ -30,7 +28,7 @@ extension DataCluster {
         deliver()
         talk()
         if !isHealed { disturb() }
-        if let violation = client.violation { throw ClusterViolation(text: "\(violation), at \(now.rawValue / 1_000_000) ms") }
+        if let violation = client.violation ?? reader.violation { throw ClusterViolation(text: "\(violation), at \(now.rawValue / 1_000_000) ms") }
     }
 
     /// Time, the disk, heartbeats.
@@ -68,8 +66,13 @@ extension DataCluster {
         }
     }
 
-    /// Each connection brings a frame in each direction, sometimes.
+    /// Each connection brings a frame in each direction, sometimes; a primary learns of those that are gone.
     private mutating func deliver() {
+        for link in orphans where !isCut(link.from, link.to) && now >= nodes[link.to].pausedUntil {
+            guard isHealed || chance(0.02) else { continue }
+            orphans.removeAll { $0.connection == link.connection }
+            withPrimary(link.to) { $0.replicationDisconnected(link.connection, &$1) }
+        }
         for link in links where !isCut(link.from, link.to) {
             let isReady = { [nodes, now] (index: Int) in nodes[index].isUp && now >= nodes[index].pausedUntil }
             if isReady(link.to), isHealed || chance(0.6),
@@ -124,34 +127,43 @@ extension DataCluster {
     // MARK: - The client
 
     private mutating func talk() {
-        if let target = client.target, nodes[target.index].boot != target.boot || nodes[target.index].primary == nil {
-            client.lost()
+        if chance(0.3) { client.act() }
+        if chance(0.1) { client.read(client.answered) }
+        if chance(0.1) { reader.read(client.answered) }
+        talk(\.client)
+        talk(\.reader)
+    }
+
+    private mutating func talk(_ one: WritableKeyPath<DataCluster, ClusterClient>) {
+        if let target = self[keyPath: one].target,
+            nodes[target.index].boot != target.boot || nodes[target.index].primary == nil
+        {
+            self[keyPath: one].lost()
         }
-        if client.target == nil || chance(0.002) {
+        if self[keyPath: one].target == nil || chance(0.002) {
             let primaries = nodes.indices.filter { nodes[$0].primary != nil && now >= nodes[$0].pausedUntil }
             guard !primaries.isEmpty else { return }
             let index = primaries[pick(primaries.count)]
-            client.greet(index, nodes[index].boot, nonce: random.next())
+            self[keyPath: one].greet(index, nodes[index].boot, nonce: random.next())
         }
-        if chance(0.3) { client.act() }
-        if chance(0.1) { client.read() }
-        guard let target = client.target, let primary = nodes[target.index].primary, now >= nodes[target.index].pausedUntil
+        guard let target = self[keyPath: one].target, let primary = nodes[target.index].primary,
+            now >= nodes[target.index].pausedUntil
         else { return }
         let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: primary.epoch)
-        let messages = client.outgoing
-        client.outgoing = []
+        let messages = self[keyPath: one].outgoing
+        self[keyPath: one].outgoing = []
         for message in messages {
-            let frame = withBytes(of: client.actions) { stamp.frame(message, source: $0) }
-            receive(frame, at: target.index)
+            let frame = withBytes(of: self[keyPath: one].actions) { stamp.frame(message, source: $0) }
+            receive(frame, from: self[keyPath: one].connection, at: target.index)
         }
     }
 
-    private mutating func receive(_ frame: [UInt8], at index: Int) {
+    private mutating func receive(_ frame: [UInt8], from connection: Connection, at index: Int) {
         withBytes(of: frame) { span in
             guard case .primary(var machine) = nodes[index].role else { return }
             var directives: [PrimaryDirective] = []
             machine.step(now: now, wall: wall, state: nodes[index].state, into: &directives) {
-                $0.received(span, from: ClusterClient.connection, &$1)
+                $0.received(span, from: connection, &$1)
             }
             nodes[index].role = .primary(machine)
             passOn(directives, at: index)
@@ -172,6 +184,7 @@ extension DataCluster {
         } else if chance(0.0008) {
             node.stuckUntil = now.advanced(byMilliseconds: Int64(pick(4_000)))
         }
+        if chance(0.0004) { loseDisk(index) }
         if chance(0.002), !links.isEmpty { close(links[pick(links.count)]) }
         if chance(0.0005) {
             let other = pick(nodes.count)
@@ -179,6 +192,21 @@ extension DataCluster {
         }
         if !cuts.isEmpty, chance(0.001) { cuts.removeFirst() }
         if chance(0.0003) { arbiterAwayUntil = now.advanced(byMilliseconds: Int64(pick(3_000))) }
+    }
+
+    /// A disk is lost, if others have all that was on it: its node comes back with another incarnation.
+    private mutating func loseDisk(_ index: Int) {
+        let record = stored.record
+        let isWanted = record.contains(nodes[index].member)
+        let isAsking = errands.contains { if case .transact = $0.1 { true } else { false } }
+        let others = nodes.filter { record.contains($0.member) && $0 !== nodes[index] }
+        guard !isAsking, !isWanted || record.inSync.count > record.minimum && !others.isEmpty else { return }
+        counts.lostDisks += 1
+        crash(index)
+        nodes[index].disk = DataNode.Disk()
+        if defect != .incarnationIsKept {
+            nodes[index].incarnation = Incarnation(rawValue: nodes[index].incarnation.rawValue + 1)
+        }
     }
 
     /// All faults end; within 20 s there is a primary that answers, and all disks have the same log.
@@ -209,6 +237,6 @@ extension DataCluster {
             case .primary(let machine):
                 "\(node.name) primary \(machine.phase) of \(machine.epoch), \(machine.committed.position.sequence)/\(machine.log.position.sequence), required \(machine.replication?.inSync.required ?? [])"
             }
-        }.joined(separator: "; ") + "; record \(stored.record.epoch) of \(stored.record.primary.member)"
+        }.joined(separator: "; ") + "; links \(links.map { "\($0.from)>\($0.to) \($0.toPrimary.count)/\($0.toStandby.count)" })" + "; record \(stored.record.epoch) of \(stored.record.primary.member)"
     }
 }

@@ -34,11 +34,14 @@ struct DataCluster {
     var now = Tick(rawValue: 5_000_000_000)
     var nodes: [DataNode]
     var links: [Link] = []
+    /// Connections that are gone, of which the primary has not heard yet.
+    var orphans: [Link] = []
     var stored: StoredRecord
     var errands: [(due: Tick, Errand)] = []
     var random: SplitMix64
     var connections: UInt64 = 1
-    var client = ClusterClient()
+    var client = ClusterClient(connection: 1 << 40, isReader: false)
+    var reader = ClusterClient(connection: 1 << 41, isReader: true)
     var isHealed = false
     /// Pairs of nodes that cannot reach each other.
     var cuts: Set<[Int]> = []
@@ -58,6 +61,7 @@ struct DataCluster {
         var truncations = 0
         var additions = 0
         var removals = 0
+        var lostDisks = 0
     }
 
     init(nodes count: Int, minimum: Int, seed: UInt64, defect: ClusterDefect? = nil) {
@@ -108,7 +112,7 @@ struct DataCluster {
     mutating func close(_ link: Link) {
         guard let place = links.firstIndex(where: { $0.connection == link.connection }) else { return }
         links.remove(at: place)
-        withPrimary(link.to) { $0.replicationDisconnected(link.connection, &$1) }
+        orphans.append(link)
         let refused = !nodes[link.to].isUp
         withStandby(link.from) { $0.disconnected(isRefused: refused, now: $1, into: &$2) }
     }
@@ -146,11 +150,13 @@ struct DataCluster {
         for directive in directives {
             switch directive {
             case .connect(let primary): connect(index, to: primary)
-            case .send(let frame):
+            case .send(let frame), .tell(_, let frame):
+                if let target = node.dials, !links.contains(where: { $0.from == index }) { dial(index, target) }
                 if let place = links.firstIndex(where: { $0.from == index }) { links[place].toPrimary.append(frame) }
-            case .tell(_, let frame):
-                if let place = links.firstIndex(where: { $0.from == index }) { links[place].toPrimary.append(frame) }
-            case .append(let batches, let committed): node.writes.append(.batches(batches, committed: committed))
+            case .append(let batches, let committed):
+                node.writes.append(.batches(batches, committed: committed))
+                guard defect == .diskLies, let end = batches.last?.head.last else { break }
+                withStandby(index) { $0.appended(through: end, now: $1, into: &$2) }
             case .truncate(let position):
                 counts.truncations += 1
                 node.writes.append(.truncate(position))
@@ -170,10 +176,15 @@ struct DataCluster {
     }
 
     private mutating func connect(_ index: Int, to primary: ConfigurationRecord.Primary) {
-        for link in links where link.from == index { links.removeAll { $0.connection == link.connection }
-            withPrimary(link.to) { $0.replicationDisconnected(link.connection, &$1) }
-        }
-        guard let target = nodes.firstIndex(where: { $0.name == primary.member.node }), target != index else { return }
+        orphans += links.filter { $0.from == index }
+        links.removeAll { $0.from == index }
+        nodes[index].dials = nodes.firstIndex { $0.name == primary.member.node }
+        if let target = nodes[index].dials { dial(index, target) }
+    }
+
+    /// A socket connects, if somebody is there.
+    private mutating func dial(_ index: Int, _ target: Int) {
+        guard target != index, nodes[target].isUp, !isCut(index, target) else { return }
         connections += 1
         links.append(Link(from: index, to: target, connection: Connection(rawValue: connections)))
     }
@@ -200,6 +211,10 @@ struct DataCluster {
         for batch in node.disk.batches {
             if batch.head.last <= node.applied.position.sequence { window.append(batch) } else { tail.append(batch) }
         }
+        if defect == .tailIsForgotten {
+            node.disk.batches.removeLast(tail.count)
+            tail = []
+        }
         let machine = PrimaryStateMachine(
             configuration: configuration, recovered: node.applied, window: window, wall: wall, now: now)
         node.role = .primary(machine)
@@ -214,8 +229,8 @@ struct DataCluster {
             case .persist(let batches):
                 node.writes.append(.batches(batches, committed: node.primary?.committed.position.sequence ?? .zero))
             case .committed(let batches): for batch in batches { commit(batch, at: index) }
-            case .send(let frame, ClusterClient.connection):
-                if client.target?.index == index { client.received(frame) }
+            case .send(let frame, client.connection): if client.target?.index == index { client.received(frame) }
+            case .send(let frame, reader.connection): if reader.target?.index == index { reader.received(frame) }
             case .replication(let wanted): replicate(wanted, at: index)
             case .halt(let reason): client.violation = "\(node.name) halts: \(reason)"
             default: break
@@ -234,6 +249,7 @@ struct DataCluster {
         let node = nodes[index]
         switch directive {
         case .send(let frame, let connection):
+            forgeConfirmation(frame, connection, at: index)
             if let place = links.firstIndex(where: { $0.connection == connection }) { links[place].toStandby.append(frame) }
         case .transact(let attempt, let request):
             ask(.transact(node: index, boot: node.boot, request: request, attempt))
@@ -244,9 +260,16 @@ struct DataCluster {
         case .over:
             // What is at the disk is waited for, then the store is opened anew.
             while node.write() != nil {}
-            client.lost()
             reopen(index)
         }
+    }
+
+    private mutating func forgeConfirmation(_ frame: [UInt8], _ connection: Connection, at index: Int) {
+        guard defect == .confirmationIsForged,
+            case .replicationReply(.confirmRequest(let request))? = withBytes(
+                of: frame, { try? Message.decode($0, rule: .any).message })
+        else { return }
+        withPrimary(index) { $0.replicationReceived(.confirm(request), epoch: .zero, from: connection, &$1) }
     }
 
     // MARK: - The arbiter

@@ -38,6 +38,8 @@ final class DataNode {
     /// What the state has applied; of a standby everything that it knows to be committed.
     var applied = LogState(store: DataCluster.store)
     var nextHeartbeat = Tick.zero
+    /// To whom its socket for streams connects, again and again by itself.
+    var dials: Int?
 
     init(_ index: Int) {
         guard let name = NodeID("node-\(index)") else { preconditionFailure("a name") }
