@@ -27,7 +27,9 @@ extension PrimaryStateMachine {
         return replication?.commitEnd(ownDurable: end, committed: committed.position.sequence) ?? end
     }
 
-    /// Commits what may be; in this order: broadcast, answers, observers. False if that is nothing.
+    /// Commits what may be; in this order: broadcast, answers, observers.
+    ///
+    /// False if that is nothing.
     mutating func commit(_ step: inout PrimaryStep) -> Bool {
         let batches = pipeline.commit(through: commitEnd, boot: configuration.boot)
         guard !batches.isEmpty else { return false }

@@ -125,7 +125,8 @@ extension ReplicationServer {
         for member in inSync.required {
             guard let stream = streams[member], stream.confirmedRound < round else { continue }
             let request = Confirmation(nonce: stream.nonce, round: round)
-            directives.append(.send(log.stamp.frame(.replicationReply(.confirmRequest(request))), to: stream.connection))
+            directives.append(
+                .send(log.stamp.frame(.replicationReply(.confirmRequest(request))), to: stream.connection))
         }
     }
 }

@@ -34,9 +34,11 @@ extension StandbyStateMachine {
         let attempt = AttemptID(using: &random)
         // What is not durable here cannot be the end of a log that is taken over.
         guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted else { return }
-        elect(now: now, into: &directives) { [known = reportedEpoch, number = reportedNumber, end = log.end] election, directives in
+        elect(now: now, into: &directives) {
+            [known = reportedEpoch, number = reportedNumber, end = log.end] election, directives in
             election.read(
-                stored, request: request, end: end, known: known, number: number, attemptID: attempt, now: now, into: &directives)
+                stored, request: request, end: end, known: known, number: number, attemptID: attempt, now: now,
+                into: &directives)
         }
     }
 

@@ -166,7 +166,9 @@ package struct StandbyStateMachine: Hashable, Sendable {
     /// The plan did not come: FETCH is said again, every third time on a new socket, since TCP may hold back what waits.
     private mutating func planIsMissing(now: Tick, into directives: inout [StandbyDirective]) {
         missedPlans += 1
-        if missedPlans.isMultiple(of: 3), let primary = followed?.record.primary { directives.append(.connect(primary)) }
+        if missedPlans.isMultiple(of: 3), let primary = followed?.record.primary {
+            directives.append(.connect(primary))
+        }
         settle(now: now, into: &directives)
     }
 

@@ -92,7 +92,8 @@ package struct FrameRates {
             case .beacon: (110, 120)
             // What a rogue makes up, and what no simulated node says yet.
             case .fetch, .fetchPlan, .append, .acknowledge, .heartbeat, .confirmRequest, .confirm, .recordRequest,
-                .record, .stepDown, .takeOver, .busy, .adminRequest, .adminResponse, nil: (.max, .max)
+                .record, .stepDown, .takeOver, .busy, .adminRequest, .adminResponse, nil:
+                (.max, .max)
             }
         return isUnusual ? unusual : usual
     }

@@ -28,7 +28,9 @@ extension DataCluster {
         deliver()
         talk()
         if !isHealed { disturb() }
-        if let violation = client.violation ?? reader.violation { throw ClusterViolation(text: "\(violation), at \(now.rawValue / 1_000_000) ms") }
+        if let violation = client.violation ?? reader.violation {
+            throw ClusterViolation(text: "\(violation), at \(now.rawValue / 1_000_000) ms")
+        }
     }
 
     /// Time, the disk, heartbeats.
@@ -237,6 +239,8 @@ extension DataCluster {
             case .primary(let machine):
                 "\(node.name) primary \(machine.phase) of \(machine.epoch), \(machine.committed.position.sequence)/\(machine.log.position.sequence), required \(machine.replication?.inSync.required ?? [])"
             }
-        }.joined(separator: "; ") + "; links \(links.map { "\($0.from)>\($0.to) \($0.toPrimary.count)/\($0.toStandby.count)" })" + "; record \(stored.record.epoch) of \(stored.record.primary.member)"
+        }.joined(separator: "; ")
+            + "; links \(links.map { "\($0.from)>\($0.to) \($0.toPrimary.count)/\($0.toStandby.count)" })"
+            + "; record \(stored.record.epoch) of \(stored.record.primary.member)"
     }
 }

@@ -250,7 +250,9 @@ struct DataCluster {
         switch directive {
         case .send(let frame, let connection):
             forgeConfirmation(frame, connection, at: index)
-            if let place = links.firstIndex(where: { $0.connection == connection }) { links[place].toStandby.append(frame) }
+            if let place = links.firstIndex(where: { $0.connection == connection }) {
+                links[place].toStandby.append(frame)
+            }
         case .transact(let attempt, let request):
             ask(.transact(node: index, boot: node.boot, request: request, attempt))
         case .readRecord(let request): ask(.read(node: index, boot: node.boot, request: request))

@@ -67,7 +67,8 @@ final class DataNode {
         for batch in disk.batches {
             window.append(batch)
             if let opened = batch.openedBy {
-                ends.append(EpochEnd(epoch: batch.head.epoch, boot: opened, sequence: batch.head.last, hash: batch.hash))
+                ends.append(
+                    EpochEnd(epoch: batch.head.epoch, boot: opened, sequence: batch.head.last, hash: batch.hash))
             } else {
                 ends[ends.count - 1].sequence = batch.head.last
                 ends[ends.count - 1].hash = batch.hash

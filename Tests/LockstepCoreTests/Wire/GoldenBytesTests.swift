@@ -53,7 +53,7 @@ struct GoldenBytesTests {
     private static func hasNoRange(_ message: Message) -> Bool {
         switch message {
         case .submit, .result, .read, .readResult, .chunk, .batch, .adminRequest, .adminResponse, .runEnded, .watch,
-            .watchResult:
+            .watchResult, .replicationReply(.append):
             false
         default: true
         }

@@ -105,6 +105,56 @@ enum GoldenVectors {
                 markSequence: SequenceNumber(rawValue: 69_999), markDigest: digest)),
         .adminRequest(0..<11),
         .adminResponse(0..<0),
+        .replicationRequest(
+            .fetch(
+                Fetch(
+                    nonce: 8, store: store, member: member, boot: boot, promised: Epoch(rawValue: 12),
+                    log: FollowerLog(
+                        end: position, committed: SequenceNumber(rawValue: 69_990),
+                        epochEnds: [
+                            EpochEnd(epoch: Epoch(rawValue: 11), boot: boot, sequence: session.sequence, hash: hash),
+                            EpochEnd(epoch: epoch, boot: boot, sequence: position.sequence, hash: hash),
+                        ])))),
+        fetchPlan(.truncate(to: position)),
+        .replicationReply(
+            .append(Append(nonce: 8, commit: SequenceNumber(rawValue: 69_995), batches: [0..<11, 2..<6]))),
+        .replicationRequest(
+            .acknowledge(
+                Acknowledge(
+                    nonce: 8, member: member, boot: boot, primaryBoot: BootID(rawValue: 3),
+                    end: position.sequence, hash: hash,
+                    mark: LogState.Mark(sequence: SequenceNumber(rawValue: 69_990), digest: digest)))),
+        .replicationReply(
+            .heartbeat(
+                Heartbeat(
+                    node: member.node, boot: boot, time: LogTime(rawValue: 1_750_000_000_123_456),
+                    stores: [
+                        .init(channel: Channel(rawValue: 7), epoch: epoch, end: position.sequence),
+                        .init(channel: Channel(rawValue: 9), epoch: Epoch(rawValue: 2), end: .zero),
+                    ]))),
+        .replicationReply(.confirmRequest(Confirmation(nonce: 8, round: 5))),
+        .replicationRequest(.confirm(Confirmation(nonce: 8, round: 5))),
+        .replicationRequest(.recordRequest(nonce: 9)),
+        .replicationReply(
+            .record(RecordReport(nonce: 9, highest: epoch, record: StoredRecord(record, revision: 1_234)))),
+        .replicationRequest(.stepDown(RecordReport(nonce: 0, highest: epoch, record: nil))),
+        .replicationReply(.takeOver(TakeOver(nonce: 8, end: position))),
+    ]
+
+    static let member = Member(node: NodeID("node-b") ?? { preconditionFailure("a name") }(), incarnation: incarnation)
+    /// A record of which the second member is no primary.
+    static let record = ConfigurationRecord(
+        cluster: cluster, store: store, channel: Channel(rawValue: 7), epoch: Epoch(rawValue: 12),
+        primary: .init(member: member, boot: boot, endpoints: ["tcp://b:7003"]), openedAfter: position, minimum: 2,
+        attempt: AttemptID(rawValue: 0x2468))
+
+    static func fetchPlan(_ decision: FetchDecision) -> Message {
+        .replicationReply(.plan(FetchPlan(nonce: 8, boot: boot, commit: position.sequence, decision: decision)))
+    }
+
+    /// Other forms of FETCH_PLAN.
+    static let otherFetchPlans: [(String, Message)] = [
+        ("tail", fetchPlan(.tail)), ("snapshot", fetchPlan(.snapshot)), ("refused", fetchPlan(.refused(.wasSetBack))),
     ]
 
     static func plan(_ decision: SyncDecision) -> Message {
@@ -130,6 +180,7 @@ enum GoldenVectors {
             return Vector(name: "message.\(message.kind)", bytes: bytes)
         }
         + otherPlans.map { Vector(name: "message.syncPlan.\($0.0)", bytes: stamp.frame($0.1)) }
+        + otherFetchPlans.map { Vector(name: "message.fetchPlan.\($0.0)", bytes: stamp.frame($0.1)) }
         + [
             Vector(
                 name: "message.submit.void",

@@ -14,6 +14,8 @@ import Testing
         if BulkReply(message) != nil { links.append("bulk reply") }
         if BroadcastMessage(message) != nil { links.append("broadcast") }
         if AdministrationMessage(message) != nil { links.append("administration") }
+        if ReplicationRequest(message) != nil { links.append("replication request") }
+        if ReplicationReply(message) != nil { links.append("replication reply") }
         return links
     }
 
@@ -41,7 +43,8 @@ import Testing
                 case ..<32: ["hello", "greeting", "ingress request", "ingress reply"]
                 case ..<48: ["bulk request", "bulk reply"]
                 case ..<64: ["broadcast"]
-                default: ["administration"]
+                case ..<80: ["administration"]
+                default: ["replication request", "replication reply"]
                 }
             #expect(expected.contains(Self.links(of: message)[0]), "\(message.kind)")
         }
