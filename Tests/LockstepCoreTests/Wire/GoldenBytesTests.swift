@@ -53,7 +53,7 @@ struct GoldenBytesTests {
     private static func hasNoRange(_ message: Message) -> Bool {
         switch message {
         case .submit, .result, .read, .readResult, .chunk, .batch, .adminRequest, .adminResponse, .runEnded, .watch,
-            .watchResult, .replicationReply(.append):
+            .watchResult:
             false
         default: true
         }

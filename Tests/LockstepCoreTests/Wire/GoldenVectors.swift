@@ -117,7 +117,7 @@ enum GoldenVectors {
                         ])))),
         fetchPlan(.truncate(to: position)),
         .replicationReply(
-            .append(Append(nonce: 8, commit: SequenceNumber(rawValue: 69_995), batches: [0..<11, 2..<6]))),
+            .append(Append(nonce: 8, commit: SequenceNumber(rawValue: 69_995), batches: []))),
         .replicationRequest(
             .acknowledge(
                 Acknowledge(
@@ -182,6 +182,9 @@ enum GoldenVectors {
         + otherPlans.map { Vector(name: "message.syncPlan.\($0.0)", bytes: stamp.frame($0.1)) }
         + otherFetchPlans.map { Vector(name: "message.fetchPlan.\($0.0)", bytes: stamp.frame($0.1)) }
         + [
+            Vector(
+                name: "message.append.batches",
+                bytes: stamp.appendFrame(nonce: 8, commit: SequenceNumber(rawValue: 69_995), batches: [batch])),
             Vector(
                 name: "message.submit.void",
                 bytes: stamp.frame(
