@@ -51,8 +51,8 @@ package struct CommitPipeline: Hashable, Sendable {
 
     /// Bytes that have been sequenced and are not in the journal.
     ///
-    /// What the journal has is not counted, though it may wait in ``persisted`` for another node's word. Nothing
-    /// waits there: it commits in the event that persists it.
+    /// What the journal has is not counted. Today it also commits in the event that reports the write, so nothing stays
+    /// in ``persisted`` after that event.
     package var unpersistedBytes: Int { sealedBytes + (open?.byteCount ?? 0) }
     package var isFull: Bool { unpersistedBytes > unpersistedLimit }
     /// Whether the journal has nothing to write.

@@ -6,11 +6,11 @@ extension JoinServer {
     private static let slowestMilliseconds: (start: Int64, chunk: Int64) = (10_000, 2_000)
     /// DIVERGED names at most this many ends of epochs, the newest, so that it fits a message.
     private static let epochEndsInPlan = 16_384
-    /// After which a joiner asks again while a snapshot is made, and while all places are taken.
+    /// After which a joiner asks again while a snapshot is made, and while all slots are taken.
     private static let snapshotMicroseconds: UInt32 = 50_000
-    private static let placeMicroseconds: UInt32 = 1_000_000
-    /// For those whom the next places are kept for.
-    private static let nextPlaceMicroseconds: UInt32 = 250_000
+    private static let slotMicroseconds: UInt32 = 1_000_000
+    /// For those whom the next slots are kept for.
+    private static let nextSlotMicroseconds: UInt32 = 250_000
     /// A tail of less is no reason for a new snapshot.
     private static let smallestTailBytes: UInt64 = 1 << 20
     /// An empty joiner waits for a snapshot rather than apply a longer tail.
@@ -36,7 +36,7 @@ extension JoinServer {
             actions.append(.audienceAhead(sync.have, node: sync.node))
             decision = .diverged(Array(log.epochEnds.suffix(Self.epochEndsInPlan)))
         case .known where bounds.isBusy, .tooOld where bounds.isBusy:
-            decision = .busy(retryAfter: Self.placeMicroseconds)
+            decision = .busy(retryAfter: Self.slotMicroseconds)
         case .known where !sync.wantsSnapshot && log.holdsTail(after: have.sequence):
             let isBehind = have.sequence < log.committed.position.sequence
             if isBehind && bounds.prefersSnapshot
@@ -89,7 +89,7 @@ extension JoinServer {
         (log.committed.position.sequence.rawValue - sequence.rawValue) * log.window.bytesOfEntry
     }
 
-    /// Finds a snapshot from which the window leads on, and a place among the joins.
+    /// Finds a snapshot from which the window leads on, and a slot among the joins.
     private mutating func reserve(
         _ node: String, _ connection: Connection, above lowest: SequenceNumber, now: Tick, log: JoinLog, bounds: Bounds,
         into actions: inout [ServeAction]
@@ -106,12 +106,12 @@ extension JoinServer {
         // What it has begun to fetch saves it more than a newer one does.
         guard let index = usable.first(where: { snapshots[$0].info.id == previous?.snapshot }) ?? usable.last else {
             askForSnapshot(now: now, into: &actions)
-            return .busy(retryAfter: hasFailed ? Self.placeMicroseconds : Self.snapshotMicroseconds)
+            return .busy(retryAfter: hasFailed ? Self.slotMicroseconds : Self.snapshotMicroseconds)
         }
-        guard previous != nil || hasPlace(for: node, connection, now: now, bounds: bounds) else {
+        guard previous != nil || hasSlot(for: node, connection, now: now, bounds: bounds) else {
             line.came(node, connection, now: now)
             let isNext = line.countAhead(of: node, connection, now: now) < bounds.joins
-            return .busy(retryAfter: isNext ? Self.nextPlaceMicroseconds : Self.placeMicroseconds)
+            return .busy(retryAfter: isNext ? Self.nextSlotMicroseconds : Self.slotMicroseconds)
         }
         line.leave(node, connection)
         let info = snapshots[index].info
@@ -132,15 +132,15 @@ extension JoinServer {
         return .snapshot(info)
     }
 
-    /// Whether a joiner asks for so little that it keeps its place from those who wait.
+    /// Whether a joiner asks for so little that it keeps its slot from those who wait.
     private static func isSlow(_ reservation: Reservation, now: Tick) -> Bool {
         let allowed = slowestMilliseconds.start + slowestMilliseconds.chunk * Int64(reservation.reached)
         return reservation.madeAt.advanced(byMilliseconds: allowed) <= now
     }
 
-    /// Whether a joiner may have a place now: one is free beyond those that are kept for who waits longer, or can be
+    /// Whether a joiner may have a slot now: one is free beyond those that are kept for who waits longer, or can be
     /// taken from one that does not fetch.
-    private mutating func hasPlace(
+    private mutating func hasSlot(
         for node: String, _ connection: Connection, now: Tick, bounds: Bounds
     ) -> Bool {
         let free = max(0, bounds.joins - reservations.count)

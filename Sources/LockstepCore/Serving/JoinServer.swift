@@ -19,15 +19,15 @@ package enum ServeAction: Hashable, Sendable {
 ///     SYNC ---- ahead, diverged -------------------> AHEAD, DIVERGED, and the host is told
 ///       |------ the window holds the rest ---------> TAIL; the joiner asks by REPAIR_REQ
 ///       |------ that rest is long, or not held,
-///       |       a snapshot of use, a free place ---> SNAPSHOT; a reservation, renewed by each CHUNK_REQ
-///       `------ none, or no place -----------------> BUSY; the host is asked for a snapshot
+///       |       a snapshot of use, a free slot ----> SNAPSHOT; a reservation, renewed by each CHUNK_REQ
+///       `------ none, or no slot ------------------> BUSY; the host is asked for a snapshot
 ///
 ///     reserved --CHUNK_REQ--> fetching --30 s without one, 3 s after the last chunk, REPAIR_REQ--> free
 ///        `-- 2.5 s without one; 1 s if others wait; another joiner comes, and this one did not fetch before --> free
 ///
-/// While others wait, a place is also taken from one that is slow: 10 s, and 2 s for each chunk that it asked for.
+/// While others wait, a slot is also taken from one that is slow: 10 s, and 2 s for each chunk that it asked for.
 ///
-/// A place that is free, or becomes so, goes to those who wait in the order of their coming (``JoinLine``).
+/// A slot that is free, or becomes so, goes to those who wait in the order of their coming (``JoinLine``).
 ///
 /// CHUNK_REQ without a reservation is answered by RESYNC, which on this link means: SYNC again. The first REPAIR_REQ
 /// after a snapshot ends the reservation: the joiner has all chunks.
