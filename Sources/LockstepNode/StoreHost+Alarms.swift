@@ -8,7 +8,8 @@ extension StoreHost {
         switch alarm {
         case .primaryBehind(let own, let reported, let node):
             raise(.primaryBehind, "this log ends at \(own.position), \(node) knows \(reported.position)")
-        case .diskFull: raise(.diskFull, "new actions are refused until there is room")
+        case .diskFull:
+            raise(.diskFull, "too little room is left for the journal: make some; a primary takes no new actions")
         case .diskHasRoom: clear(.diskFull)
         case .sessionsNearLimit(let count, let limit):
             raise(

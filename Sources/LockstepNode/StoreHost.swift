@@ -16,16 +16,16 @@ package final class StoreHost {
     package let state: ObservedState?
     /// What this node is for the store; nothing else says it, and only what belongs to one role asks which it is.
     ///
-    /// It is set when the store is opened. A change while the node runs is one assignment, on the node's thread and
-    /// between two turns. When it is made,
-    /// - nothing of the driver before is under way, since what comes by the mailbox goes to the driver that is there
-    ///   then: its journal's line is drained, and no snapshot is being encoded, saved or decoded, no note written, no
-    ///   journal adopted;
-    /// - the new driver's machine has the log that ``state`` shows and that ``feed`` ends with, and the journal is given
-    ///   to its desk, not closed;
-    /// - the client's machine has no frame under way: a primary's reaches the machine by hand, and has no links.
+    /// It is set when the store is opened, and stays. A change while the node runs would be one assignment, on the
+    /// node's thread and between two turns. It would need this:
+    /// - The driver of the old role waits for nothing, since its mail would reach the new one. Its journal's line is
+    ///   drained. No snapshot is being encoded, saved or decoded. No note is being written, and no journal adopted.
+    /// - The machine of the new driver has the log that ``state`` shows and that ``feed`` ends with.
+    /// - The journal goes to the new driver's desk; it is not closed.
+    /// - No frame of the client's machine is under way. On a primary such frames reach the machine by hand, without
+    ///   links.
     ///
-    /// After it comes ``StoreDriver/start(now:wall:)``; readiness and gate follow at the end of the turn.
+    /// Then ``StoreDriver/start(now:wall:)`` is called. Readiness and gate follow at the end of the turn.
     package var role = StoreRole.client
 
     package internal(set) var client: ClientStateMachine

@@ -64,59 +64,6 @@ package final class Simulation {
         for store in stores.dropFirst() { makeProcesses(of: store) }
     }
 
-    private func makeProcesses() {
-        add(PrimaryProcess(id: processes.count, name: "primary", store: store, random: random.fork()))
-        for number in 1...max(1, options.replicas) {
-            let hasJournal =
-                options.script?.replicasHaveJournals
-                ?? (!options.isVolatile && (number == 1 || random.chance(0.6)))
-            add(
-                ReplicaProcess(
-                    id: processes.count, name: "replica-\(number)", store: store, random: random.fork(),
-                    hasJournal: hasJournal))
-        }
-        for number in 1...max(1, options.clients) {
-            let isReader = options.script == nil && number > 2 && random.chance(0.3)
-            let home =
-                isReader || (options.script == nil && random.chance(0.2))
-                ? Int(random.between(1, Int64(options.replicas))) : store.primary.id
-            add(
-                ClientProcess(
-                    id: processes.count, name: "client-\(number)", store: store, random: random.fork(), home: home,
-                    isReader: isReader))
-        }
-        add(
-            RecoveryProcess(id: processes.count, name: "operator", store: store, random: random.fork()))
-        if plan.isOn(.rogueClient) {
-            add(RogueProcess(id: processes.count, name: "rogue", store: store, random: random.fork()))
-        }
-    }
-
-    /// The nodes' further store, with clients of its own.
-    private func makeProcesses(of store: SimulatedStore) {
-        let suffix = "/\(store.channel.rawValue + 1)"
-        for node in processes {
-            let name = node.name + suffix
-            if node is PrimaryProcess {
-                add(
-                    PrimaryProcess(
-                        id: processes.count, host: node.id, name: name, store: store, random: random.fork()))
-            } else if let replica = node as? ReplicaProcess {
-                add(
-                    ReplicaProcess(
-                        id: processes.count, host: node.id, name: name, store: store, random: random.fork(),
-                        hasJournal: replica.hasJournal))
-            } else if let client = node as? ClientProcess {
-                add(
-                    ClientProcess(
-                        id: processes.count, name: name, store: store, random: random.fork(), home: client.home,
-                        isReader: client.isReader))
-            } else if node is RogueProcess {
-                add(RogueProcess(id: processes.count, name: name, store: store, random: random.fork()))
-            }
-        }
-    }
-
     /// The first store, which operators and scripts are about.
     var store: SimulatedStore { stores[0] }
 
@@ -126,7 +73,7 @@ package final class Simulation {
         return processes.filter { $0.host == process.host && $0 !== process }
     }
 
-    private func add(_ process: SimulatedProcess) {
+    func add(_ process: SimulatedProcess) {
         // Of its own numbers, so that keys change nothing else of a run.
         var random = SplitMix64(seed: options.seed ^ 0x5EED_0F0F_7105_0019 &+ UInt64(process.id))
         if process is ClientProcess, random.chance(0.3) {

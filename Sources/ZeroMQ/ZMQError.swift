@@ -63,7 +63,7 @@ public struct ZMQError: Error, Hashable, Sendable {
         self.explanation = explanation
     }
 
-    /// The reason that the calling thread's last libzmq call left behind.
+    /// Why the calling thread's last call of libzmq failed.
     static func last(operation: String, endpoint: String? = nil) -> ZMQError {
         ZMQError(Code(rawValue: zmq_errno()), operation: operation, endpoint: endpoint)
     }

@@ -97,7 +97,7 @@ class Recording:
             if run.returncode == 0:
                 return
             if run.returncode not in (-9, 137):
-                # A journal that a kill left behind must open: what it says instead is a violation.
+                # A journal must open after a kill: what it says instead is a violation.
                 self.refusal = f"process {life} of seed {self.seed} ended with {run.returncode}: {run.stderr.strip()}"
                 return
 

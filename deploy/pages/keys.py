@@ -75,14 +75,14 @@ def cluster(book, a, b, c, d):
 def refused(book, section, a, d):
     """Nobody else is served, and no secret is shown."""
     plain = d.run("lockstep counter get visits --node tcp://10.0.0.1:7400 --insecure --timeout 2")
-    section.says("Of who is not let in, the command says so, with the key that is not in the list, and ends with 69.")
+    section.says("If the node does not let you in, the command names the key that is missing and ends with 69.")
     book.check(section, "nobody without keys is served", plain.status == book.status("cannot be reached"), plain.text)
     d.must("runuser -u op -- lockstep keys new web-2")
     unknown = d.run(f"lockstep counter get visits {CLIENT.replace('web-1', 'web-2')} --timeout 2")
     book.check(section, "a key that is not in the list is not served",
                unknown.status == book.status("cannot be reached") and "does not let the key" in unknown.text,
                f"{unknown.status}: {unknown.text}")
-    section.says("Who is let in, and may not do what it asks, is told so: it ends with 1.")
+    section.says("If it lets you in and you may not do this, the command says so and ends with 1.")
     a.must(f"sudo -u lockstep lockstep keys allow web-2 --key '{public_key(d.run('lockstep keys show web-2.key'))}' "
            f"--role reader --access {HOME}/access.json && sleep 1")
     denied = d.run(f"lockstep counter add visits {CLIENT.replace('web-1', 'web-2')} --timeout 5")

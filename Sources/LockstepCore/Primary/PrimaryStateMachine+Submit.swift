@@ -163,7 +163,7 @@ extension PrimaryStateMachine {
         return .free(numbers: most, bytes: Int(standing.windowBytes) - bytes)
     }
 
-    /// Performs the actions into batches; each series of them is one record of the batch and one kept series.
+    /// Performs the actions into batches; each series of them is one entry header and one kept series.
     ///
     /// A reactor may write far more than it was sent, so the bounds are looked at again after each full batch, and the
     /// session's window after each series. Returns the number to go on with, and why it stopped there if actions are left.

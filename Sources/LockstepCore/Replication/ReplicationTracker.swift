@@ -43,7 +43,7 @@ package struct ReplicationTracker: Hashable, Sendable {
         package fileprivate(set) var lastProgress: Tick
     }
 
-    /// How long a member may be silent (FAILOVER 3): six heartbeats.
+    /// How long a member may be silent (PROTOCOL, R-79): six heartbeats.
     package static let silenceMilliseconds: Int64 = 600
     /// How long a member may have something to write and not write it.
     package static let stallMilliseconds: Int64 = 2_000

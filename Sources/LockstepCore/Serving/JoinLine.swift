@@ -1,7 +1,7 @@
-/// Who waits for a place among the joins, and who had one and did not fetch (PROTOCOL, R-32).
+/// Who waits for a slot among the joins, and who had one and did not fetch (PROTOCOL, R-32).
 ///
-/// A joiner that found no place counts as waiting from its second SYNC on: one who never comes again keeps nobody out.
-/// The line is a matter of whom a free place is kept for, so it has no promise: it forgets who was silent, and the
+/// A joiner that found no slot counts as waiting from its second SYNC on: one who never comes again keeps nobody out.
+/// The line is a matter of whom a free slot is kept for, so it has no promise: it forgets who was silent, and the
 /// oldest when it is full.
 struct JoinLine: Hashable, Sendable {
     private struct Waiter: Hashable, Sendable {
@@ -19,7 +19,7 @@ struct JoinLine: Hashable, Sendable {
 
     /// In the order of coming.
     private var waiters: [Waiter] = []
-    /// Those whose place ended before they fetched, the oldest first.
+    /// Those whose slot ended before they fetched, the oldest first.
     private var idlers: [Idler] = []
 
     /// A joiner that waits comes once a second; one that is silent for longer has gone.
@@ -27,12 +27,12 @@ struct JoinLine: Hashable, Sendable {
     /// So long a joiner that did not fetch comes after those that did not have their turn.
     private static let memoryMilliseconds: Int64 = 60_000
 
-    /// Whether a place of this peer ended within the last minute before it fetched.
+    /// Whether a slot of this peer ended within the last minute before it fetched.
     func isIdler(_ node: String, _ connection: Connection, now: Tick) -> Bool {
         idlers.contains { ($0.node == node || $0.connection == connection) && $0.until > now }
     }
 
-    /// How many have a better claim to the next place: they came before, and come again and again.
+    /// How many have a better claim to the next slot: they came before, and come again and again.
     func countAhead(of node: String, _ connection: Connection, now: Tick) -> Int {
         let isLast = isIdler(node, connection, now: now)
         var count = 0
@@ -47,7 +47,7 @@ struct JoinLine: Hashable, Sendable {
         return count
     }
 
-    /// A joiner found no place.
+    /// A joiner found no slot.
     mutating func came(_ node: String, _ connection: Connection, now: Tick) {
         waiters.removeAll { !Self.isHere($0, now) }
         if let place = waiters.firstIndex(where: { $0.node == node || $0.connection == connection }) {
@@ -59,12 +59,12 @@ struct JoinLine: Hashable, Sendable {
         waiters.append(Waiter(node: node, connection: connection, askedAt: now))
     }
 
-    /// A joiner has a place, or needs none.
+    /// A joiner has a slot, or needs none.
     mutating func leave(_ node: String, _ connection: Connection) {
         waiters.removeAll { $0.node == node || $0.connection == connection }
     }
 
-    /// A place ended before its joiner fetched from it.
+    /// A slot ended before its joiner fetched from it.
     mutating func idled(_ node: String, _ connection: Connection, now: Tick) {
         idlers.removeAll { $0.until <= now || $0.node == node || $0.connection == connection }
         if idlers.count >= Limits.waitingJoins { idlers.removeFirst() }

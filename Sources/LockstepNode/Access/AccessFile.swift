@@ -49,7 +49,7 @@ public struct AccessFile: Hashable, Sendable {
         var mode: UInt32
     }
 
-    /// Looks at the file, behind a link.
+    /// Looks at the file that the path leads to, also through a symbolic link.
     func stamp() throws -> Stamp {
         var info = stat()
         guard stat(path, &info) == 0 else { throw failure(String(cString: strerror(errno))) }

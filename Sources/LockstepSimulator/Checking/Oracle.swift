@@ -26,9 +26,9 @@ final class Oracle {
     /// Where replicas stood that have discarded it and have no snapshot yet.
     private var givenUpBy: [Int: BatchHash] = [:]
     /// What callers learned, to be compared with the log at the end.
-    private var learned: [Learned] = []
+    var learned: [Learned] = []
     /// The committed batches that end at a number: one, unless an operator gave a history up.
-    private var ends: [SequenceNumber: [BatchHash]] = [:]
+    private(set) var ends: [SequenceNumber: [BatchHash]] = [:]
 
     /// The epoch whose primary was told that it is behind, and the last number that it had given then.
     var behind: (epoch: Epoch, head: SequenceNumber)?
@@ -104,7 +104,7 @@ final class Oracle {
         }
     }
 
-    private struct Learned {
+    struct Learned {
         var key: ReplyKey
         var batch: BatchHash
         var process: String
@@ -303,58 +303,6 @@ final class Oracle {
         let own = process.state.digest + machine.log.digest
         if own != known.digest {
             fail(.digest, "\(process.name) has digest \(own) at \(machine.log.position.sequence), not \(known.digest)")
-        }
-    }
-
-    // MARK: - Callers
-
-    /// Somebody got an answer: it is the log's, and it stays.
-    func answered(
-        _ session: SessionID, _ number: RequestNumber, epoch: Epoch, _ sequence: SequenceNumber,
-        _ status: ActionStatus, _ bytes: [UInt8], by process: SimulatedProcess
-    ) {
-        let key = ReplyKey(session: session, number: number)
-        // It may be an answer of a history that was given up meanwhile.
-        if givenUp.has(key, epoch, sequence, status, bytes) { return }
-        guard let reply = replies[key] else {
-            fail(.durability, "\(process.name) got an answer to \(session) \(number), which is not in the log")
-            return
-        }
-        if reply.status != status || reply.bytes != bytes || reply.sequence != sequence || reply.epoch != epoch {
-            fail(.replyStability, "\(process.name) got another answer to \(session) \(number) than the log has")
-        }
-        learned.append(Learned(key: key, batch: reply.batch, process: process.name))
-    }
-
-    func wasRead(
-        _ answer: [UInt8], to query: [UInt8], epoch: Epoch, _ sequence: SequenceNumber, by process: SimulatedProcess
-    ) {
-        guard sequence > .zero else { return }
-        // One, unless a history was given up: then it may be that one's.
-        let known = ends[sequence, default: []].compactMap { batches[$0] }
-        guard !known.isEmpty else { return }
-        guard known.contains(where: { store.workload.isRight(answer, to: query, at: $0.remembered) }) else {
-            fail(.committedOnly, "\(process.name) read at \(sequence) what the log does not give there")
-            return
-        }
-    }
-
-    /// Whether a batch of the present history ends there, in that epoch.
-    func isPresent(_ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
-        ends[sequence, default: []].contains { hash in
-            !discarded.contains(hash) && batches[hash]?.batch.head.epoch == epoch
-        }
-    }
-
-    /// At the end: everything that anybody learned is in the log, unless an operator gave it up.
-    func checkLearned() {
-        for answer in learned where replies[answer.key]?.batch != answer.batch {
-            guard discarded.contains(answer.batch) else {
-                fail(
-                    .durability,
-                    "\(answer.process) was told of \(answer.key.session) \(answer.key.number), which is lost")
-                return
-            }
         }
     }
 }

@@ -46,6 +46,8 @@ final class PrimaryHarness {
     var openings: [Opening] = []
     var halts: [HaltReason] = []
     var counts: [ProtocolCounter: Int] = [:]
+    /// What standbys and the arbiter were told.
+    var replication: [ReplicationDirective] = []
     /// Captured images with what they were captured with, by number.
     var images: [SnapshotNumber: (state: [UInt8], log: LogState, digest: Digest)] = [:]
     var encoding: [SnapshotNumber] = []
@@ -69,7 +71,8 @@ final class PrimaryHarness {
     init(
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
         now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off,
-        isVolatile: Bool = false, hasEffects: Bool = false, holdsEffects: Bool = false, audience: [String] = []
+        isVolatile: Bool = false, hasEffects: Bool = false, holdsEffects: Bool = false, audience: [String] = [],
+        reign: Reign? = nil
     ) {
         self.durable = durable
         self.now = now
@@ -89,6 +92,7 @@ final class PrimaryHarness {
             buggify: buggify)
         configuration.holdsEffects = holdsEffects
         configuration.audience = audience
+        configuration.reign = reign
         machine = PrimaryStateMachine(
             configuration: configuration,
             recovered: log, window: window, wall: wall, now: now)
@@ -250,7 +254,7 @@ final class PrimaryHarness {
         case .audienceChanged(let names): audiences.append(names)
         case .alarm(let alarm): alarms.append(alarm)
         case .halt(let reason): halts.append(reason)
-        case .replication: preconditionFailure("this primary has no standbys")
+        case .replication(let wanted): replication.append(wanted)
         case .count(let counter): counts[counter, default: 0] += 1
         }
     }

@@ -6,8 +6,6 @@ enum ClusterDefect: CaseIterable, Sendable {
     case diskLies
     /// What was not known to be committed is left behind at a takeover.
     case tailIsForgotten
-    /// Somebody else confirms to the primary that a member still follows.
-    case confirmationIsForged
     /// A disk that was lost comes back under the same incarnation.
     case incarnationIsKept
 }

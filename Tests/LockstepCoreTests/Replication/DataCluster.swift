@@ -249,7 +249,6 @@ struct DataCluster {
         let node = nodes[index]
         switch directive {
         case .send(let frame, let connection):
-            forgeConfirmation(frame, connection, at: index)
             if let place = links.firstIndex(where: { $0.connection == connection }) {
                 links[place].toStandby.append(frame)
             }
@@ -264,14 +263,6 @@ struct DataCluster {
             while node.write() != nil {}
             reopen(index)
         }
-    }
-
-    private mutating func forgeConfirmation(_ frame: [UInt8], _ connection: Connection, at index: Int) {
-        guard defect == .confirmationIsForged,
-            case .replicationReply(.confirmRequest(let request))? = withBytes(
-                of: frame, { try? Message.decode($0, rule: .any).message })
-        else { return }
-        withPrimary(index) { $0.replicationReceived(.confirm(request), epoch: .zero, from: connection, &$1) }
     }
 
     // MARK: - The arbiter

@@ -81,7 +81,7 @@ import Testing
         #expect(codes(lines) == ["4:1", "8:2", "12:3", "17:timeout"])
     }
 
-    /// SEMANTICS O52: the source's own end and failure pass, and nothing is left behind.
+    /// SEMANTICS O52: the source's own end and failure pass, and nothing remains.
     @Test func endAndFailurePass() async {
         let lines = await clock.run { [clock] in
             await Script(clock, values: [(4, 1)], endAt: 6).timeout(.seconds(5), clock: clock).record(clock)

@@ -1,0 +1,179 @@
+import LockstepCore
+import Testing
+
+/// A primary with standbys: what it sends them, what it waits for, and when its reign is over (PROTOCOL, R-76 to R-79 and
+///
+@Suite struct PrimaryStandbyTests {
+    private static let own = Member(node: name("p1"), incarnation: Incarnation(rawValue: 11))
+    private static let other = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))
+    private static let link = Connection(rawValue: 50)
+    private static let client = Connection(rawValue: 7)
+
+    private static func name(_ text: String) -> NodeID { NodeID(text) ?? { preconditionFailure("a name") }() }
+
+    /// A record of epoch 9 with this primary and one standby as its members.
+    private static func record(minimum: Int = 1, members: Int = 2) -> StoredRecord {
+        let record = ConfigurationRecord(
+            cluster: PrimaryHarness.cluster, store: PrimaryHarness.store, channel: PrimaryHarness.channel,
+            epoch: Epoch(rawValue: 9), primary: .init(member: own, boot: BootID(rawValue: 1), endpoints: []),
+            openedAfter: .start(of: PrimaryHarness.store), minimum: minimum, attempt: AttemptID(rawValue: 1))
+        guard members > 1 else { return StoredRecord(record, revision: 5) }
+        return StoredRecord(record.adding(other, attempt: AttemptID(rawValue: 2)), revision: 5)
+    }
+
+    private static func harness(_ record: StoredRecord = record()) -> PrimaryHarness {
+        let reign = Reign(won: record, member: own, memory: ArbiterMemory(), seed: 3)
+        let harness = PrimaryHarness(reign: reign)
+        harness.start()
+        return harness
+    }
+
+    private static func say(_ request: ReplicationRequest, _ harness: PrimaryHarness, epoch: UInt64 = 9) {
+        harness.run { $0.replicationReceived(request, epoch: Epoch(rawValue: epoch), from: link, &$1) }
+    }
+
+    private static func fetch(_ harness: PrimaryHarness, nonce: UInt64 = 4, promised: UInt64 = 0) {
+        let log = FollowerLog(end: .start(of: PrimaryHarness.store), committed: .zero, epochEnds: [])
+        say(
+            .fetch(
+                Fetch(
+                    nonce: nonce, store: PrimaryHarness.store, member: other, boot: BootID(rawValue: 2),
+                    promised: Epoch(rawValue: promised), log: log)), harness)
+    }
+
+    /// Acknowledges all that the primary has sequenced.
+    private static func acknowledge(_ harness: PrimaryHarness, nonce: UInt64 = 4) {
+        let end = harness.machine.log.position
+        say(
+            .acknowledge(
+                Acknowledge(
+                    nonce: nonce, member: other, boot: BootID(rawValue: 2), primaryBoot: BootID(rawValue: 1),
+                    end: end.sequence, hash: end.hash, mark: .init(sequence: .zero, digest: .none))), harness)
+    }
+
+    /// The messages that left for the standby, in order.
+    private static func replies(_ harness: PrimaryHarness) -> [ReplicationReply] {
+        harness.replication.compactMap { directive in
+            guard case .send(let frame, _) = directive else { return nil }
+            let message = withBytes(of: frame) { try? Message.decode($0, rule: .any).message }
+            return message.flatMap { ReplicationReply($0) }
+        }
+    }
+
+    private static func plans(_ harness: PrimaryHarness) -> [FetchDecision] {
+        replies(harness).compactMap { if case .plan(let plan) = $0 { plan.decision } else { nil } }
+    }
+
+    /// A batch commits when both disks have it, whichever is first.
+    @Test func aBatchWaitsForTheStandby() {
+        let harness = Self.harness()
+        harness.persist()
+        #expect(harness.committed.isEmpty && harness.machine.phase == .opening)
+        Self.fetch(harness)
+        #expect(Self.plans(harness) == [.tail])
+        Self.acknowledge(harness)
+        #expect(harness.committed.count == 1 && harness.machine.phase == .admitting)
+        // What is told of it then is the commit number alone.
+        #expect(Self.replies(harness).last == .append(Append(nonce: 4, commit: SequenceNumber(rawValue: 1), batches: [])))
+    }
+
+    /// The standby's word may come before the own disk's: that commits nothing either.
+    @Test func theOwnDiskCountsToo() {
+        let harness = Self.harness()
+        Self.fetch(harness)
+        Self.acknowledge(harness)
+        #expect(harness.committed.isEmpty)
+        harness.persist()
+        #expect(harness.committed.count == 1)
+    }
+
+    /// A sole member commits as a primary without an arbiter does, and answers reads at once.
+    @Test func aSoleMemberIsAlone() {
+        let harness = Self.harness(Self.record(members: 1))
+        harness.persist()
+        #expect(harness.machine.phase == .admitting)
+        harness.hello(Self.client)
+        harness.forget()
+        harness.read(1, .linearizable, from: Self.client)
+        #expect(harness.kinds == [.readResult])
+    }
+
+    /// Below its minimum a store commits nothing, and says why it takes nothing.
+    @Test func belowTheMinimumNothingCommits() {
+        let harness = Self.harness(Self.record(minimum: 2, members: 1))
+        harness.persist()
+        #expect(harness.committed.isEmpty && harness.machine.phase == .opening)
+        #expect(!harness.machine.isPersisting && harness.machine.committed.position.sequence == .zero)
+    }
+
+    /// A linearizable read waits for a word of every member that was asked for after the read came.
+    @Test func aReadWaitsForConfirmation() {
+        let harness = Self.harness()
+        harness.persist()
+        Self.fetch(harness)
+        Self.acknowledge(harness)
+        harness.hello(Self.client)
+        harness.forget()
+        harness.replication = []
+        harness.read(1, .linearizable, from: Self.client)
+        harness.read(2, .local, from: Self.client)
+        #expect(harness.kinds == [.readResult], "a local read is answered at once")
+        #expect(Self.replies(harness) == [.confirmRequest(Confirmation(nonce: 4, round: 1))])
+        // A second one comes while the first round is under way: that round does not count for it.
+        harness.read(3, .linearizable, from: Self.client)
+        Self.say(.confirm(Confirmation(nonce: 4, round: 1)), harness)
+        #expect(harness.kinds == [.readResult, .readResult])
+        #expect(Self.replies(harness).last == .confirmRequest(Confirmation(nonce: 4, round: 2)))
+        Self.say(.confirm(Confirmation(nonce: 5, round: 2)), harness)
+        #expect(harness.kinds.count == 2, "another stream confirms nothing")
+        Self.say(.confirm(Confirmation(nonce: 4, round: 2)), harness)
+        #expect(harness.kinds.count == 3)
+    }
+
+    /// Whoever promised a higher epoch is refused, and the record is written anew, which settles what it asked for.
+    @Test func aPromiseDeposesNobody() throws {
+        let harness = Self.harness()
+        Self.fetch(harness, promised: 10)
+        #expect(Self.plans(harness) == [.refused(.notPrimary)])
+        harness.replication = []
+        harness.pass(milliseconds: 150)
+        let asked = harness.replication.compactMap { if case .transact(let attempt, _) = $0 { attempt } else { nil } }
+        let attempt = try #require(asked.first)
+        #expect(attempt.proposed.inSync == attempt.compared.record.inSync && attempt.proposed.epoch.rawValue == 9)
+        harness.run { $0.recordApplied(attempt.attempt, revision: 6, &$1) }
+        #expect(harness.machine.phase == .opening, "it goes on")
+    }
+
+    /// A record of another reign ends this one: nothing is said any more.
+    @Test func aRecordDeposes() {
+        let harness = Self.harness()
+        harness.persist()
+        Self.fetch(harness)
+        let next = Self.record().record.campaign(
+            .init(member: Self.other, boot: BootID(rawValue: 2), endpoints: []), above: Epoch(rawValue: 9),
+            after: .start(of: PrimaryHarness.store), attempt: AttemptID(rawValue: 8))
+        guard let next else { preconditionFailure("it is a member") }
+        harness.run { $0.recordFound(StoredRecord(next, revision: 6), request: 1, &$1) }
+        #expect(harness.machine.phase == .deposed)
+        harness.forget()
+        Self.acknowledge(harness)
+        harness.hello(Self.client)
+        harness.turn()
+        #expect(harness.sent.isEmpty && harness.committed.isEmpty && harness.machine.nextDeadline == .never)
+    }
+
+    /// Who knows of a later reign is not told that this log lacks something: it is to ask again.
+    @Test func aLaterReignIsNoLostHistory() throws {
+        let harness = Self.harness()
+        harness.persist()
+        Self.fetch(harness)
+        Self.acknowledge(harness)
+        harness.forget()
+        harness.replication = []
+        let known = Position(epoch: Epoch(rawValue: 10), sequence: SequenceNumber(rawValue: 2), hash: .none)
+        harness.hello(Self.client, known: KnownPosition(position: known, boot: .none))
+        guard case .refused(let refused)? = harness.sent.first?.message else { return #expect(Bool(false), "refused") }
+        #expect(refused.reason == .unavailable && harness.alarms.isEmpty && harness.machine.phase == .admitting)
+        #expect(harness.replication.contains { if case .readRecord = $0 { true } else { false } })
+    }
+}
