@@ -157,8 +157,9 @@ extension PrimaryStateMachine {
         if let sender, let quota = sender.quota.inFlight {
             let newlyAcknowledged = Int(clamping: acknowledged - standing.ackedThrough)
             let open = log.sessions.share(of: sender.name).inFlight - newlyAcknowledged
-            guard open < max(1, quota) else { return .full(.quota) }
-            most = min(most, UInt64(max(1, quota) - open))
+            // What a process left in flight that ended at once must not stop the next: a session has its one.
+            guard open < quota || numbers == 0 else { return .full(.quota) }
+            most = min(most, UInt64(max(1, quota - open)))
         }
         return .free(numbers: most, bytes: Int(standing.windowBytes) - bytes)
     }

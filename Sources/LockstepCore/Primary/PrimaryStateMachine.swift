@@ -83,7 +83,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         let milliseconds = UInt64(max(0, wall.rawValue / 1_000))
         // Above what was given up, too: an acceptance must not cover what is written from now on.
         let highest = max(recovered.position.epoch, configuration.lossAccepted?.position.epoch ?? .zero)
-        let epoch = configuration.reign?.won.record.epoch ?? Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
+        let ownEpoch = Epoch(rawValue: max(highest.rawValue + 1, milliseconds))
+        let epoch = configuration.reign?.won.record.epoch ?? ownEpoch
         pipeline = CommitPipeline(epoch: epoch, recovered: recovered, window: window)
         clock = LogClock(last: recovered.time, wall: wall, now: now)
         audience = Audience(configuration.audience, now: now)

@@ -49,17 +49,20 @@ extension Oracle {
         }
     }
 
-    /// No name has more actions in flight than its quota.
+    /// No name has more actions in flight than its quota, and one for each further session.
     func checkQuotas(at sequence: SequenceNumber) {
         guard !quotas.isEmpty else { return }
-        var open: [String: Int] = [:]
+        var open: [String: (actions: Int, sessions: Int)] = [:]
         for session in sessions.values where !session.isOver {
-            if let sender = session.sender { open[sender, default: 0] += session.window.count }
+            guard let sender = session.sender else { continue }
+            open[sender, default: (0, 0)].actions += session.window.count
+            open[sender, default: (0, 0)].sessions += 1
         }
-        for (name, most) in quotas {
-            let count = open[name, default: 0]
-            if count > most {
-                fail(.boundedMemory, "\(name) has \(count) actions in flight at \(sequence), and may have \(most)")
+        for (name, quota) in quotas {
+            let (actions, count) = open[name] ?? (0, 0)
+            let most = quota + max(0, count - 1)
+            if actions > most {
+                fail(.boundedMemory, "\(name) has \(actions) actions in flight at \(sequence), and may have \(most)")
             }
         }
     }

@@ -131,6 +131,24 @@ import Testing
         #expect(primary.machine.log.sessions.share(of: "web-1").sessions == 2)
     }
 
+    /// Goal: what a process left in flight that ended at once does not stop the next of its name: its session has one at
+    /// a time (PROTOCOL R-73).
+    @Test func whatWasLeftInFlightStopsNobody() {
+        let quota = SenderQuota(inFlight: 3)
+        let primary = primary([web: Sender(name: "web-1", quota: quota), other: Sender(name: "web-1", quota: quota)])
+        let before = primary.session(web, client: 1)
+        primary.submit(before, 1, [1, 1, 1], from: web)
+        primary.commit()
+        let after = primary.session(other, client: 2)
+        primary.submit(after, 1, [1, 1], from: other)
+        primary.commit()
+        #expect(primary.state.sum == 4, "the first of two")
+        #expect(primary.sent.compactMap(\.busy).map(\.reason) == [.quota])
+        primary.submit(after, 2, [1], acked: 1, from: other)
+        primary.commit()
+        #expect(primary.state.sum == 5)
+    }
+
     /// Goal: of a SUBMIT as many actions are taken as the quota leaves, over all sessions of the name; the rest gets
     /// BUSY(quota), and goes on when answers are acknowledged (PROTOCOL R-73).
     @Test func aNameHasSoManyActionsInFlight() {

@@ -74,7 +74,8 @@ import Testing
         Self.acknowledge(harness)
         #expect(harness.committed.count == 1 && harness.machine.phase == .admitting)
         // What is told of it then is the commit number alone.
-        #expect(Self.replies(harness).last == .append(Append(nonce: 4, commit: SequenceNumber(rawValue: 1), batches: [])))
+        #expect(
+            Self.replies(harness).last == .append(Append(nonce: 4, commit: SequenceNumber(rawValue: 1), batches: [])))
     }
 
     /// The standby's word may come before the own disk's: that commits nothing either.
