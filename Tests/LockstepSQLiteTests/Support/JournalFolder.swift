@@ -42,6 +42,13 @@ final class JournalFolder: Sendable {
         try SQLiteJournal(folder: path, request: request(), create: create, tuning: tuning)
     }
 
+    /// As a data node opens it, which has an arbiter.
+    func dataNodeJournal(create: Bool = false) throws -> SQLiteJournal {
+        var request = request()
+        request.isForDataNode = true
+        return try SQLiteJournal(folder: path, request: request, create: create, tuning: Self.smallTuning)
+    }
+
     /// A new journal with nothing in it, ready to be written.
     func emptyJournal() throws -> SQLiteJournal {
         let journal = try journal(create: true)
@@ -85,9 +92,11 @@ struct Recovered: Equatable {
     var snapshot: Position?
     var state: [UInt8]?
     var batches: [SealedBatch] = []
+    /// What is not known to be committed.
+    var tail: [SealedBatch] = []
 }
 
-extension SQLiteJournal {
+extension ArbitratedJournal {
     func recovered() throws -> Recovered {
         var result = Recovered()
         try recover { content in
@@ -95,12 +104,33 @@ extension SQLiteJournal {
             result.state = content.state
         } batch: {
             result.batches.append($0)
+        } tail: {
+            result.tail.append($0)
         }
         return result
     }
 }
 
-extension SQLiteJournal {
+extension ArbitratedJournal {
+    /// Waits for a write, and throws ``JournalFailure`` if it fails.
+    func done(_ ask: (@escaping @Sendable (Result<Void, JournalFailure>) -> Void) -> Void) async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            ask { done.resume(with: $0.mapError { $0 }) }
+        }
+    }
+
+    /// Appends with a commit number.
+    func appended(_ batches: [SealedBatch], committed: SequenceNumber) async throws {
+        try await done { append(batches, committed: committed, completion: $0) }
+    }
+
+    /// Cuts, and answers what came of it.
+    func truncated(after end: Position, reason: String = "another primary") async -> Result<
+        CutBatches, TruncationFailure
+    > {
+        await withCheckedContinuation { done in truncate(after: end, reason: reason) { done.resume(returning: $0) } }
+    }
+
     /// Appends, and throws ``JournalFailure`` if that fails.
     func appended(_ batches: [SealedBatch]) async throws {
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
