@@ -70,6 +70,7 @@ extension SQLiteJournal {
             precondition(!state.isSaving, "one snapshot is saved at a time")
             precondition(job.isReplacement || job.position.sequence <= state.head.sequence, "a snapshot of the future")
             state.isSaving = true
+            state.savingAt = job.isReplacement ? .zero : job.position.sequence
         }
         advance(job)
     }
@@ -95,7 +96,7 @@ extension SQLiteJournal {
     }
 
     private func finish(_ job: SnapshotJob, _ result: Result<Void, JournalFailure>) {
-        state.withLock { $0.isSaving = false }
+        state.withLock { ($0.isSaving, $0.savingAt) = (false, .zero) }
         job.completion(result)
     }
 

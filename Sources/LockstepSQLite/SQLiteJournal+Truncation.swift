@@ -29,7 +29,10 @@ extension SQLiteJournal {
     }
 
     private func cut(after end: Position, reason: String, _ db: Database) -> Result<CutBatches, TruncationFailure> {
-        let (arbitration, snapshot, old) = state.withLock { ($0.arbitration, $0.newestSnapshot, $0.head) }
+        // A snapshot that is being saved holds nothing but what is committed, too.
+        let (arbitration, snapshot, old) = state.withLock { state in
+            (state.arbitration, max(state.newestSnapshot, state.savingAt), state.head)
+        }
         guard let arbitration else { preconditionFailure("only an arbitrated journal is cut") }
         let committed = arbitration.committed(snapshot: snapshot)
         guard end.sequence >= committed else { return .failure(.committed(through: committed)) }

@@ -45,6 +45,8 @@ package final class SQLiteJournal: ArbitratedJournal {
         /// An estimate of what the write-ahead log holds since the last checkpoint.
         var walBytes = 0
         var isSaving = false
+        /// Where the snapshot stands that is being saved; zero if none is.
+        var savingAt: SequenceNumber = .zero
         var isMarkSyncDue = false
     }
 

@@ -84,6 +84,29 @@ struct JournalTruncationTests {
         #expect(refusal(lost)?.code == .journalDamaged)
     }
 
+    /// Goal: a snapshot that is being saved is not cut away below: it holds nothing but what is committed (PROTOCOL R-84).
+    @Test func aSnapshotThatIsBeingSavedIsNotCut() async throws {
+        let (journal, history) = try await written()
+        var log = History(store: folder.store)
+        for _ in 0..<4 { try log.add() }
+        let bytes = log.snapshot(bytes: 60_000)
+        #expect(log.end == history.batches[3].position)
+        let saved = AsyncStream<Bool>.makeStream()
+        journal.save(snapshot: bytes, at: log.end) { result in
+            if case .success = result { saved.continuation.yield(true) }
+            saved.continuation.finish()
+        }
+        #expect(
+            await journal.truncated(after: history.batches[2].position)
+                == .failure(.committed(through: log.end.sequence)))
+        #expect(await saved.stream.reduce(into: []) { $0.append($1) } == [true])
+        #expect(
+            await journal.truncated(after: log.end) == .success(CutBatches(batches: 2, end: log.end)))
+        journal.close()
+        let found = try recovered(folder)
+        #expect(found.snapshot == log.end && found.batches == [] && found.tail == [])
+    }
+
     /// Goal: a cut for which there is no room changes nothing, and goes through when there is (PROTOCOL R-45).
     @Test func aCutWithoutRoomMayBeTriedAgain() async throws {
         let journal = try folder.dataNodeJournal(create: true)
