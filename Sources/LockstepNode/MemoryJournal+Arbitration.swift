@@ -34,22 +34,16 @@ extension MemoryJournal: ArbitratedJournal {
         _ batches: [SealedBatch], committed: SequenceNumber,
         completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
-        change { state in
+        answer(completion) { state in
             state.append(batches)
             state.store(committed)
-        } then: {
-            completion($0 == nil ? .failure(Self.closed) : .success(()))
         }
     }
 
     package func store(
         commit number: SequenceNumber, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
-        change {
-            $0.store(number)
-        } then: {
-            completion($0 == nil ? .failure(Self.closed) : .success(()))
-        }
+        answer(completion) { $0.store(number) }
     }
 
     package func truncate(
@@ -91,25 +85,19 @@ extension MemoryJournal: ArbitratedJournal {
     }
 
     package func removeArbitratedMark(completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
-        change {
-            $0.arbitration = nil
-        } then: {
-            completion($0 == nil ? .failure(Self.closed) : .success(()))
-        }
+        answer(completion) { $0.arbitration = nil }
     }
 
     private func arbitrated(
         _ completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void,
         _ body: @escaping @Sendable (inout JournalArbitration) -> Void
     ) {
-        change { state in
-            precondition(state.arbitration != nil, "only an arbitrated journal is asked for this")
-            if var arbitration = state.arbitration {
-                body(&arbitration)
-                state.arbitration = arbitration
+        answer(completion) { state in
+            guard var arbitration = state.arbitration else {
+                preconditionFailure("only an arbitrated journal is asked for this")
             }
-        } then: {
-            completion($0 == nil ? .failure(Self.closed) : .success(()))
+            body(&arbitration)
+            state.arbitration = arbitration
         }
     }
 }

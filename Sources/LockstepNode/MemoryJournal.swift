@@ -125,7 +125,8 @@ package final class MemoryJournal: Journal {
         queue.async { [self] in completion(state.withLock { $0.isClosed ? nil : body(&$0) }) }
     }
 
-    private func answer(
+    /// As ``change(_:then:)``, for a write that cannot fail in an open journal.
+    func answer(
         _ completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void,
         _ body: @escaping @Sendable (inout State) -> Void
     ) {

@@ -1,5 +1,6 @@
 import GRDB
 import LockstepCore
+import LockstepNode
 
 /// The verification of everything that a journal holds, in steps, so that it can run beside appends.
 struct FullCheck: Sendable {
