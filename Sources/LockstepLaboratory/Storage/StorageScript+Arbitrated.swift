@@ -36,7 +36,7 @@ extension StorageScript {
 
     mutating func drawArbitrated(steps count: Int) throws {
         var saved: Int?
-        steps = [Step(action: .create, head: nil), Step(action: .identify, head: nil)]
+        for action in [Action.create, .identify] { add(Step(action: action)) }
         try appendKnowing()
         add(Step(action: .arbitrated(.mark), head: head, known: Known(committed: head)))
         while steps.count < count {
