@@ -65,7 +65,10 @@ package struct StorageScript: Sendable {
     package init(seed: UInt64, steps count: Int, isArbitrated: Bool = false) throws {
         random = SplitMix64(seed: seed)
         self.isArbitrated = isArbitrated
-        if isArbitrated { return try drawArbitrated(steps: count) }
+        if isArbitrated {
+            try drawArbitrated(steps: count)
+            return
+        }
         var saved: Int?
         steps = [Step(action: .create, head: nil), Step(action: .identify, head: nil)]
         while steps.count < count {
