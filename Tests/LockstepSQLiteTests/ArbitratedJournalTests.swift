@@ -57,9 +57,9 @@ struct ArbitratedJournalTests {
         let found = try node.restarted()
         #expect(found.snapshot == end && found.batches == [] && found.tail == later)
         #expect(
-            await node.journal.truncated(after: .start(of: node.history.store))
+            node.journal.truncated(after: .start(of: node.history.store))
                 == .failure(.committed(through: end.sequence)))
-        #expect(await node.journal.truncated(after: end) == .success(CutBatches(batches: 2, end: end)))
+        #expect(node.journal.truncated(after: end) == .success(CutBatches(batches: 2, end: end)))
         let cut = try node.restarted()
         #expect(cut.snapshot == end && cut.tail == [])
     }
@@ -73,7 +73,7 @@ struct ArbitratedJournalTests {
         let kept = try await node.add(2, epoch: 1)
         let before = node.history
         let gone = try await node.add(3, bytes: 9_000, committed: kept[1].head.last)
-        let answer = await node.journal.truncated(after: kept[1].position, reason: "epoch 2 began there")
+        let answer = node.journal.truncated(after: kept[1].position, reason: "epoch 2 began there")
         #expect(answer == .success(CutBatches(batches: 3, end: kept[1].position)))
         #expect(node.journal.sizes.batches == kept.reduce(0) { $0 + $1.bytes.count })
         node.history = before
@@ -84,9 +84,9 @@ struct ArbitratedJournalTests {
         #expect(Set(quarantined.map(\.reason)) == ["cut: epoch 2 began there"])
         // The end itself cuts nothing; a batch that was cut is no end any more.
         #expect(
-            await node.journal.truncated(after: other[1].position)
+            node.journal.truncated(after: other[1].position)
                 == .success(CutBatches(batches: 0, end: other[1].position)))
-        #expect(await node.journal.truncated(after: gone[0].position) == .failure(.noEnd(gone[0].position)))
+        #expect(node.journal.truncated(after: gone[0].position) == .failure(.noEnd(gone[0].position)))
         #expect(try node.restarted() == Recovered(batches: kept, tail: other))
     }
 
@@ -99,11 +99,11 @@ struct ArbitratedJournalTests {
         let second = try await node.add(2)
         for end in [first[0].position, .start(of: node.history.store)] {
             let committed = first[1].head.last
-            #expect(await node.journal.truncated(after: end) == .failure(.committed(through: committed)))
+            #expect(node.journal.truncated(after: end) == .failure(.committed(through: committed)))
         }
         try await node.journal.done { node.journal.store(commit: second[0].head.last, completion: $0) }
         #expect(
-            await node.journal.truncated(after: first[1].position)
+            node.journal.truncated(after: first[1].position)
                 == .failure(.committed(through: second[0].head.last)))
         #expect(try node.quarantined().isEmpty)
         #expect(try node.restarted() == Recovered(batches: first + [second[0]], tail: [second[1]]))
@@ -185,7 +185,7 @@ struct ArbitratedJournalTests {
         await #expect(throws: JournalFailure.self) {
             try await journal.done { journal.removeArbitratedMark(completion: $0) }
         }
-        guard case .failure(.write) = await journal.truncated(after: .start(of: journal.identity.store)) else {
+        guard case .failure(.write) = node.journal.truncated(after: .start(of: journal.identity.store)) else {
             Issue.record("a closed journal was cut")
             return
         }

@@ -44,7 +44,7 @@ struct JournalTruncationTests {
         var (journal, history) = try await written()
         let before = try folder.copy()
         let end = history.batches[3].position
-        #expect(await journal.truncated(after: end) == .success(CutBatches(batches: 2, end: end)))
+        #expect(journal.truncated(after: end) == .success(CutBatches(batches: 2, end: end)))
         let after = try folder.copy()
         journal.close()
         let torn = try after.copy()
@@ -73,7 +73,7 @@ struct JournalTruncationTests {
     @Test func anOlderCopyIsRefusedAfterACut() async throws {
         let (journal, history) = try await written()
         let before = try folder.copy()
-        _ = await journal.truncated(after: history.batches[4].position)
+        _ = journal.truncated(after: history.batches[4].position)
         let after = try folder.copy()
         journal.close()
         try put(after.mark, over: before.mark)
@@ -97,11 +97,11 @@ struct JournalTruncationTests {
             saved.continuation.finish()
         }
         #expect(
-            await journal.truncated(after: history.batches[2].position)
+            journal.truncated(after: history.batches[2].position)
                 == .failure(.committed(through: log.end.sequence)))
         #expect(await saved.stream.reduce(into: []) { $0.append($1) } == [true])
         #expect(
-            await journal.truncated(after: log.end) == .success(CutBatches(batches: 2, end: log.end)))
+            journal.truncated(after: log.end) == .success(CutBatches(batches: 2, end: log.end)))
         journal.close()
         let found = try recovered(folder)
         #expect(found.snapshot == log.end && found.batches == [] && found.tail == [])
@@ -118,12 +118,12 @@ struct JournalTruncationTests {
         try journal.limitPages(45)
         let end = batches[0].position
         for _ in 0..<2 {
-            #expect(await journal.truncated(after: end) == .failure(.write(.diskFull)))
+            #expect(journal.truncated(after: end) == .failure(.write(.diskFull)))
             #expect(journal.head == history.end)
         }
         #expect(try recovered(try folder.copy()).tail == Array(batches[1...]))
         try journal.limitPages(nil)
-        #expect(await journal.truncated(after: end) == .success(CutBatches(batches: 3, end: end)))
+        #expect(journal.truncated(after: end) == .success(CutBatches(batches: 3, end: end)))
         journal.close()
         #expect(try recovered(folder) == Recovered(batches: [batches[0]]))
     }
@@ -132,7 +132,7 @@ struct JournalTruncationTests {
     /// recovery set aside stays (PROTOCOL R-84).
     @Test func whatWasCutIsKeptForAWeek() async throws {
         let (journal, history) = try await written()
-        _ = await journal.truncated(after: history.batches[4].position)
+        _ = journal.truncated(after: history.batches[4].position)
         journal.close()
         try folder.tamper(
             """
@@ -155,7 +155,7 @@ struct JournalTruncationTests {
         _ = try opened.recovered()
         for (end, reason) in [(history.batches[3].position, "second"), (history.batches[2].position, "third")] {
             #expect(
-                await opened.truncated(after: end, reason: reason) == .success(CutBatches(batches: 1, end: end)))
+                opened.truncated(after: end, reason: reason) == .success(CutBatches(batches: 1, end: end)))
         }
         opened.close()
         #expect(try reasons() == ["recovered from another", "cut: third"])
@@ -171,7 +171,7 @@ struct JournalTruncationTests {
     /// damaged.
     @Test func damageInWhatWasCutIsFound() async throws {
         let (journal, history) = try await written()
-        _ = await journal.truncated(after: history.batches[3].position)
+        _ = journal.truncated(after: history.batches[3].position)
         journal.close()
         let first = history.batches[4].head.first.rawValue
         try folder.tamper("UPDATE quarantine SET bytes = zeroblob(90) WHERE first = \(first)")

@@ -1,8 +1,10 @@
+import Dispatch
 import Foundation
 import GRDB
 import LockstepCore
 import LockstepNode
 import LockstepSQLite
+import Synchronization
 
 /// A folder of its own for a test, which is removed at the end, and what tests do to the files in it.
 final class JournalFolder: Sendable {
@@ -124,13 +126,25 @@ extension ArbitratedJournal {
         try await done { append(batches, committed: committed, completion: $0) }
     }
 
-    /// Cuts, and answers what came of it.
-    func truncated(after end: Position, reason: String = "another primary") async -> Result<
-        CutBatches, TruncationFailure
-    > {
-        await withCheckedContinuation { done in truncate(after: end, reason: reason) { done.resume(returning: $0) } }
+    /// Cuts, and waits for what came of it.
+    ///
+    /// It blocks: an asynchronous function of a protocol's extension that takes or returns a position ends the process
+    /// when it was compiled by Swift 6.3.1.
+    func truncated(
+        after end: Position, reason: String = "another primary"
+    ) -> Result<CutBatches, TruncationFailure> {
+        let done = DispatchSemaphore(value: 0)
+        let answer = Mutex<Result<CutBatches, TruncationFailure>?>(nil)
+        truncate(after: end, reason: reason) { result in
+            answer.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        return answer.withLock { $0 } ?? .failure(.noEnd(end))
     }
+}
 
+extension SQLiteJournal {
     /// Appends, and throws ``JournalFailure`` if that fails.
     func appended(_ batches: [SealedBatch]) async throws {
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
