@@ -100,6 +100,7 @@ extension StorageScript {
         // Like a standby that gets the tail of another primary.
         if random.next(below: 3) > 0 {
             let link = try grow(end, opensEpoch: true)
+            known.committed = end
             add(Step(action: .arbitrated(.append([link], committed: end)), head: link, known: known))
         }
     }
