@@ -84,7 +84,7 @@ package enum Limits {
     package static let inSyncMembers = 16
     /// Standbys that a primary has streams with: every member, and as many learners and leftovers.
     package static let streams = 64
-    /// What one of them is sent before it has acknowledged something of it.
+    /// What one of them is sent before it has acknowledged something of it.
     package static let streamBytes = 16 << 20
     /// The newest ends of epochs that a FETCH and a DIVERGED name, so that they fit a message.
     package static let epochEndsInFetch = 16_384

@@ -33,6 +33,8 @@ package struct JournalRequest: Sendable {
     package var channel: Channel
     /// A replica asks: without a cluster, a journal that is created belongs to none until it adopts one.
     package var isForReplica = false
+    /// A data node asks, which has an arbiter: any other is refused a journal that is marked as arbitrated.
+    package var isForDataNode = false
 
     package init(cluster: ClusterID?, storeName: String, nodeName: String, channel: Channel = Channel(rawValue: 0)) {
         self.cluster = cluster

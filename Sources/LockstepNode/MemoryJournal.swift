@@ -5,17 +5,34 @@ import Synchronization
 /// A journal that keeps nothing: every start is a new incarnation, and the node's own memory is the only log.
 ///
 /// It answers on a queue of its own, as the durable one does, so that the node runs the same path with either.
+///
+/// That of a data node holds its newest snapshot and the batches after it as long as the process lives: who loses its
+/// post begins anew from its journal (PROTOCOL, R-84).
 package final class MemoryJournal: Journal {
     private let queue = DispatchQueue(label: "lockstep.journal.memory", qos: .journal)
     private let state: Mutex<State>
 
-    private struct State: Sendable {
+    struct State: Sendable {
         var identity: JournalIdentity
         var head: Position
         var batchBytes = 0
         var snapshotBytes = 0
         var notes: [JournalNote: String] = [:]
         var isClosed = false
+        /// Only the journal of a data node has what follows.
+        var isForDataNode: Bool
+        var arbitration: JournalArbitration?
+        var snapshot: (bytes: [UInt8], position: Position)?
+        var batches: [SealedBatch] = []
+        var cut: [CutBatch] = []
+    }
+
+    /// A batch that was cut off, in the order of cutting.
+    package struct CutBatch: Hashable, Sendable {
+        package var batch: SealedBatch
+        package var reason: String
+        /// Seconds since 1970.
+        package var movedAt: Int64
     }
 
     package init(_ request: JournalRequest) {
@@ -23,26 +40,18 @@ package final class MemoryJournal: Journal {
         let identity = JournalIdentity(
             cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
             channel: request.channel, incarnation: Incarnation(using: &generator))
-        state = Mutex(State(identity: identity, head: .start(of: identity.store)))
+        state = Mutex(
+            State(identity: identity, head: .start(of: identity.store), isForDataNode: request.isForDataNode))
     }
 
     package var identity: JournalIdentity { state.withLock { $0.identity } }
 
     package var isVolatile: Bool { true }
 
-    /// Hands out nothing.
-    package func recover(snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void) throws {}
-
     package func append(
         _ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
-        answer(completion) { state in
-            for batch in batches {
-                precondition(batch.head.previous == state.head.hash, "batches are appended in the order of the chain")
-                state.head = batch.position
-                state.batchBytes += batch.bytes.count
-            }
-        }
+        answer(completion) { $0.append(batches) }
     }
 
     package func save(
@@ -52,6 +61,10 @@ package final class MemoryJournal: Journal {
         answer(completion) { state in
             state.snapshotBytes = bytes.count
             state.batchBytes = 0
+            guard state.isForDataNode else { return }
+            state.snapshot = (bytes, position)
+            state.batches.removeAll { $0.head.last <= position.sequence }
+            state.batchBytes = state.batches.reduce(0) { $0 + $1.bytes.count }
         }
     }
 
@@ -63,6 +76,10 @@ package final class MemoryJournal: Journal {
             state.head = position
             state.snapshotBytes = bytes.count
             state.batchBytes = 0
+            state.arbitration?.replaced(by: position)
+            guard state.isForDataNode else { return }
+            state.snapshot = (bytes, position)
+            state.batches = []
         }
     }
 
@@ -98,16 +115,36 @@ package final class MemoryJournal: Journal {
 
     package func close() { queue.sync { state.withLock { $0.isClosed = true } } }
 
-    private func answer(
-        _ completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void,
-        _ change: @escaping @Sendable (inout State) -> Void
+    /// What is there now, for those who read without waiting.
+    func inspect<Value: Sendable>(_ body: (State) -> Value) -> Value { state.withLock { body($0) } }
+
+    /// Changes what is there, on the journal's queue; nil if the journal is closed.
+    func change<Value: Sendable>(
+        _ body: @escaping @Sendable (inout State) -> Value, then completion: @escaping @Sendable (Value?) -> Void
     ) {
-        queue.async { [self] in
-            let isOpen = state.withLock { state in
-                if !state.isClosed { change(&state) }
-                return !state.isClosed
-            }
-            completion(isOpen ? .success(()) : .failure(.failed("the journal is closed")))
+        queue.async { [self] in completion(state.withLock { $0.isClosed ? nil : body(&$0) }) }
+    }
+
+    /// As ``change(_:then:)``, for a write that cannot fail in an open journal.
+    func answer(
+        _ completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void,
+        _ body: @escaping @Sendable (inout State) -> Void
+    ) {
+        change(body) { completion($0 == nil ? .failure(Self.closed) : .success(())) }
+    }
+
+    /// The answer of a journal that was closed.
+    static var closed: JournalFailure { .failed("the journal is closed") }
+}
+
+extension MemoryJournal.State {
+    /// Appends batches that follow the head.
+    mutating func append(_ added: [SealedBatch]) {
+        for batch in added {
+            precondition(batch.head.previous == head.hash, "batches are appended in the order of the chain")
+            head = batch.position
+            batchBytes += batch.bytes.count
+            if isForDataNode { batches.append(batch) }
         }
     }
 }

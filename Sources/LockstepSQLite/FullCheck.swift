@@ -1,5 +1,6 @@
 import GRDB
 import LockstepCore
+import LockstepNode
 
 /// The verification of everything that a journal holds, in steps, so that it can run beside appends.
 struct FullCheck: Sendable {
@@ -18,6 +19,8 @@ struct FullCheck: Sendable {
         case listSnapshots
         case snapshots([SnapshotRow], hashes: [UInt128])
         case batches
+        /// What was cut off and kept aside, after this row.
+        case quarantine(after: Int64)
         case done
     }
 
@@ -32,6 +35,7 @@ struct FullCheck: Sendable {
         case .listSnapshots: try listSnapshots(db)
         case .snapshots(let rows, let hashes): try checkChunk(of: rows, hashes: hashes, db)
         case .batches: try checkBatches(db, bytes: bytes)
+        case .quarantine(let row): try checkQuarantine(after: row, db, bytes: bytes)
         case .done: return false
         }
         if findings.count >= Self.findingLimit { phase = .done }
@@ -110,7 +114,37 @@ struct FullCheck: Sendable {
             }
         }
         if let finding { findings.append(finding) }
-        if finding != nil || isOver { phase = .done }
+        if finding != nil || isOver { phase = .quarantine(after: 0) }
+    }
+
+    /// A batch that was cut off was whole (R-84); one that an operator's recovery set aside may be there because it is
+    /// damaged.
+    private mutating func checkQuarantine(after row: Int64, _ db: Database, bytes: Int) throws {
+        let stop = checkedBytes + bytes
+        phase = .done
+        let finding = try Self.finding {
+            try reading(.quarantine, .zero) {
+                let rows = try Row.fetchCursor(
+                    try db.cachedStatement(
+                        sql: """
+                            SELECT first, last, epoch, hash, bytes, id, reason FROM quarantine WHERE id > ? ORDER BY id
+                            """), arguments: [row])
+                while let row = try rows.next() {
+                    guard let id = row.integer(5), row.text(6)?.hasPrefix(JournalQuarantine.cutPrefix) == true else {
+                        continue
+                    }
+                    var one = ChainCheck(store: chain.store, position: nil)
+                    do { checkedBytes += try one.next(row).bytes.count } catch let finding as JournalFinding {
+                        findings.append(JournalFinding(.quarantine, finding.sequence, finding.text))
+                    }
+                    guard checkedBytes < stop, findings.count < Self.findingLimit else {
+                        phase = .quarantine(after: id)
+                        return
+                    }
+                }
+            }
+        }
+        if let finding { findings.append(finding) }
     }
 
     /// Runs a part and answers what it found wrong.

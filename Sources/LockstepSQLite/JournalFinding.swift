@@ -9,6 +9,7 @@ package struct JournalFinding: Error, Hashable, Sendable, CustomStringConvertibl
         case batch, snapshot
         case mark = "side mark"
         case meta = "table of facts"
+        case quarantine = "batch that was kept aside"
         case file
     }
 

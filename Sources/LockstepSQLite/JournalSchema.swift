@@ -29,10 +29,23 @@ package struct JournalTuning: Hashable, Sendable {
 /// One row a batch, with the batch's own bytes (PROTOCOL, R-7). A snapshot is a run of chunk rows and becomes valid
 /// with its row in `snapshots`, which is written last; chunks that no such row names are left-overs. Every row can be
 /// checked by itself: batches by the chain, chunks and snapshots by their hashes, facts by their sums.
+///
+/// | key of `meta` | value |
+/// |---|---|
+/// | cluster, store, channel, incarnation | what the journal belongs to |
+/// | generation | counts replacements and cuts of the log |
+/// | note.NAME | a ``JournalNote`` |
+/// | arbitrated | only of an arbitrated journal: the end at adoption, `epoch:sequence:hash:0` |
+/// | committed, promised, arbiter | only beside it: commit number; epoch; `revision:number:epoch` |
+///
+/// `quarantine` has what was moved out of the log: by an operator's recovery, which stays, and by cuts of a tail, whose
+/// reasons begin with `cut: ` and which are kept for 7 days. `moved` is in seconds since 1970.
 enum JournalSchema {
     /// "LKSJ": what `PRAGMA application_id` says of a journal.
     static let applicationID: Int64 = 0x4C4B_534A
     static let version: Int64 = 1
+    /// That of a journal that is marked as arbitrated: no older program opens it, which would show its tail.
+    static let arbitratedVersion: Int64 = 2
     /// The page of file system and memory.
     ///
     /// Larger pages make one small batch dearer, since a commit writes whole pages.
@@ -193,8 +206,7 @@ struct JournalMeta: Sendable {
         guard let value else {
             return try db.execute(sql: "DELETE FROM meta WHERE key = ?", arguments: [key.name])
         }
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO meta(key, value, sum) VALUES (?, ?, ?)",
+        try db.cachedStatement(sql: "INSERT OR REPLACE INTO meta(key, value, sum) VALUES (?, ?, ?)").execute(
             arguments: [key.name, value, sum(key.name, value)])
     }
 

@@ -12,6 +12,8 @@ struct RecoveryCheck {
     struct Result: Sendable {
         var snapshot: SnapshotRow?
         var end: Position
+        /// Through which the log is committed: the last batch, unless the journal is arbitrated.
+        var committed: SequenceNumber
         /// Of the batches after the snapshot.
         var batchBytes: Int
         /// The newest file of the mark is not what it should be and is written anew.
@@ -29,6 +31,7 @@ struct RecoveryCheck {
         let snapshot = try SnapshotRow.fetchAll(db).first?.get()
         if let snapshot { _ = try snapshot.content(db, store: store) }
         let start = snapshot?.position ?? .start(of: store)
+        let committed = try meta.arbitration()?.committed(snapshot: start.sequence)
         var chain = ChainCheck(store: store, position: start)
         var end = start
         var batchBytes = 0
@@ -39,14 +42,22 @@ struct RecoveryCheck {
                 try db.cachedStatement(sql: ChainCheck.query), arguments: [Int64(start.sequence.rawValue)])
             while let row = try reading(.batch, end.sequence.next, { try rows.next() }) {
                 let batch = try chain.next(row)
+                if let committed, batch.head.first <= committed, committed < batch.head.last {
+                    throw JournalFinding(.meta, committed, "it was committed, they say, but no batch ends there")
+                }
                 end = batch.position
                 batchBytes += batch.bytes.count
                 if end.sequence == wanted?.position.sequence { hashAtMark = batch.hash }
             }
         }
         if let wanted { try compare(wanted, start: start, end: end, hashAtMark: hashAtMark, db) }
+        guard committed ?? .zero <= end.sequence else {
+            throw JournalFinding(.meta, committed ?? .zero, "it was committed, they say, but the log ends at \(end)")
+        }
         let isStale = wanted == nil || mark != .mark(current(end), isWhole: true)
-        return Result(snapshot: snapshot, end: end, batchBytes: batchBytes, isMarkStale: isStale)
+        return Result(
+            snapshot: snapshot, end: end, committed: committed ?? end.sequence, batchBytes: batchBytes,
+            isMarkStale: isStale)
     }
 
     /// The mark that names this journal and generation; nil if there is rightly none.

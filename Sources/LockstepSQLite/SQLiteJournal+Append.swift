@@ -12,9 +12,19 @@ extension SQLiteJournal {
     package func append(
         _ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
+        append(batches, committed: .zero, completion: completion)
+    }
+
+    /// See ``ArbitratedJournal/append(_:committed:completion:)``.
+    ///
+    /// Cost: that of ``append(_:completion:)``; of an arbitrated journal one page of the table of facts more.
+    package func append(
+        _ batches: [SealedBatch], committed: SequenceNumber,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
         onDatabase { [self] db in
             guard let db else { return completion(.failure(.failed(refusal))) }
-            let result = write(batches, db)
+            let result = write(batches, committed: committed, db)
             completion(result)
             if case .success = result { checkpointIfDue(db) }
         }
@@ -38,8 +48,13 @@ extension SQLiteJournal {
     var refusal: String { state.withLock { $0.failure } ?? "the journal is closed" }
 
     /// Writes batches that follow the head, in one transaction, then the side mark.
-    func write(_ batches: [SealedBatch], _ db: Database) -> Result<Void, JournalFailure> {
+    ///
+    /// The transaction of an arbitrated journal also has the commit number, if that has risen (PROTOCOL, R-84).
+    func write(
+        _ batches: [SealedBatch], committed: SequenceNumber = .zero, _ db: Database
+    ) -> Result<Void, JournalFailure> {
         let store = identity.store
+        let raised = raised(committed)
         var end = head
         for batch in batches {
             precondition(
@@ -52,8 +67,10 @@ extension SQLiteJournal {
                 let statement = try db.cachedStatement(
                     sql: "INSERT INTO batches(first, last, epoch, hash, bytes) VALUES (?, ?, ?, ?, ?)")
                 for batch in batches { try Self.insert(batch, statement) }
+                if let raised { try write(commit: raised, through: end, db) }
             }
             try moved(to: end, batches: batches)
+            if let raised { stored(commit: raised) }
             return .success(())
         } catch {
             return .failure(failure(for: error))

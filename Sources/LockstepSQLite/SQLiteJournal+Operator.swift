@@ -51,18 +51,13 @@ extension SQLiteJournal {
     package func quarantine(after position: Position, reason: String) throws -> Int {
         try onConnection { db in
             try checkEnd(position, db)
-            let sequence = Int64(position.sequence.rawValue)
             let generation = state.withLock { $0.generation } + 1
             var count = 0
             try transaction(db) {
+                count = try Self.setAside(after: position.sequence, reason: reason, db)
                 try db.execute(
-                    sql: """
-                        INSERT INTO quarantine(moved, reason, first, last, epoch, hash, bytes)
-                        SELECT ?, ?, first, last, epoch, hash, bytes FROM batches WHERE first > ? ORDER BY first
-                        """, arguments: [Int64(Date().timeIntervalSince1970), reason, sequence])
-                count = db.changesCount
-                try db.execute(sql: "DELETE FROM batches WHERE first > ?", arguments: [sequence])
-                try db.execute(sql: "DELETE FROM snapshots WHERE sequence > ?", arguments: [sequence])
+                    sql: "DELETE FROM snapshots WHERE sequence > ?",
+                    arguments: [Int64(position.sequence.rawValue)])
                 try JournalMeta.write(String(generation), for: .generation, to: db)
             }
             let (file, mark) = state.withLock { state -> (SideMarkFile?, SideMark) in
@@ -137,7 +132,23 @@ extension SQLiteJournal {
         try onConnection { db in try db.execute(sql: "PRAGMA max_page_count = \(count ?? 1_073_741_823)") }
     }
 
+    /// Throws for a place that no journal may be cut at: where no batch ends, or below what is known to be committed.
     private func checkEnd(_ position: Position, _ db: Database) throws {
+        let sequence = Int64(position.sequence.rawValue)
+        let base = try Int64.fetchOne(
+            db, sql: "SELECT max(sequence) FROM snapshots WHERE sequence <= ?", arguments: [sequence])
+        let oldest = try Int64.fetchOne(db, sql: "SELECT min(first) FROM batches") ?? 1
+        let committed = state.withLock { $0.arbitration }?.committed(snapshot: .zero) ?? .zero
+        guard try isEnd(position, db), base != nil || oldest == 1, position.sequence >= committed else {
+            throw LockstepError(
+                .administration,
+                "The journal \(path) cannot be cut at \(position): no batch or snapshot ends there, or nothing before "
+                    + "it is kept to begin from. `lockstep journal inspect` shows the ends.")
+        }
+    }
+
+    /// Whether a batch or a snapshot of this journal ends at a position, or the log begins there.
+    func isEnd(_ position: Position, _ db: Database) throws -> Bool {
         let sequence = Int64(position.sequence.rawValue)
         let ends = try Row.fetchAll(
             db,
@@ -145,18 +156,8 @@ extension SQLiteJournal {
                 SELECT last, hash FROM (SELECT last, hash FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1)
                 UNION ALL SELECT sequence, hash FROM snapshots WHERE sequence = ?
                 """, arguments: [sequence, sequence])
-        let isEnd =
-            position == .start(of: identity.store)
+        return position == .start(of: identity.store)
             || ends.contains { $0.sequence(0) == position.sequence && $0.number128(1) == position.hash.rawValue }
-        let base = try Int64.fetchOne(
-            db, sql: "SELECT max(sequence) FROM snapshots WHERE sequence <= ?", arguments: [sequence])
-        let oldest = try Int64.fetchOne(db, sql: "SELECT min(first) FROM batches") ?? 1
-        guard isEnd, base != nil || oldest == 1 else {
-            throw LockstepError(
-                .administration,
-                "The journal \(path) cannot be cut at \(position): no batch or snapshot ends there, or nothing before "
-                    + "it is kept to begin from. `lockstep journal inspect` shows the ends.")
-        }
     }
 
     /// Runs `body` with the connection, after what was asked for before, on the caller's thread.

@@ -5,13 +5,14 @@ import LockstepNode
 import Synchronization
 
 extension SQLiteJournal {
-    /// See ``Journal/recover(snapshot:batch:)``.
+    /// See ``Journal/recover(snapshot:batch:)`` and ``ArbitratedJournal/recover(snapshot:batch:tail:)``.
     ///
     /// Three passes. First everything is verified through a connection that cannot write. Then the file is opened for
     /// writing and its write-ahead log copied and synced, because what was read may be in the system's cache only. Then
     /// the snapshot and the batches are read again, checked again, and handed out one at a time.
     package func recover(
-        snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void
+        snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
+        tail: (SealedBatch) throws -> Void
     ) throws {
         precondition(state.withLock { $0.phase } == .opened, "a journal is recovered once, before anything else")
         let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
@@ -24,7 +25,11 @@ extension SQLiteJournal {
                 try syncFolder(files.folder)
                 try adopt(found, db)
                 if let row = found.snapshot { try snapshot(try row.content(db, store: identity.store)) }
-                try handOut(after: found.snapshot?.position ?? .start(of: identity.store), batch, db)
+                try pruneQuarantine(db)
+                let start = found.snapshot?.position ?? .start(of: identity.store)
+                try handOut(after: start, db) { sealed in
+                    if sealed.head.last <= found.committed { try batch(sealed) } else { try tail(sealed) }
+                }
             }
         } catch let error as DatabaseError {
             throw LockstepError.journal(error, path: path)
@@ -94,7 +99,7 @@ extension SQLiteJournal {
         if found.isMarkStale { try mark.0?.reset(mark.1) }
     }
 
-    private func handOut(after start: Position, _ body: (SealedBatch) throws -> Void, _ db: Database) throws {
+    private func handOut(after start: Position, _ db: Database, _ body: (SealedBatch) throws -> Void) throws {
         var chain = ChainCheck(store: identity.store, position: start)
         let rows = try Row.fetchCursor(db, sql: ChainCheck.query, arguments: [Int64(start.sequence.rawValue)])
         while let row = try reading(.batch, chain.position?.sequence.next ?? .zero, { try rows.next() }) {

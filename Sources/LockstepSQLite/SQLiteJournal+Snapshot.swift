@@ -70,6 +70,7 @@ extension SQLiteJournal {
             precondition(!state.isSaving, "one snapshot is saved at a time")
             precondition(job.isReplacement || job.position.sequence <= state.head.sequence, "a snapshot of the future")
             state.isSaving = true
+            state.savingAt = job.isReplacement ? .zero : job.position.sequence
         }
         advance(job)
     }
@@ -95,7 +96,7 @@ extension SQLiteJournal {
     }
 
     private func finish(_ job: SnapshotJob, _ result: Result<Void, JournalFailure>) {
-        state.withLock { $0.isSaving = false }
+        state.withLock { ($0.isSaving, $0.savingAt) = (false, .zero) }
         job.completion(result)
     }
 
@@ -166,11 +167,16 @@ extension SQLiteJournal {
     /// that it may be one generation behind.
     private func commit(_ job: SnapshotJob, _ db: Database) throws {
         let row = job.row()
-        let generation = state.withLock { $0.generation } + (job.isReplacement ? 1 : 0)
+        var (generation, arbitration) = state.withLock { ($0.generation, $0.arbitration) }
+        if job.isReplacement {
+            generation += 1
+            arbitration?.replaced(by: row.position)
+        }
         try transaction(db) {
             if job.isReplacement {
                 try db.execute(sql: "DELETE FROM batches; DELETE FROM snapshots")
                 try JournalMeta.write(String(generation), for: .generation, to: db)
+                try arbitration?.write(to: db)
             }
             try db.execute(
                 sql: "INSERT INTO snapshots(\(SnapshotRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -194,6 +200,7 @@ extension SQLiteJournal {
             state.generation = generation
             if job.isReplacement {
                 state.head = row.position
+                state.arbitration = arbitration
                 state.keptBytes = 0
             }
             return (state.mark, sideMark(state))

@@ -16,7 +16,7 @@ import Synchronization
 /// - `head` is the end of the last batch whose commit returned, or of the snapshot that replaced the log.
 /// - Once `failure` is set nothing more is written (PROTOCOL, R-44).
 /// - State changes on the journal's queue only; the lock is for those who read it elsewhere.
-package final class SQLiteJournal: Journal {
+package final class SQLiteJournal: ArbitratedJournal {
     package let path: String
     let files: JournalFiles
     let tuning: JournalTuning
@@ -34,6 +34,8 @@ package final class SQLiteJournal: Journal {
         var lock: FolderLock?
         var generation: UInt64
         var head: Position
+        /// Nil unless the journal is arbitrated.
+        var arbitration: JournalArbitration?
         var newestSnapshot: SequenceNumber = .zero
         var failure: String?
         /// Of batches after the newest snapshot, of that snapshot, of all batches that are kept.
@@ -43,6 +45,8 @@ package final class SQLiteJournal: Journal {
         /// An estimate of what the write-ahead log holds since the last checkpoint.
         var walBytes = 0
         var isSaving = false
+        /// Where the snapshot stands that is being saved; zero if none is.
+        var savingAt: SequenceNumber = .zero
         var isMarkSyncDue = false
     }
 
@@ -87,11 +91,13 @@ package final class SQLiteJournal: Journal {
                 "The journal \(path) belongs to cluster \(identity.cluster); this node is configured for \(cluster)."
             )
         }
+        let arbitration = reader.arbitration
+        if arbitration != nil, !request.isForDataNode { throw Self.arbitrated(path, request.storeName) }
         queue = DispatchQueue(label: "lockstep.journal.\(request.storeName)", qos: .journal)
         state = Mutex(
             State(
                 identity: identity, lock: lock, generation: reader.meta.generation ?? 0,
-                head: .start(of: identity.store)))
+                head: .start(of: identity.store), arbitration: arbitration))
     }
 
     package var identity: JournalIdentity { state.withLock { $0.identity } }

@@ -11,6 +11,8 @@ package final class SQLiteJournalReader: Sendable {
     package let path: String
     package let identity: JournalIdentity
     let meta: JournalMeta
+    /// What the journal knows besides its batches; nil if it is not arbitrated.
+    package let arbitration: JournalArbitration?
     private let database: DatabaseQueue
     private let lock: Mutex<FolderLock?>
 
@@ -32,9 +34,10 @@ package final class SQLiteJournalReader: Sendable {
             database = try DatabaseQueue(
                 path: JournalSchema.readerPath(path),
                 configuration: JournalSchema.readerConfiguration(label: "lockstep.journal.read"))
-            meta = try database.read { db in
-                try Self.checkHeader(db, path: path)
-                return try reading(.meta, .zero) { try JournalMeta(from: db) }
+            (meta, arbitration) = try database.read { db in
+                let version = try Self.checkHeader(db, path: path)
+                let meta = try reading(.meta, .zero) { try JournalMeta(from: db) }
+                return (meta, try meta.arbitration(version: version))
             }
             guard let identity = meta.identity, meta.generation != nil else {
                 throw JournalFinding(.meta, .zero, "the journal does not say what it belongs to")
@@ -79,7 +82,8 @@ package final class SQLiteJournalReader: Sendable {
         return LockstepError(finding, path: path)
     }
 
-    private static func checkHeader(_ db: Database, path: String) throws {
+    /// Answers the schema's version, which is one that this program knows.
+    private static func checkHeader(_ db: Database, path: String) throws -> Int64 {
         let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         if application == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0 {
@@ -91,13 +95,14 @@ package final class SQLiteJournalReader: Sendable {
                 "\(path) is an SQLite file, but no journal of Lockstep (application_id \(application)). Give the node "
                     + "another folder; if it was this node's journal, `lockstep recover --from NODE` makes it anew.")
         }
-        guard version <= JournalSchema.version else {
+        guard version <= JournalSchema.arbitratedVersion else {
             throw LockstepError(
                 .journalNewer,
-                "The journal \(path) has schema \(version); this program knows \(JournalSchema.version). Start the "
+                "The journal \(path) has schema \(version); this program knows \(JournalSchema.arbitratedVersion). Start the "
                     + "newer version of Lockstep that wrote it; if there is none, its header is damaged, and `lockstep "
                     + "recover --from NODE --anew` makes it anew.")
         }
+        return version
     }
 
     /// The mark of a store's journal in a folder, also where the journal cannot be opened; nil if none can be read.
@@ -119,9 +124,11 @@ package final class SQLiteJournalReader: Sendable {
     /// What an operator noted.
     package func note(_ note: JournalNote) -> String? { meta[.note(note)] }
 
-    /// The end of the last batch, as its row says; the snapshot's, or the start, if there is none.
+    /// The end of the last committed batch, as its row says; the snapshot's, or the start, if there is none.
+    ///
+    /// Of an arbitrated journal a tail may follow.
     package func end() throws -> Position {
-        try read { db in try JournalEnd.position(db, store: identity.store) }
+        try read { db in try JournalEnd.position(db, store: identity.store, through: committed(db)) }
     }
 
     /// The snapshots, the newest first.
@@ -140,11 +147,13 @@ package final class SQLiteJournalReader: Sendable {
         }
     }
 
-    /// Hands out, in order, every batch with an entry after `start` and at or below `end`, each checked by the chain.
+    /// Hands out, in order, every committed batch with an entry after `start` and at or below `end`, each checked by the
+    /// chain.
     package func batches(
         after start: SequenceNumber, through end: SequenceNumber? = nil, _ body: (SealedBatch) throws -> Void
     ) throws {
         try read { db in
+            let end = [end, try committed(db)].compactMap(\.self).min()
             // An operator may name any number.
             let next = Int64(min(start.rawValue, UInt64(Int64.max) - 1)) + 1
             let first = try Row.fetchOne(
@@ -174,13 +183,15 @@ package final class SQLiteJournalReader: Sendable {
     /// What was moved out of the log, in the order of moving.
     package func quarantined() throws -> [QuarantinedBatch] {
         try read { db in
-            let rows = try Row.fetchAll(db, sql: "SELECT moved, reason, bytes, first, last FROM quarantine ORDER BY id")
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT moved, reason, bytes, first, last, epoch FROM quarantine ORDER BY id")
             return rows.map { row in
                 QuarantinedBatch(
                     movedAt: row.integer(0) ?? 0, reason: row.text(1) ?? "",
                     // A batch may be there because it is damaged.
                     batch: row.bytes(2).flatMap { try? SealedBatch(bytes: $0) },
-                    first: row.sequence(3)?.rawValue ?? 0, last: row.sequence(4)?.rawValue ?? 0)
+                    first: row.sequence(3)?.rawValue ?? 0, last: row.sequence(4)?.rawValue ?? 0,
+                    epoch: row.integer(5).map(UInt64.init(bitPattern:)) ?? 0)
             }
         }
     }
@@ -220,7 +231,7 @@ package final class SQLiteJournalReader: Sendable {
         try database.close()
     }
 
-    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
         do { return try database.unsafeRead(body) } catch let finding as JournalFinding {
             throw LockstepError(finding, path: path)
         } catch let error as DatabaseError {
@@ -229,7 +240,7 @@ package final class SQLiteJournalReader: Sendable {
     }
 }
 
-/// A batch that an operator's recovery moved out of the log.
+/// A batch that an operator's recovery, or a truncation, moved out of the log.
 package struct QuarantinedBatch: Hashable, Sendable {
     /// Seconds since 1970.
     package var movedAt: Int64
@@ -239,6 +250,8 @@ package struct QuarantinedBatch: Hashable, Sendable {
     /// Its first and its last entry, as its row says.
     package var first: UInt64
     package var last: UInt64
+    /// Its epoch, as its row says.
+    package var epoch: UInt64
 
     /// How many entries it has.
     package var entryCount: UInt64 { last >= first && first > 0 ? last - first + 1 : 0 }
@@ -267,17 +280,18 @@ struct JournalFiles: Sendable {
 }
 
 enum JournalEnd {
-    /// Where the log ends, as the last row says, without a check.
-    static func position(_ db: Database, store: StoreID) throws -> Position {
-        try reading(.batch, .zero) {
+    /// Where the log ends, as the last row at or below `limit` says, without a check; nil: the last row of all.
+    static func position(_ db: Database, store: StoreID, through limit: SequenceNumber? = nil) throws -> Position {
+        let through = Int64(limit.map { min($0.rawValue, UInt64(Int64.max)) } ?? UInt64(Int64.max))
+        return try reading(.batch, .zero) {
             for table in [
-                "SELECT last, epoch, hash FROM batches ORDER BY first DESC LIMIT 1",
-                "SELECT sequence, epoch, hash FROM snapshots ORDER BY sequence DESC LIMIT 1",
+                "SELECT last, epoch, hash FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1",
+                "SELECT sequence, epoch, hash FROM snapshots WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
             ] {
-                guard let row = try Row.fetchOne(db, sql: table) else { continue }
-                guard let last = row.sequence(0), let epoch = row.integer(1), let hash = row.number128(2) else {
-                    throw JournalFinding(.batch, .zero, "the last row is malformed")
-                }
+                guard let row = try Row.fetchOne(db, sql: table, arguments: [through]) else { continue }
+                guard let last = row.sequence(0), let epoch = row.integer(1), let hash = row.number128(2),
+                    last <= limit ?? last
+                else { throw JournalFinding(.batch, .zero, "the last row is malformed") }
                 return Position(
                     epoch: Epoch(rawValue: UInt64(bitPattern: epoch)), sequence: last, hash: BatchHash(rawValue: hash))
             }

@@ -1,6 +1,7 @@
 import Foundation
 import LockstepCore
 import LockstepLaboratory
+import LockstepNode
 import LockstepSQLite
 import Testing
 
@@ -95,5 +96,66 @@ import Testing
 
         try FileManager.default.removeItem(atPath: folder + "/node.json")
         #expect(judge.judge(folder, notes: notes)?.contains("node") == true)
+    }
+
+    // MARK: - The journal of a data node
+
+    /// Goal: the script of a data node has everything in it that only such a journal can do, and goes by its own rules: the
+    /// commit number is in the log and falls only with a replacement, and no cut goes below it (PROTOCOL ).
+    @Test func aDataNodesScriptGoesByTheRules() throws {
+        let script = try StorageScript(seed: 3, steps: 400, isArbitrated: true)
+        #expect(try StorageScript(seed: 3, steps: 400, isArbitrated: true).steps.count == script.steps.count)
+        let kinds = Set(
+            script.steps.compactMap { step -> Substring? in
+                guard case .arbitrated(let action) = step.action else { return nil }
+                return "\(action)".prefix { $0 != "(" }
+            })
+        #expect(kinds.count == 7, "\(kinds)")
+        var before = script.steps[2]
+        for step in script.steps[3...] {
+            let (old, new) = (script.position(before.known?.committed), script.position(step.known?.committed))
+            #expect(step.action == .replace || new.sequence >= old.sequence)
+            #expect(script.path(to: step.head, after: step.known?.committed) != nil)
+            before = step
+        }
+        #expect((script.steps.last?.known?.cut.count ?? 0) > 10)
+    }
+
+    /// Goal: what a writer leaves of a data node's journal is right, also if it stopped in between and another went on;
+    /// and a judge who is told something else finds it: another commit number, promise, arbiter, quarantine, a missing mark.
+    @Test func whatADataNodesWriterLeavesIsRight() async throws {
+        defer { remove() }
+        let script = try StorageScript(seed: 11, steps: 80, isArbitrated: true)
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try await StorageWriter(script, folder: folder, notes: place + "/notes").run(through: 40)
+        let first = StorageNotes(lines: try String(contentsOfFile: place + "/notes", encoding: .utf8))
+        #expect(StorageJudge(script).judge(folder, notes: first) == nil)
+        let notes = try await written(script)
+        let judge = StorageJudge(script)
+        #expect(judge.judge(folder, notes: notes, goesOn: false) == nil)
+
+        let last = try #require(script.steps.last)
+        let known = try #require(last.known)
+        var log = FoundLog(start: .start(of: StorageScript.store))
+        log.end = script.position(last.head)
+        log.committed = script.position(known.committed)
+        var arbitration = JournalArbitration(adopted: .start(of: StorageScript.store))
+        arbitration.promised = known.promised.map(Epoch.init(rawValue:))
+        arbitration.arbiter = known.memory
+        let cut = known.cut.map { Optional(script.links[$0].batch) }
+        #expect(judge.known(log, arbitration, cut: cut, notes: notes) == nil)
+        var lie = log
+        lie.committed = .start(of: StorageScript.store)
+        #expect(judge.known(lie, arbitration, cut: cut, notes: notes)?.contains("it is committed through") == true)
+        #expect(judge.known(log, nil, cut: cut, notes: notes) == "it is not marked as arbitrated")
+        #expect(judge.known(log, arbitration, cut: cut.dropLast(), notes: notes)?.contains("kept aside") == true)
+        var other = arbitration
+        other.promised = Epoch(rawValue: 1 << 30)
+        #expect(judge.known(log, other, cut: cut, notes: notes)?.contains("it promises") == true)
+        other = arbitration
+        other.arbiter = ArbiterMemory(revision: 1 << 30, number: 0, epoch: .zero)
+        #expect(judge.known(log, other, cut: cut, notes: notes)?.contains("it remembers") == true)
+        // What goes on from here is a tail, too.
+        #expect(judge.judge(folder, notes: notes, goesOn: true) == nil)
     }
 }

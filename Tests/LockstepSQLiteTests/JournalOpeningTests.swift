@@ -147,7 +147,7 @@ struct JournalOpeningTests {
     /// Goal: a program does not touch what a newer one wrote.
     @Test func aNewerSchemaIsRefused() throws {
         try folder.journal(create: true).close()
-        try folder.tamper("PRAGMA user_version = 2")
+        try folder.tamper("PRAGMA user_version = 3")
         #expect(try folder.refusal()?.code == .journalNewer)
     }
 

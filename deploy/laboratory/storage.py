@@ -16,6 +16,8 @@ CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,unlink,rename"
 STRACE = ["strace", "-f", "-xx", "-y", "-s", "2000000", "--seccomp-bpf", "-e", f"trace={CALLS}", "-e", "signal=none"]
 WORKERS = 2
 LIMIT = 300  # seconds for a program that takes a few; one that hangs is a finding
+# Defects of what only a data node's journal does: they are tried with its script.
+ARBITRATED = ("commitNumberLost", "tailShown", "committedIsCut", "cutKeepsGeneration", "cutNotSynced", "promiseNotKept")
 ATTEMPTS = 8  # recordings in which a planted defect may show: where a writer is killed is not up to the seed alone
 # What each kind of call can fail with; "+" lets all after it fail, too.
 FAILURES = [(kind, "EIO") for kind in ("open", "write", "read", "truncate", "sync", "folder-sync", "unlink", "rename")]
@@ -58,8 +60,8 @@ class Bench:
         return run
 
     @contextlib.contextmanager
-    def recording(self, seed, steps, defect=None, program=None, lives=4):
-        made = Recording(self, seed, steps, defect, program)
+    def recording(self, seed, steps, defect=None, program=None, lives=4, arbitrated=False):
+        made = Recording(self, seed, steps, defect, program, arbitrated)
         try:
             made.record(lives)
             yield made
@@ -70,8 +72,9 @@ class Bench:
 class Recording:
     """The traces of writers of one folder: all but the last are killed in the middle of a call."""
 
-    def __init__(self, bench, seed, steps, defect, program):
+    def __init__(self, bench, seed, steps, defect, program, arbitrated):
         self.bench, self.seed, self.steps, self.defect = bench, seed, steps, defect
+        self.script = script_words(seed, steps, arbitrated)
         self.program = program or bench.program
         self.path = os.path.join(bench.scratch, f"recording-{seed}")
         self.refusal = None
@@ -90,8 +93,8 @@ class Recording:
             set_all = [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
             run = subprocess.run(
                 STRACE + ["-o", f"{self.path}/{life}.trace"] + set_all
-                + [self.program, "chaos", "storage", "write", "--seed", str(self.seed), "--steps", str(self.steps),
-                   "--folder", self.folder, "--notes", self.notes], capture_output=True, text=True, timeout=LIMIT)
+                + [self.program, "chaos", "storage", "write"] + self.script
+                + ["--folder", self.folder, "--notes", self.notes], capture_output=True, text=True, timeout=LIMIT)
             shutil.copytree(self.folder, f"{self.path}/{life}.files")
             shutil.copy(self.notes, f"{self.path}/{life}.notes")
             if run.returncode == 0:
@@ -103,8 +106,8 @@ class Recording:
 
     def judged(self, *words):
         run = self.bench.storage(
-            *words, "--seed", self.seed, "--steps", self.steps, "--folder", self.folder, "--notes", self.notes,
-            "--recording", self.path, "--scratch", self.bench.scratch, defect=self.defect, program=self.program)
+            *words, *self.script, "--folder", self.folder, "--notes", self.notes, "--recording", self.path,
+            "--scratch", self.bench.scratch, defect=self.defect, program=self.program)
         if not run.stdout.startswith("{"):
             raise AssertionError(f"the judge of seed {self.seed} ended with {run.returncode} at {self.image()}: "
                                  f"{run.stderr.strip()[-2000:]}")
@@ -128,7 +131,12 @@ class Recording:
         return self.judged("damage", "--count", count, "--copies", copies)
 
 
-def run_failing(bench, seed, name, fail, defect=None, program=None, steps=40):
+def script_words(seed, steps, arbitrated):
+    """The options that name a script."""
+    return ["--seed", str(seed), "--steps", str(steps)] + (["--arbitrated"] if arbitrated else [])
+
+
+def run_failing(bench, script, name, fail, defect=None, program=None):
     """One run of a writer with a call that fails: how it ended, None if it hangs, and the folder that it left."""
     place = os.path.join(bench.scratch, name)
     shutil.rmtree(place, ignore_errors=True)
@@ -139,18 +147,19 @@ def run_failing(bench, seed, name, fail, defect=None, program=None, steps=40):
         LOCKSTEP_CALLS_COUNTS=os.path.join(place, "counts"), LOCKSTEP_DEFECT=defect or "")
     try:
         run = subprocess.run(
-            [program or bench.program, "chaos", "storage", "write", "--seed", str(seed), "--steps", str(steps),
-             "--folder", folder, "--notes", folder + ".notes"], capture_output=True, text=True, env=environment,
+            [program or bench.program, "chaos", "storage", "write"] + script
+            + ["--folder", folder, "--notes", folder + ".notes"], capture_output=True, text=True, env=environment,
             timeout=LIMIT)
     except subprocess.TimeoutExpired:
         run = None
     return run, place, folder
 
 
-def failing_calls(bench, seed, limit=None, failures=FAILURES, defect=None, program=None, steps=40):
+def failing_calls(bench, seed, limit=None, failures=FAILURES, defect=None, program=None, steps=40, arbitrated=False):
     """Lets the n-th call of each kind fail, for each n, or for so many of them."""
     began = time.monotonic()
-    run, place, _ = run_failing(bench, seed, "counting", "", defect, program, steps)
+    script = script_words(seed, steps, arbitrated)
+    run, place, _ = run_failing(bench, script, "counting", "", defect, program)
     if not run or run.returncode != 0:
         raise RuntimeError(f"a writer of which no call fails did not come to its end: {run and run.stderr.strip()}")
     with open(os.path.join(place, "counts"), encoding="utf-8") as file:
@@ -168,9 +177,9 @@ def failing_calls(bench, seed, limit=None, failures=FAILURES, defect=None, progr
             name = f"{kind}-{failure}-{number}"
             ever, word = ("+", failure[:-1]) if failure.endswith("+") else ("", failure)
             fail = f"{kind}:{number}{ever}:{getattr(errno, word, word)}"
-            run, place, folder = run_failing(bench, seed, name, fail, defect, program, steps)
+            run, place, folder = run_failing(bench, script, name, fail, defect, program)
             try:
-                return judge(bench, seed, steps, failure, run, folder, defect, program)
+                return judge(bench, script, failure, run, folder, defect, program)
             finally:
                 shutil.rmtree(place, ignore_errors=True)
 
@@ -184,7 +193,7 @@ def failing_calls(bench, seed, limit=None, failures=FAILURES, defect=None, progr
     return found
 
 
-def judge(bench, seed, steps, failure, run, folder, defect, program):
+def judge(bench, script, failure, run, folder, defect, program):
     """How a writer ended, and what is wrong with that or with what it left; None if nothing is."""
     if run is None:
         return "hung", f"it had not ended after {LIMIT} s"
@@ -199,8 +208,7 @@ def judge(bench, seed, steps, failure, run, folder, defect, program):
     if not os.path.exists(folder + ".notes"):
         return end, None
     os.makedirs(folder, exist_ok=True)
-    judged = bench.storage(
-        "judge", "--seed", seed, "--steps", steps, folder, defect=defect, program=program)
+    judged = bench.storage("judge", *script, folder, defect=defect, program=program)
     wrong = None if judged.returncode == 0 else (judged.stdout or judged.stderr).strip()[-500:]
     return end, wrong and f"{wrong} (the writer: {run.stderr.strip()[-300:] or end})"
 
@@ -215,9 +223,10 @@ def controls(bench, defective, seed):
     def note(name, violations):
         made.append({"name": name, "found": bool(violations), "first": violations[0][:200] if violations else ""})
 
-    with bench.recording(seed, 120) as recording:
-        for lie in ("acknowledgement", "record"):
-            note(f"the judge is told a lie: {lie}", recording.images(600, lie)["violations"])
+    for arbitrated, name in ((False, ""), (True, " of a data node")):
+        with bench.recording(seed, 120, arbitrated=arbitrated) as recording:
+            for lie in ("acknowledgement", "record"):
+                note(f"the judge is told a lie{name}: {lie}", recording.images(600, lie)["violations"])
     for defect in listed.stdout.split():
         if defect == "failureForgotten":
             found = failing_calls(bench, seed, 20, [("sync", "EIO"), ("write", "EIO")], defect, defective)["violations"]
@@ -230,9 +239,10 @@ def controls(bench, defective, seed):
 
 def tried(bench, defect, defective, seed):
     """What one recording of a writer with a planted defect shows."""
-    with bench.recording(seed, 120, defect, defective) as recording:
+    arbitrated = defect in ARBITRATED
+    with bench.recording(seed, 120, defect, defective, arbitrated=arbitrated) as recording:
         found = recording.images(1_500)["violations"]
-        if found:
+        if found or arbitrated:
             return found
         trials = recording.damage(300, 60)
         return trials["damage"]["violations"] + trials["copies"]["violations"]

@@ -1,4 +1,4 @@
-// What a primary still has of its log, uncommitted batches included: for its standbys (PROTOCOL, R-83, R-84).
+// What a primary still has of its log, uncommitted batches included: for its standbys (PROTOCOL, R-83, R-86).
 
 extension CommitPipeline {
     /// The batches after the batch end `sequence`, up to `bytes` of them and at least one, if there is one.

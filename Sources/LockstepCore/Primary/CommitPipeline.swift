@@ -109,7 +109,7 @@ package struct CommitPipeline: Hashable, Sendable {
         if let mark { marks.append(mark) }
     }
 
-    /// A batch of an earlier reign, which the journal has, and which commits with this epoch's opening.
+    /// A batch of an earlier reign, which the journal has, and which commits with this epoch's opening.
     mutating func inherit(_ batch: SealedBatch, mark: LogState.Mark?) {
         precondition(sealed.isEmpty && atJournal.isEmpty, "what is inherited comes first")
         persisted.append(batch)

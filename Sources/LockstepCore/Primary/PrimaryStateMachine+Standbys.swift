@@ -1,5 +1,5 @@
 // A primary with standbys: how its reign begins and ends, and what they and the arbiter say (PROTOCOL, R-76 to R-79 and
-//
+//
 
 extension PrimaryStateMachine {
     /// Takes over the end of the log that is not known to be committed: the state gets it, and nobody sees it yet.
@@ -91,7 +91,7 @@ extension PrimaryStateMachine {
         answerReads(&step)
     }
 
-    /// A peer knows of a later reign: that is no history that this log lacks, but a reason to read the record.
+    /// A peer knows of a later reign: that is no history that this log lacks, but a reason to read the record.
     mutating func refuseOfLaterReign(_ hello: Hello, from connection: Connection, _ step: inout PrimaryStep) {
         peers.forget(connection)
         let text = "another node may be the primary since epoch \(hello.known.position.epoch): ask again"

@@ -74,7 +74,7 @@ extension PrimaryStateMachine {
         }
     }
 
-    /// The round of confirmation for which a linearizable read waits; 0 where nobody else could be primary.
+    /// The round of confirmation for which a linearizable read waits; 0 where nobody else could be primary.
     private mutating func confirmationRound(_ step: inout PrimaryStep) -> UInt64 {
         guard let server = replication, !server.isSole else { return 0 }
         var round: UInt64 = 0

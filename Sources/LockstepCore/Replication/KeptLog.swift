@@ -1,4 +1,4 @@
-/// The log that a standby keeps: everything that its primary has sent, uncommitted batches included (PROTOCOL, R-84).
+/// The log that a standby keeps: everything that its primary has sent, uncommitted batches included (PROTOCOL, R-86).
 ///
 /// Only its end and the ends of its epochs are kept here, and the newest batches; the journal has the rest.
 ///

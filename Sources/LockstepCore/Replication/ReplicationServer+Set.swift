@@ -1,4 +1,4 @@
-// The in-sync set and the arbiter, heartbeats, and rounds of confirmation (PROTOCOL, R-76, R-79, R-85, R-86).
+// The in-sync set and the arbiter, heartbeats, and rounds of confirmation (PROTOCOL, R-76, R-79, R-87, R-88).
 
 extension ReplicationServer {
     // MARK: - Time
@@ -96,7 +96,7 @@ extension ReplicationServer {
     /// Begins a round of confirmation, or joins the one that begins next; a read waits for the round that is returned.
     ///
     /// A round counts for reads that came before it was asked for. So a read that comes while one is under way waits
-    /// for the next, which begins when that one ends, and answers all that came meanwhile.
+    /// for the next, which begins when that one ends, and answers all that came meanwhile.
     package mutating func confirm(log: ReplicationLog, into directives: inout [ReplicationDirective]) -> UInt64 {
         wantedRound = round + 1
         advanceRounds(log: log, into: &directives)

@@ -16,7 +16,7 @@ package enum ReplicationDirective: Hashable, Sendable {
 }
 
 /// What the primary of a store does for its standbys: streams, acknowledgements, the in-sync set, rounds of
-/// confirmation (PROTOCOL, R-76 to ).
+/// confirmation (PROTOCOL, R-76 to ).
 ///
 ///     FETCH ---- of another store, of a higher epoch, refused by R-83 --> FETCH_PLAN refused
 ///       |------- the window no longer leads there ----------------------> FETCH_PLAN snapshot

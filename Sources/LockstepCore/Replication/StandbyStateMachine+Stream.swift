@@ -1,4 +1,4 @@
-// The stream of the primary's log: plans, batches, acknowledgements, confirmations (PROTOCOL, R-77, R-83 to R-86).
+// The stream of the primary's log: plans, batches, acknowledgements, confirmations (PROTOCOL, R-77, R-83 to R-88).
 
 extension StandbyStateMachine {
     /// A frame of the node that is followed came, of this epoch.

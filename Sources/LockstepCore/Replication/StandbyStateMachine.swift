@@ -10,9 +10,9 @@
 ///
 /// It has no state of the user: a ``ReplicaStateMachine`` beside it follows the broadcast, which is committed. So a state
 /// never rolls back; only the end of a log can be cut off. Who wins the election has the rest of its log applied to that
-/// state.
+/// state.
 ///
-/// Implements PROTOCOL, with ``ElectionStateMachine`` and ``KeptLog``.
+/// Implements PROTOCOL, with ``ElectionStateMachine`` and ``KeptLog``.
 package struct StandbyStateMachine: Hashable, Sendable {
     package struct Configuration: Hashable, Sendable {
         package var election: ElectionStateMachine.Configuration

@@ -10,7 +10,7 @@ package struct ReadQueue: Hashable, Sendable {
         package var connection: Connection
         package var id: UInt64
         package var minimum: SequenceNumber
-        /// Of confirmation; 0: none is needed.
+        /// Of confirmation; 0: none is needed.
         package var round: UInt64
         package var isIndexOnly: Bool
         package var query: [UInt8]

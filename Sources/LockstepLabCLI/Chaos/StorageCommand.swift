@@ -15,10 +15,12 @@ struct StorageCommand: AsyncParsableCommand {
         var seed: UInt64 = 1
         @Option(help: "How many steps the script has.", transform: Within.whole(1...1_000_000))
         var steps = 200
+        @Flag(help: "The journal of a data node: commit numbers, tails, cuts and promises.")
+        var arbitrated = false
 
         func script() throws -> StorageScript {
             try DefectSwitch.apply()
-            return try StorageScript(seed: seed, steps: steps)
+            return try StorageScript(seed: seed, steps: steps, isArbitrated: arbitrated)
         }
     }
 

@@ -10,16 +10,25 @@ package struct FoundLog: Equatable, Sendable {
     package var snapshot: Position?
     package var state: [UInt8] = []
     package var batches: [SealedBatch] = []
+    /// The end of what was handed out as committed.
+    package var committed: Position
 
-    package init(start: Position) { end = start }
+    package init(start: Position) { (end, committed) = (start, start) }
 
     package mutating func begin(_ content: SnapshotContent) {
         snapshot = content.log.position
         state = content.state
         end = content.log.position
+        committed = end
     }
 
     package mutating func append(_ batch: SealedBatch) {
+        appendTail(batch)
+        committed = end
+    }
+
+    /// Appends what was not handed out as committed.
+    package mutating func appendTail(_ batch: SealedBatch) {
         batches.append(batch)
         end = batch.position
     }
@@ -61,9 +70,12 @@ package struct StorageJudge: Sendable {
             let first = try open(folder, notes: notes, goesOn: goesOn)
             if let wrong = compare(first.log, notes: notes) ?? compare(first.note, notes: notes) { return wrong }
             if let wrong = identity(folder, notes: notes) { return wrong }
+            if script.isArbitrated, let wrong = try arbitration(first, folder, notes: notes) { return wrong }
             let second = try open(folder, notes: StorageNotes(lines: "d 0"), goesOn: false)
             var expected = first.log
-            if let batch = first.appended { expected.append(batch) }
+            if let batch = first.appended {
+                if first.known == nil { expected.append(batch) } else { expected.appendTail(batch) }
+            }
             guard second.log == expected else { return "a second opening found something else: \(second.log.end)" }
             let reader = try SQLiteJournalReader(folder: folder, storeName: StorageScript.storeName)
             let findings = try reader.verifyAll()
@@ -79,6 +91,8 @@ package struct StorageJudge: Sendable {
     struct Opened {
         var log: FoundLog
         var note: String?
+        /// What an arbitrated journal knows.
+        var known: JournalArbitration?
         var appended: SealedBatch?
     }
 
@@ -87,7 +101,7 @@ package struct StorageJudge: Sendable {
         let journal: SQLiteJournal
         do {
             journal = try SQLiteJournal(
-                folder: folder, request: StorageScript.request, create: create, tuning: StorageWriter.tuning)
+                folder: folder, request: script.request, create: create, tuning: StorageWriter.tuning)
         } catch let error as LockstepError where error.code == .journalMissing && notes.done == nil && !create {
             return try open(folder, notes: notes, goesOn: goesOn, create: true)
         }
@@ -97,7 +111,10 @@ package struct StorageJudge: Sendable {
             opened.log.begin($0)
         } batch: {
             opened.log.append($0)
+        } tail: {
+            opened.log.appendTail($0)
         }
+        opened.known = journal.arbitration
         guard journal.head == opened.log.end else { throw Lie("it says that it ends at \(journal.head)") }
         opened.note = try journal.note(.lossAccepted)
         if goesOn {

@@ -33,12 +33,16 @@ package struct StorageScript: Sendable {
         case reopen
         /// Waits until the side mark is synced.
         case settle
+        /// What only the journal of a data node is made to do.
+        case arbitrated(Arbitrated)
     }
 
     package struct Step: Sendable {
         package var action: Action
         /// The batch at whose end the log stands after this step; nil is the log's start.
         package var head: Int?
+        /// What the journal knows after this step; nil before it is marked as arbitrated.
+        package var known: Known?
     }
 
     /// A batch of some history: the histories form a tree, since a log may be cut and go on otherwise.
@@ -53,11 +57,18 @@ package struct StorageScript: Sendable {
     package private(set) var links: [Link] = []
     /// By position, so that what is found can be named.
     package private(set) var places: [Position: Int] = [:]
-    private var random: SplitMix64
+    /// Whether the journal is a data node's.
+    package let isArbitrated: Bool
+    var random: SplitMix64
 
-    /// Draws a script of about so many steps.
-    package init(seed: UInt64, steps count: Int) throws {
+    /// Draws a script of about so many steps; with `isArbitrated` that of a data node's journal.
+    package init(seed: UInt64, steps count: Int, isArbitrated: Bool = false) throws {
         random = SplitMix64(seed: seed)
+        self.isArbitrated = isArbitrated
+        if isArbitrated {
+            try drawArbitrated(steps: count)
+            return
+        }
         var saved: Int?
         steps = [Step(action: .create, head: nil), Step(action: .identify, head: nil)]
         while steps.count < count {
@@ -110,9 +121,13 @@ package struct StorageScript: Sendable {
 
     // MARK: - Drawing
 
-    private var head: Int? { steps.last?.head }
+    var head: Int? { steps.last?.head }
 
-    private mutating func add(_ action: Action) { steps.append(Step(action: action, head: head)) }
+    var known: Known? { steps.last?.known }
+
+    mutating func add(_ action: Action) { steps.append(Step(action: action, head: head, known: known)) }
+
+    mutating func add(_ step: Step) { steps.append(step) }
 
     private mutating func append() throws {
         var added: [Int] = []
@@ -125,22 +140,26 @@ package struct StorageScript: Sendable {
         steps.append(Step(action: .append(added), head: last))
     }
 
-    private mutating func save(_ saved: inout Int?) throws {
+    mutating func save(_ saved: inout Int?) throws {
         guard let link = head, link != saved else { return }
+        // A snapshot holds nothing but what is committed.
+        if known != nil { commit(link) }
         add(.beginSave)
-        for _ in 0..<random.next(below: 5) { try append() }
+        for _ in 0..<random.next(below: 5) { if isArbitrated { try appendKnowing() } else { try append() } }
         add(.endSave(link))
         saved = link
     }
 
     /// A snapshot further along this history, or of another that parted from it a few batches ago.
-    private mutating func replace(_ saved: inout Int?) throws {
+    mutating func replace(_ saved: inout Int?) throws {
         var base = head
         let isFork = random.next(below: 2) == 0
         if isFork { for _ in 0..<random.next(below: 6) { base = base.flatMap { links[$0].parent } } }
         for step in 0...random.next(below: 4) { base = try grow(base, opensEpoch: step == 0) }
         guard let base else { return }
-        steps.append(Step(action: .replace, head: base))
+        var known = known
+        known?.committed = base
+        steps.append(Step(action: .replace, head: base, known: known))
         saved = base
     }
 
@@ -155,7 +174,7 @@ package struct StorageScript: Sendable {
     }
 
     /// A new batch after `parent`, unlike every other.
-    private mutating func grow(_ parent: Int?, opensEpoch: Bool) throws -> Int {
+    mutating func grow(_ parent: Int?, opensEpoch: Bool) throws -> Int {
         var log = parent.map { links[$0].log } ?? LogState(store: Self.store)
         let number = UInt64(links.count)
         let epoch = opensEpoch ? Epoch(rawValue: log.position.epoch.rawValue + 1) : log.position.epoch
@@ -192,7 +211,14 @@ extension StorageScript {
     }
 
     /// What the journal is asked for.
-    package static var request: JournalRequest {
+    package var request: JournalRequest {
+        var request = Self.staticRequest
+        request.isForDataNode = isArbitrated
+        return request
+    }
+
+    /// What a node without an arbiter asks for.
+    package static var staticRequest: JournalRequest {
         JournalRequest(cluster: cluster, storeName: storeName, nodeName: node)
     }
 

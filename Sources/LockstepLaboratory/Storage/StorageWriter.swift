@@ -98,12 +98,12 @@ package final class StorageWriter {
             journal?.close()
             try recover(create: false)
         case .settle: try await Task.sleep(for: .milliseconds(1_100))
+        case .arbitrated(let action): try await perform(action, index)
         }
     }
 
     private func recover(create: Bool) throws {
-        let journal = try SQLiteJournal(
-            folder: folder, request: StorageScript.request, create: create, tuning: Self.tuning)
+        let journal = try SQLiteJournal(folder: folder, request: script.request, create: create, tuning: Self.tuning)
         self.journal = journal
         var found = FoundLog(start: .start(of: StorageScript.store))
         try journal.recover {
@@ -114,21 +114,69 @@ package final class StorageWriter {
     }
 
     /// A full disk is tried again unchanged; after any other failure nothing more may be written.
-    private func append(_ batches: [SealedBatch], then index: Int) async throws {
+    private func append(
+        _ batches: [SealedBatch], committed: SequenceNumber = .zero, then index: Int
+    ) async throws {
         guard let journal else { return }
-        var outcome = await Self.append(batches, to: journal)
+        try await written(index) { journal.append(batches, committed: committed, completion: $0) }
+    }
+
+    private func written(_ index: Int, _ ask: (@escaping @Sendable (JournalOutcome) -> Void) -> Void) async throws {
+        var outcome = await Self.outcome(ask)
         for _ in 0..<3 {
             guard case .failure(.diskFull) = outcome else { break }
-            outcome = await Self.append(batches, to: journal)
+            outcome = await Self.outcome(ask)
         }
-        if case .failure(.failed) = outcome {
-            if case .success = await Self.append(batches, to: journal) { note("x", index) }
-        }
+        if case .failure(.failed) = outcome { if case .success = await Self.outcome(ask) { note("x", index) } }
         try check(outcome)
     }
 
-    private static func append(_ batches: [SealedBatch], to journal: SQLiteJournal) async -> JournalOutcome {
-        await withCheckedContinuation { done in journal.append(batches) { done.resume(returning: $0) } }
+    private static func outcome(
+        _ ask: (@escaping @Sendable (JournalOutcome) -> Void) -> Void
+    ) async -> JournalOutcome {
+        await withCheckedContinuation { done in ask { done.resume(returning: $0) } }
+    }
+
+    // MARK: - A data node's journal
+
+    private func perform(_ action: StorageScript.Arbitrated, _ index: Int) async throws {
+        guard let journal else { return }
+        switch action {
+        case .mark: try await written(index, journal.markArbitrated)
+        case .append(let links, let committed):
+            try await append(
+                links.map { script.links[$0].batch }, committed: script.position(committed).sequence, then: index)
+        case .commit(let link):
+            let number = script.position(link).sequence
+            try await written(index) { journal.store(commit: number, completion: $0) }
+        case .truncate: try await truncate(after: script.position(script.steps[index].head), index)
+        case .truncateCommitted(let link):
+            let end = script.position(link)
+            let answer = await withCheckedContinuation { done in
+                journal.truncate(after: end, reason: "below what is committed") { done.resume(returning: $0) }
+            }
+            if case .failure(.committed) = answer { return }
+            if case .failure(.write(let failure)) = answer { try check(.failure(failure)) }
+            throw Stop(description: "what is committed was cut after \(end): \(answer)")
+        case .promise(let epoch):
+            try await written(index) { journal.promise(epoch.map(Epoch.init(rawValue:)), completion: $0) }
+        case .remember(let revision):
+            let memory = StorageScript.Known(arbiter: revision).memory
+            try await written(index) { journal.remember(memory, completion: $0) }
+        }
+    }
+
+    private func truncate(after end: Position, _ index: Int) async throws {
+        guard let journal else { return }
+        try await written(index) { done in
+            journal.truncate(after: end, reason: "the script says so") { answer in
+                switch answer {
+                case .success: done(.success(()))
+                case .failure(.write(let failure)): done(.failure(failure))
+                case .failure(let refusal): done(.failure(.failed("the cut after \(end) was refused: \(refusal)")))
+                }
+            }
+        }
     }
 
     private func beginSave(_ link: Int) {
@@ -152,8 +200,7 @@ package final class StorageWriter {
 
     private func cut(to position: Position) throws {
         journal?.close()
-        let repair = try SQLiteJournal(
-            folder: folder, request: StorageScript.request, create: false, tuning: Self.tuning)
+        let repair = try SQLiteJournal(folder: folder, request: script.request, create: false, tuning: Self.tuning)
         try repair.openForRepair()
         _ = try repair.quarantine(after: position, reason: "the script says so")
         repair.close()

@@ -25,6 +25,8 @@ package struct EntryRecord: Encodable {
     /// How many bytes the parts have that nobody could read.
     var bytes: Sizes?
     var detail: String?
+    /// True of an entry that is not known to be committed; nil of all others.
+    var isUncommitted: Bool?
     /// Why the entry was taken out of the log and kept aside; nil if it is in the log.
     var keptAside: String?
     /// When that was, in seconds since 1970.
@@ -51,6 +53,13 @@ package struct EntryRecord: Encodable {
         self.time = time
         self.kind = kind
         self.batchHash = batchHash
+    }
+
+    /// The same entry, which is not known to be committed.
+    var uncommitted: EntryRecord {
+        var record = self
+        record.isUncommitted = true
+        return record
     }
 
     // MARK: - The parts of an entry

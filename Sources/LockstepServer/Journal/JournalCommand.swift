@@ -83,7 +83,9 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                 commandName: "dump", abstract: "Prints every entry as a line of JSON, store by store.",
                 discussion: """
                     Values are decoded by the types of this program's stores; those of a store that it does not know are shown \
-                    as bytes. --kept-aside prints the entries that "\(Server.name) recover" took out of the log, with the reason.
+                    as bytes. --kept-aside prints the entries that "\(Server.name) recover" took out of the log, or that were cut \
+                    off since they never committed, with the reason. Of a data node's journal, entries that are not known to be \
+                    committed are said to be uncommitted.
 
                       \(Server.name) journal dump --data data/primary --store \(Server.stores.usual) --after 1000 --through 2000
                       \(Server.name) journal dump --data data/primary --kept-aside
@@ -110,6 +112,9 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                 let end = through.map { SequenceNumber(rawValue: $0) }
                 try reader.batches(after: SequenceNumber(rawValue: after), through: end) { batch in
                     try write(dump.records(of: batch))
+                }
+                try reader.tail { batch in
+                    try write(dump.records(of: batch).map(\.uncommitted))
                 }
             }
         }

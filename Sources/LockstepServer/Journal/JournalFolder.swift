@@ -80,8 +80,12 @@ struct JournalFolder {
                 notice.waiting(for: "the check of \(reader.path)")
             }
             // The end of a journal that cannot be read to its end is not known.
-            let end = findings.isEmpty ? try "\(reader.end())" : nil
-            return VerifyReport(store: store, end: end, findings: findings.map(\.description))
+            guard findings.isEmpty else {
+                return VerifyReport(store: store, end: nil, findings: findings.map(\.description))
+            }
+            var report = VerifyReport(store: store, end: "\(try reader.end())", findings: [])
+            if reader.arbitration != nil { report.tail = try TailSummary(reader) }
+            return report
         } catch let error as LockstepError where Self.isDamage(error, isNamed: self.store != nil) {
             return VerifyReport(store: store, end: nil, findings: [error.message])
         }
@@ -102,73 +106,16 @@ struct VerifyReport: Encodable {
     var store: String
     /// How far it reaches; nil if it is damaged, and of the node's file.
     var end: String?
+    /// What follows that is not known to be committed; nil of a journal that is not arbitrated.
+    var tail: TailSummary?
     var findings: [String]
 
-    var lines: [String] {
-        findings.isEmpty
-            ? ["\(store): whole" + (end.map { ", through \($0)" } ?? "")] : findings.map { "\(store): \($0)" }
-    }
-}
-
-/// What `journal inspect` shows of one store.
-struct JournalSummary: Encodable {
-    struct Snapshot: Encodable {
-        var sequence: UInt64
-        var hash: String
-        var bytes: Int
-    }
-    var store: String
-    var cluster: String
-    var storeID: String
-    var channel: Int
-    var incarnation: String
-    var end: String
-    var mark: String?
-    var snapshots: [Snapshot]
-    var batches: Int
-    var batchBytes: Int
-    /// Entries that were taken out of the log, and their batches; `journal dump --kept-aside` prints them.
-    var keptAside: UInt64
-    var keptAsideBatches: Int
-    var notes: [String: String]
-
-    init(_ reader: SQLiteJournalReader) throws {
-        var count = 0
-        var bytes = 0
-        try reader.batches(after: .zero) { batch in
-            count += 1
-            bytes += batch.bytes.count
-        }
-        store = reader.identity.storeName
-        cluster = "\(reader.identity.cluster)"
-        storeID = "\(reader.identity.store)"
-        channel = Int(reader.identity.channel.rawValue)
-        incarnation = "\(reader.identity.incarnation)"
-        end = "\(try reader.end())"
-        mark = reader.mark.map { "\($0.position)" }
-        snapshots = try reader.snapshots().map {
-            Snapshot(sequence: $0.position.sequence.rawValue, hash: "\($0.position.hash)", bytes: $0.bytes)
-        }
-        batches = count
-        batchBytes = bytes
-        let kept = try reader.quarantined()
-        keptAside = kept.reduce(0) { $0 + $1.entryCount }
-        keptAsideBatches = kept.count
-        notes = [:]
-        for note in JournalNote.allCases { notes[note.rawValue] = reader.note(note) }
+    init(store: String, end: String?, findings: [String]) {
+        (self.store, self.end, self.findings) = (store, end, findings)
     }
 
     var lines: [String] {
-        var lines = [
-            "store        \(store), channel \(channel)", "cluster      \(cluster)", "incarnation  \(incarnation)",
-            "end          \(end)", "side mark    \(mark ?? "none")",
-        ]
-        lines += snapshots.map { "snapshot     at \($0.sequence), \($0.bytes) bytes" }
-        lines.append("batches      \(batches), \(batchBytes) bytes")
-        if keptAsideBatches > 0 {
-            lines.append("kept aside   \(keptAside) entries that only this journal had, in \(keptAsideBatches) batches")
-        }
-        lines += notes.sorted { $0.key < $1.key }.map { "note         \($0.key): \($0.value)" }
-        return lines
+        guard findings.isEmpty else { return findings.map { "\(store): \($0)" } }
+        return ["\(store): whole" + (end.map { ", through \($0)" } ?? "") + (tail.map { "; \($0)" } ?? "")]
     }
 }

@@ -1,8 +1,8 @@
 import LockstepCore
 import Testing
 
-/// A primary with standbys: what it sends them, what it waits for, and when its reign is over (PROTOCOL, R-76 to R-79 and
-///
+/// A primary with standbys: what it sends them, what it waits for, and when its reign is over (PROTOCOL, R-76, R-78, R-86,
+///
 @Suite struct PrimaryStandbyTests {
     private static let own = Member(node: name("p1"), incarnation: Incarnation(rawValue: 11))
     private static let other = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))

@@ -1,7 +1,7 @@
 import LockstepCore
 import Testing
 
-/// Clusters of data nodes with the shipped machines, in random schedules (PROTOCOL, R-75 to R-87).
+/// Clusters of data nodes with the shipped machines, in random schedules (PROTOCOL, R-75 to ).
 @Suite struct DataClusterTests {
     /// Nothing acknowledged is lost or counted twice, no linearizable read is stale, no two nodes commit different
     /// batches, and after the faults each cluster is at work again.

@@ -1,8 +1,10 @@
+import Dispatch
 import Foundation
 import GRDB
 import LockstepCore
 import LockstepNode
 import LockstepSQLite
+import Synchronization
 
 /// A folder of its own for a test, which is removed at the end, and what tests do to the files in it.
 final class JournalFolder: Sendable {
@@ -40,6 +42,13 @@ final class JournalFolder: Sendable {
 
     func journal(create: Bool = false, tuning: JournalTuning = smallTuning) throws -> SQLiteJournal {
         try SQLiteJournal(folder: path, request: request(), create: create, tuning: tuning)
+    }
+
+    /// As a data node opens it, which has an arbiter.
+    func dataNodeJournal(create: Bool = false) throws -> SQLiteJournal {
+        var request = request()
+        request.isForDataNode = true
+        return try SQLiteJournal(folder: path, request: request, create: create, tuning: Self.smallTuning)
     }
 
     /// A new journal with nothing in it, ready to be written.
@@ -85,9 +94,11 @@ struct Recovered: Equatable {
     var snapshot: Position?
     var state: [UInt8]?
     var batches: [SealedBatch] = []
+    /// What is not known to be committed.
+    var tail: [SealedBatch] = []
 }
 
-extension SQLiteJournal {
+extension ArbitratedJournal {
     func recovered() throws -> Recovered {
         var result = Recovered()
         try recover { content in
@@ -95,8 +106,41 @@ extension SQLiteJournal {
             result.state = content.state
         } batch: {
             result.batches.append($0)
+        } tail: {
+            result.tail.append($0)
         }
         return result
+    }
+}
+
+extension ArbitratedJournal {
+    /// Waits for a write, and throws ``JournalFailure`` if it fails.
+    func done(_ ask: (@escaping @Sendable (Result<Void, JournalFailure>) -> Void) -> Void) async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            ask { done.resume(with: $0.mapError { $0 }) }
+        }
+    }
+
+    /// Appends with a commit number.
+    func appended(_ batches: [SealedBatch], committed: SequenceNumber) async throws {
+        try await done { append(batches, committed: committed, completion: $0) }
+    }
+
+    /// Cuts, and waits for what came of it.
+    ///
+    /// It blocks: an asynchronous function of a protocol's extension that takes or returns a position ends the process
+    /// when it was compiled by Swift 6.3.1.
+    func truncated(
+        after end: Position, reason: String = "another primary"
+    ) -> Result<CutBatches, TruncationFailure> {
+        let done = DispatchSemaphore(value: 0)
+        let answer = Mutex<Result<CutBatches, TruncationFailure>?>(nil)
+        truncate(after: end, reason: reason) { result in
+            answer.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        return answer.withLock { $0 } ?? .failure(.noEnd(end))
     }
 }
 

@@ -158,11 +158,24 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case markNotCompared
     /// A journal goes on writing after a commit that failed (against R-44).
     case failureForgotten
+    /// An append does not store the commit number that it was given (against R-84).
+    case commitNumberLost
+    /// A start hands out the tail of a data node's journal as committed (against R-84).
+    case tailShown
+    /// A truncation cuts what is known to be committed (against R-84).
+    case committedIsCut
+    /// A truncation does not raise the journal's generation (against R-84).
+    case cutKeepsGeneration
+    /// A truncation returns before its write-ahead log is synced (against R-84).
+    case cutNotSynced
+    /// A promise is answered and not written (against R-84).
+    case promiseNotKept
 
     /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
     package static let ofStorage: [PlantedDefect] = [
         .commitNotSynced, .recoveredNotSynced, .namesNotSynced, .markBeforeCommit, .markNotCompared,
-        .failureForgotten,
+        .failureForgotten, .commitNumberLost, .tailShown, .committedIsCut, .cutKeepsGeneration, .cutNotSynced,
+        .promiseNotKept,
     ]
     /// Those that the simulator finds.
     package static var ofMachines: [PlantedDefect] { allCases.filter { !ofStorage.contains($0) } }
