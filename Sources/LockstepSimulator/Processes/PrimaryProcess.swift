@@ -26,7 +26,7 @@ final class PrimaryProcess: NodeProcess {
         switch machine?.phase {
         case .awaiting, .admitting, .behind: true
         case .stopping: isEpochOpen
-        case nil, .created, .opening, .halted: false
+        case nil, .created, .opening, .deposed, .halted: false
         }
     }
 
