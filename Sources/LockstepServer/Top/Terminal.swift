@@ -19,12 +19,15 @@ final class Terminal {
     private let sparkline: Sparkline
 
     /// Begins to read keys and to take signals; ``begin()`` begins to draw.
+    ///
+    /// It returns when signals are taken: one that comes after that never leaves the terminal as it is drawn on.
     init(bytes: @escaping @Sendable ([UInt8]) -> Void, signals take: @escaping @Sendable (Int32) -> Void) {
         let environment = ProcessInfo.processInfo.environment
         // no-color.org: present and not empty.
         hasColours = environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         sparkline = Sparkline(isPlain: !locale.lowercased().replacing("-", with: "").contains("utf8"))
+        let taken = DispatchGroup()
         for number in Self.signals {
             #if canImport(Darwin)
                 // There the source sees a signal that is ignored; what it does by default would come before.
@@ -32,9 +35,13 @@ final class Terminal {
             #endif
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { take(number) }
+            // A source is asked for here and set up elsewhere, a little later.
+            taken.enter()
+            source.setRegistrationHandler { taken.leave() }
             source.resume()
             sources.append(source)
         }
+        taken.wait()
         let keys = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
         keys.setEventHandler {
             var buffer = [UInt8](repeating: 0, count: 256)

@@ -1,0 +1,240 @@
+import LockstepCore
+import Testing
+
+/// A standby one event at a time: what it acknowledges, when it asks anew, when it stops (PROTOCOL, R-77, R-83, R-86, R-87).
+@Suite struct StandbyStateMachineTests {
+    private static let own = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))
+    private static let primary = ConfigurationRecord.Primary(
+        member: Member(node: name("p1"), incarnation: Incarnation(rawValue: 11)), boot: BootID(rawValue: 1),
+        endpoints: ["tcp://p1:7003"])
+    private static let epoch = Epoch(rawValue: 9)
+    private static let stamp = FrameStamp(
+        channel: PrimaryHarness.channel, clusterHash: PrimaryHarness.cluster.hash, epoch: epoch)
+    private static let begin = Tick(rawValue: 5_000_000_000)
+
+    private static func name(_ text: String) -> NodeID { NodeID(text) ?? { preconditionFailure("a name") }() }
+
+    private static let record = StoredRecord(
+        ConfigurationRecord(
+            cluster: PrimaryHarness.cluster, store: PrimaryHarness.store, channel: PrimaryHarness.channel, epoch: epoch,
+            primary: primary, openedAfter: .start(of: PrimaryHarness.store), minimum: 1,
+            attempt: AttemptID(rawValue: 1)
+        ).adding(own, attempt: AttemptID(rawValue: 2)), revision: 5)
+
+    /// The standby, the time, and what it wanted.
+    private struct Standby {
+        var machine: StandbyStateMachine
+        var now = begin
+        var wanted: [StandbyDirective] = []
+
+        init() {
+            var election = ElectionStateMachine.Configuration(
+                candidate: .init(member: own, boot: BootID(rawValue: 2), endpoints: []))
+            election.jitterMilliseconds = 0
+            let log = KeptLog(
+                store: PrimaryHarness.store, end: .start(of: PrimaryHarness.store), epochEnds: [], committed: .zero)
+            machine = StandbyStateMachine(
+                .init(election: election, stamp: stamp, seed: 4), log: log, promised: .zero, memory: ArbiterMemory(),
+                now: begin)
+        }
+
+        mutating func run(_ event: (inout StandbyStateMachine, Tick, inout [StandbyDirective]) -> Void) {
+            wanted = []
+            event(&machine, now, &wanted)
+            machine.checkInvariants()
+        }
+
+        /// What it said to its primary in the last event.
+        var said: [ReplicationRequest] {
+            wanted.compactMap { directive in
+                guard case .send(let frame) = directive else { return nil }
+                let message = withBytes(of: frame) { try? Message.decode($0, rule: .any).message }
+                return message.flatMap { ReplicationRequest($0) }
+            }
+        }
+
+        /// Follows the primary of the record, and returns the number of its stream.
+        mutating func fetch() -> UInt64 {
+            run { $0.start(into: &$2) }
+            run { $0.recordRead(record, request: 1, now: $1, into: &$2) }
+            guard case .fetch(let fetch)? = said.first else { return 0 }
+            return fetch.nonce
+        }
+
+        mutating func receive(_ reply: ReplicationReply, epoch: Epoch = epoch) {
+            receive(
+                FrameStamp(channel: stamp.channel, clusterHash: stamp.clusterHash, epoch: epoch).frame(
+                    .replicationReply(reply)))
+        }
+
+        mutating func receive(_ frame: [UInt8]) {
+            wanted = []
+            withBytes(of: frame) { span in
+                guard let (header, message) = try? Message.decode(span, rule: .any),
+                    let reply = ReplicationReply(message)
+                else { preconditionFailure("a reply") }
+                machine.received(reply, span, epoch: header.epoch, now: now, into: &wanted)
+            }
+            machine.checkInvariants()
+        }
+
+        mutating func plan(_ decision: FetchDecision, _ nonce: UInt64, boot: BootID = primary.boot) {
+            receive(.plan(FetchPlan(nonce: nonce, boot: boot, commit: .zero, decision: decision)))
+        }
+
+        mutating func append(_ batches: [SealedBatch], _ nonce: UInt64, commit: UInt64 = 0) {
+            receive(stamp.appendFrame(nonce: nonce, commit: SequenceNumber(rawValue: commit), batches: batches))
+        }
+    }
+
+    /// The first batches of the primary's epoch, one entry each.
+    private static func batches(_ count: Int) -> [SealedBatch] {
+        var batches: [SealedBatch] = []
+        var position = Position.start(of: PrimaryHarness.store)
+        for index in 0..<count {
+            var builder = BatchBuilder(
+                store: PrimaryHarness.store, epoch: epoch, after: position, time: PrimaryHarness.begin, fullBytes: 4_096
+            )
+            let entry: Entry =
+                index == 0
+                ? .epochOpen(node: "p1", incarnation: primary.member.incarnation, boot: primary.boot)
+                : .digestMark(Digest(rawValue: UInt128(index)))
+            withBytes(of: []) { _ = builder.append(entry, source: $0) }
+            let batch = builder.sealed()
+            batches.append(batch)
+            position = batch.position
+        }
+        return batches
+    }
+
+    /// It acknowledges what its disk has, and nothing before.
+    @Test func itAcknowledgesWhatItsDiskHas() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let batches = Self.batches(2)
+        standby.append(batches, nonce, commit: 1)
+        #expect(standby.said.isEmpty)
+        #expect(standby.wanted == [.append(batches, committed: SequenceNumber(rawValue: 1))])
+        standby.run { $0.appended(through: batches[0].head.last, now: $1, into: &$2) }
+        guard case .acknowledge(let one)? = standby.said.first else { return #expect(Bool(false), "an ACK") }
+        #expect(one.end == batches[0].head.last && one.hash == batches[0].hash && one.nonce == nonce)
+        standby.machine.isDoubted = true
+        standby.run { $0.appended(through: batches[1].head.last, now: $1, into: &$2) }
+        #expect(standby.said.isEmpty, "a state that is wrong acknowledges nothing")
+    }
+
+    /// A frame that was lost ends the stream: the rest of it is not taken, and another one is opened a little later.
+    @Test func aGapOpensAnotherStream() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let batches = Self.batches(3)
+        standby.append([batches[0]], nonce)
+        standby.run { $0.appended(through: batches[0].head.last, now: $1, into: &$2) }
+        standby.append([batches[2]], nonce)
+        #expect(standby.machine.phase == .settling && standby.machine.log.end == batches[0].position)
+        standby.append([batches[1]], nonce)
+        #expect(standby.machine.log.end == batches[0].position, "nothing more of that stream counts")
+        standby.now = standby.now.advanced(byMilliseconds: 250)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        guard case .fetch(let fetch)? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+        #expect(fetch.nonce != nonce && fetch.log.end == batches[0].position)
+    }
+
+    /// The last frame of a stream was lost: a heartbeat names an end that does not come.
+    @Test func aHeartbeatShowsWhatIsMissing() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let pulse = Heartbeat.Pulse(
+            channel: PrimaryHarness.channel, epoch: Self.epoch, end: SequenceNumber(rawValue: 1))
+        standby.run {
+            $0.pulseReceived(pulse, from: Self.primary.member.node, boot: Self.primary.boot, now: $1, into: &$2)
+        }
+        standby.now = standby.now.advanced(byMilliseconds: 310)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        guard case .fetch? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+    }
+
+    /// Heartbeats of others: one of a reign that is over is told so, one of a later is looked up.
+    @Test func heartbeatsOfOthers() {
+        var standby = Standby()
+        _ = standby.fetch()
+        let other = Self.name("p2")
+        func pulse(_ epoch: UInt64) -> Heartbeat.Pulse {
+            .init(channel: PrimaryHarness.channel, epoch: Epoch(rawValue: epoch), end: .zero)
+        }
+        standby.run { $0.pulseReceived(pulse(8), from: other, boot: BootID(rawValue: 7), now: $1, into: &$2) }
+        #expect(standby.wanted.contains { if case .tell(other, _) = $0 { true } else { false } })
+        standby.run { $0.pulseReceived(pulse(10), from: other, boot: BootID(rawValue: 7), now: $1, into: &$2) }
+        #expect(standby.wanted.contains { if case .readRecord = $0 { true } else { false } })
+        #expect(standby.machine.election.phase == .following, "a heartbeat alone elects nobody")
+    }
+
+    /// A plan of a process that the record does not name is not taken.
+    @Test func onlyThePrimaryOfTheRecordCounts() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce, boot: BootID(rawValue: 99))
+        #expect(standby.machine.phase == .fetching(nonce: nonce))
+        standby.plan(.tail, nonce &+ 1)
+        #expect(standby.machine.phase == .fetching(nonce: nonce))
+        standby.plan(.tail, nonce)
+        #expect(standby.machine.phase == .streaming(nonce: nonce))
+    }
+
+    /// What is of another history is cut, and nothing is acknowledged before that is durable; what is known to be
+    /// committed is never cut.
+    @Test func itCutsOnlyWhatIsNotCommitted() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let batches = Self.batches(3)
+        standby.append(batches, nonce, commit: 2)
+        standby.run { $0.appended(through: batches[2].head.last, now: $1, into: &$2) }
+        standby.run { $0.disconnected(isRefused: false, now: $1, into: &$2) }
+        guard case .fetch(let second)? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+        standby.plan(.truncate(to: batches[1].position), second.nonce)
+        #expect(
+            standby.wanted == [.truncate(to: batches[1].position)] && standby.machine.log.end == batches[1].position)
+        standby.run { $0.truncated(now: $1, into: &$2) }
+        guard case .acknowledge(let one)? = standby.said.first else { return #expect(Bool(false), "an ACK") }
+        #expect(one.end == batches[1].head.last)
+
+        standby.run { $0.disconnected(isRefused: false, now: $1, into: &$2) }
+        guard case .fetch(let third)? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+        standby.plan(.truncate(to: batches[0].position), third.nonce)
+        #expect(standby.machine.phase == .halted)
+        #expect(standby.machine.log.end == batches[1].position, "and keeps what it has")
+    }
+
+    /// A primary gives its post to who has everything, and to nobody else.
+    @Test func aPostIsTakenOnlyWithAll() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let batches = Self.batches(2)
+        standby.append(batches, nonce)
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position)))
+        #expect(standby.machine.election.phase == .following, "it is not on the disk yet")
+        standby.run { $0.appended(through: batches[1].head.last, now: $1, into: &$2) }
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position)))
+        #expect(standby.machine.election.phase == .asking)
+        standby.run { $0.recordRead(Self.record, request: 2, now: $1, into: &$2) }
+        #expect(standby.machine.election.phase == .promising && standby.wanted == [.promise(Epoch(rawValue: 10))])
+        // From here on it takes nothing of the old reign, and acknowledges nothing.
+        standby.append(Self.batches(3).suffix(1), nonce)
+        #expect(standby.machine.log.end == batches[1].position && standby.said.isEmpty)
+    }
+
+    /// Another node that asks is told what this one knows; a FETCH of it is refused.
+    @Test func itAnswersOthers() throws {
+        var standby = Standby()
+        _ = standby.fetch()
+        let asked = try #require(standby.machine.answer(to: .recordRequest(nonce: 3)))
+        let message = try withBytes(of: asked) { try Message.decode($0, rule: .any).message }
+        guard case .replicationReply(.record(let report)) = message else { return #expect(Bool(false), "a RECORD") }
+        #expect(report.nonce == 3 && report.record == Self.record)
+    }
+}
