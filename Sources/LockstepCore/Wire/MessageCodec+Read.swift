@@ -53,17 +53,10 @@ extension Message {
             let size = reader.remaining
             let start = try reader.skip(size)
             self = kind == .adminRequest ? .adminRequest(start..<start + size) : .adminResponse(start..<start + size)
-        case .fetch: self = .replicationRequest(.fetch(try Fetch(from: frame, &reader)))
-        case .acknowledge: self = .replicationRequest(.acknowledge(try Acknowledge(from: frame, &reader)))
-        case .confirm: self = .replicationRequest(.confirm(try Confirmation(from: frame, &reader)))
-        case .recordRequest: self = .replicationRequest(.recordRequest(nonce: try reader.read(from: frame)))
-        case .stepDown: self = .replicationRequest(.stepDown(try RecordReport(from: frame, &reader)))
-        case .fetchPlan: self = .replicationReply(.plan(try FetchPlan(from: frame, &reader)))
-        case .append: self = .replicationReply(.append(try Append(from: frame, &reader)))
-        case .heartbeat: self = .replicationReply(.heartbeat(try Heartbeat(from: frame, &reader)))
-        case .confirmRequest: self = .replicationReply(.confirmRequest(try Confirmation(from: frame, &reader)))
-        case .record: self = .replicationReply(.record(try RecordReport(from: frame, &reader)))
-        case .takeOver: self = .replicationReply(.takeOver(try TakeOver(from: frame, &reader)))
+        case .fetch, .acknowledge, .confirm, .recordRequest, .stepDown:
+            self = .replicationRequest(try ReplicationRequest(kind, from: frame, &reader))
+        case .fetchPlan, .append, .heartbeat, .confirmRequest, .record, .takeOver:
+            self = .replicationReply(try ReplicationReply(kind, from: frame, &reader))
         }
     }
 }

@@ -1,6 +1,17 @@
 // The bytes of the messages of L2 (PROTOCOL, section 4).
 
 extension ReplicationRequest {
+    init(_ kind: MessageKind, from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        switch kind {
+        case .fetch: self = .fetch(try Fetch(from: frame, &reader))
+        case .acknowledge: self = .acknowledge(try Acknowledge(from: frame, &reader))
+        case .confirm: self = .confirm(try Confirmation(from: frame, &reader))
+        case .recordRequest: self = .recordRequest(nonce: try reader.read(from: frame))
+        case .stepDown: self = .stepDown(try RecordReport(from: frame, &reader))
+        default: throw WireError(.unknownKind, at: 5)
+        }
+    }
+
     func write(to writer: inout ByteWriter) {
         switch self {
         case .fetch(let fetch): fetch.write(to: &writer)
@@ -13,6 +24,18 @@ extension ReplicationRequest {
 }
 
 extension ReplicationReply {
+    init(_ kind: MessageKind, from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        switch kind {
+        case .fetchPlan: self = .plan(try FetchPlan(from: frame, &reader))
+        case .append: self = .append(try Append(from: frame, &reader))
+        case .heartbeat: self = .heartbeat(try Heartbeat(from: frame, &reader))
+        case .confirmRequest: self = .confirmRequest(try Confirmation(from: frame, &reader))
+        case .record: self = .record(try RecordReport(from: frame, &reader))
+        case .takeOver: self = .takeOver(try TakeOver(from: frame, &reader))
+        default: throw WireError(.unknownKind, at: 5)
+        }
+    }
+
     func write(to writer: inout ByteWriter, source: RawSpan) {
         switch self {
         case .plan(let plan): plan.write(to: &writer)
