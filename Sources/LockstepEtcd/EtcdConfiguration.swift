@@ -100,15 +100,29 @@
 
             init(_ given: String) throws(LockstepError) {
                 guard let parts = URLComponents(string: given), let scheme = parts.scheme?.lowercased(),
-                    scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty,
+                    scheme == "http" || scheme == "https", let name = parts.host, Self.isHost(name),
                     let port = parts.port, (1...65_535).contains(port), parts.user == nil, parts.password == nil,
                     parts.path.isEmpty || parts.path == "/", parts.query == nil, parts.fragment == nil
                 else {
                     throw wrong("\"\(given)\" is no endpoint of etcd: write https://HOST:PORT")
                 }
+                let host = name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name
                 text = "\(scheme)://\(host):\(port)"
                 isSecure = scheme == "https"
-                isLoopback = host == "localhost" || host == "[::1]" || host == "::1" || host.hasPrefix("127.")
+                isLoopback = host == "localhost" || host == "[::1]" || host.hasPrefix("127.")
+            }
+
+            private static func isHost(_ name: String) -> Bool {
+                let signs = "-._:[]".utf8
+                return !name.isEmpty
+                    && name.utf8.allSatisfy { byte in
+                        switch byte {
+                        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                            UInt8(ascii: "0")...UInt8(ascii: "9"):
+                            true
+                        default: signs.contains(byte)
+                        }
+                    }
             }
         }
 

@@ -82,14 +82,14 @@
             within limit: Duration
         ) async throws -> Answer {
             let message = try message(index, path, body)
-            let data = try await noting(index) {
-                try await self.withinTime(limit, index) {
+            return try await noting(index) {
+                let data = try await self.withinTime(limit, index) {
                     // The time is kept around this; the client has one of its own, which is set far beyond it.
                     let response = try await self.http.execute(message, timeout: .hours(2))
                     return try await self.content(of: response, index, atMost: bytes)
                 }
+                return try Self.decoded(data, as: type, from: self.endpoints[index])
             }
-            return try Self.decoded(data, as: type, from: endpoints[index])
         }
 
         private func message(_ index: Int, _ path: String, _ body: some Encodable) throws -> HTTPClientRequest {
@@ -141,8 +141,8 @@
 
         /// Sends a request whose answer is a stream of objects, each on a line, and hands out each.
         ///
-        /// `begins` says whether an object is the one that must come within `limit`. Returns when `duration` has
-        /// passed after that; throws if the stream ends before, or if it has not begun by then.
+        /// `part` says whether an object is the one that must come within `limit`. Returns when it has
+        /// come and `duration` has passed since the call; throws if the stream ends before, or has not begun by then.
         func stream<Part: Decodable & Sendable>(
             _ path: String, _ body: some Encodable & Sendable, of type: Part.Type, line bytes: Int,
             within limit: Duration,
@@ -150,7 +150,7 @@
         ) async throws {
             let index = preferred.withLock { $0 }
             let message = try message(index, path, body)
-            let start = StreamStart()
+            let (start, began) = (StreamStart(), ContinuousClock.now)
             let ended = try await noting(index) {
                 try await withThrowingTaskGroup(of: ArbiterError?.self) { group in
                     group.addTask {
@@ -170,9 +170,10 @@
                         return ArbiterError(.unreachable, "\(self.endpoints[index]) ended a watch")
                     }
                     group.addTask {
-                        try await Task.sleep(for: limit)
+                        try await Task.sleep(for: min(limit, duration))
+                        if !start.isNoted { try await Task.sleep(for: limit - min(limit, duration)) }
                         guard start.isNoted else { return self.silence(index, limit) }
-                        try await Task.sleep(for: duration)
+                        try await Task.sleep(until: began + duration, clock: .continuous)
                         return nil
                     }
                     defer { group.cancelAll() }

@@ -81,7 +81,7 @@
         private init(members: Int, tls: Bool) async throws {
             folder = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-etcd-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            certificates = tls ? try await Certificates(in: folder) : nil
+            certificates = try await tls ? Certificates(in: folder) : nil
             let ports = try LoopbackPorts.free(2 * members)
             var made: [EtcdMember] = []
             for number in 0..<members {

@@ -95,7 +95,7 @@
                             }
                         }
                         defer { group.cancelAll() }
-                        try await group.next()
+                        _ = try await group.next()
                     }
                 }
             }
