@@ -120,7 +120,7 @@
         ]) func aStreamThatIsNoWatchIsAnError(answer: String) async throws {
             let example = ArbiterExample()
             try await Self.withAnswer(answer, example) { arbiter in
-                await #expect(throws: ArbiterError.self) {
+                _ = await #expect(throws: ArbiterError.self) {
                     try await arbiter.watch(for: .seconds(60), within: .seconds(10)) { _ in }
                 }
             }

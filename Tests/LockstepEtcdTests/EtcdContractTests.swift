@@ -14,9 +14,8 @@
             try await EtcdCluster.with(members: members, tls: tls) { cluster in
                 for check in ArbiterContract.allCases {
                     let example = ArbiterExample()
-                    try await cluster.withArbiter(example) { arbiter in
-                        #expect(try await check.findings(arbiter, example) == [], "\(check)")
-                    }
+                    let findings = try await cluster.withArbiter(example) { try await check.findings($0, example) }
+                    #expect(findings == [], "\(check)")
                 }
             }
         }
@@ -40,9 +39,10 @@
                         }
                     }
                 }
-                try await cluster.withArbiter(example) { arbiter in
-                    #expect(try await arbiter.record(of: example.store, within: .seconds(10)) == nil)
+                let read = try await cluster.withArbiter(example) { arbiter in
+                    try await arbiter.record(of: example.store, within: .seconds(10))
                 }
+                #expect(read == nil)
             }
         }
 
