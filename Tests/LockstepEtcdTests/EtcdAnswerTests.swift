@@ -15,7 +15,7 @@
 
         private static func withAnswer<Result: Sendable>(
             _ answer: String, _ example: ArbiterExample,
-            _ body: @escaping @Sendable (EtcdArbiter) async throws -> Result
+            _ body: (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             try await Proxy.with(to: 1, .answers(answer)) { proxy in
                 try await EtcdArbiter.with(EtcdConfiguration(endpoints: [proxy.endpoint]), example.cluster, body)

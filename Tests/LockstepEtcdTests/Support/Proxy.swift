@@ -40,15 +40,14 @@
 
         /// Runs a body while connections to the proxy go to `target`, if it is not the proxy that answers.
         static func with<Result: Sendable>(
-            to target: Int, _ way: Way = .open, _ body: @escaping @Sendable (Proxy) async throws -> Result
+            to target: Int, _ way: Way = .open, _ body: (Proxy) async throws -> Result
         ) async throws -> Result {
             let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .bind(host: "127.0.0.1", port: 0) { channel in
                     channel.eventLoop.makeCompletedFuture { try Link(wrappingChannelSynchronously: channel) }
                 }
             let proxy = Proxy(port: server.channel.localAddress?.port ?? 0, way: way)
-            return try await withThrowingTaskGroup(of: Result?.self) { group in
-                group.addTask { try await body(proxy) }
+            return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     try await server.executeThenClose { links in
                         await withDiscardingTaskGroup { connections in
@@ -59,11 +58,9 @@
                             connections.cancelAll()
                         }
                     }
-                    return nil
                 }
                 defer { group.cancelAll() }
-                while let result = try await group.next() { if let result { return result } }
-                throw CancellationError()
+                return try await body(proxy)
             }
         }
 
