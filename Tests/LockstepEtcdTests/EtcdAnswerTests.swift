@@ -18,7 +18,14 @@
             _ body: (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             try await Proxy.with(to: 1, .answers(answer)) { proxy in
-                try await EtcdArbiter.with(EtcdConfiguration(endpoints: [proxy.endpoint]), example.cluster, body)
+                let arbiter = try EtcdArbiter(EtcdConfiguration(endpoints: [proxy.endpoint]), cluster: example.cluster)
+                let result: Result
+                do { result = try await body(arbiter) } catch {
+                    await arbiter.close()
+                    throw error
+                }
+                await arbiter.close()
+                return result
             }
         }
 

@@ -157,7 +157,7 @@
         ) async throws -> Result {
             var configuration = configuration()
             if let endpoints { configuration.endpoints = endpoints }
-            return try await EtcdArbiter.with(configuration, example.cluster, body)
+            return try await EtcdArbiter.with(configuration, example.cluster) { try await body($0) }
         }
     }
 
