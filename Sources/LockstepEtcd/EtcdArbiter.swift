@@ -29,18 +29,18 @@
             gateway = EtcdGateway(checked)
         }
 
-        package func close() async { await gateway.close() }
+        @concurrent package func close() async { await gateway.close() }
 
         // MARK: - Records
 
-        package func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
+        @concurrent package func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
             let answer = try await gateway.read(
                 "/v3/kv/range", RangeRequest(key: keys.record(store)), as: RangeAnswer.self,
                 atMost: Self.recordAnswerBytes, within: limit)
             return try stored(store, answer.kvs)
         }
 
-        package func transact(
+        @concurrent package func transact(
             _ attempt: RecordAttempt, on store: String, within limit: Duration
         ) async -> AttemptOutcome {
             let (compared, proposed) = (attempt.compared, attempt.proposed)
@@ -60,7 +60,7 @@
             } catch { return .unknown("\(error)") }
         }
 
-        package func create(
+        @concurrent package func create(
             _ record: ConfigurationRecord, of store: String, within limit: Duration
         ) async -> CreationOutcome {
             precondition(record.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
@@ -81,7 +81,7 @@
             } catch { return .unknown("\(error)") }
         }
 
-        package func channels(within limit: Duration) async throws -> [Channel: String] {
+        @concurrent package func channels(within limit: Duration) async throws -> [Channel: String] {
             var channels: [Channel: String] = [:]
             for pair in try await list(keys.channels, within: limit) {
                 guard let channel = keys.channel(of: pair.key) else {
@@ -95,7 +95,7 @@
         }
 
         /// Everything below a folder, linearizably.
-        func list(_ folder: Data, within limit: Duration) async throws -> [EtcdKeyValue] {
+        @concurrent func list(_ folder: Data, within limit: Duration) async throws -> [EtcdKeyValue] {
             let answer = try await gateway.read(
                 "/v3/kv/range", RangeRequest(key: folder, rangeEnd: EtcdKeys.end(of: folder)), as: RangeAnswer.self,
                 atMost: Self.listAnswerBytes, within: limit)
@@ -103,7 +103,7 @@
             return answer.kvs ?? []
         }
 
-        func transacted(_ request: TxnRequest, within limit: Duration) async throws -> TxnAnswer {
+        @concurrent func transacted(_ request: TxnRequest, within limit: Duration) async throws -> TxnAnswer {
             try await gateway.write(
                 "/v3/kv/txn", request, as: TxnAnswer.self, atMost: Self.recordAnswerBytes, within: limit)
         }
@@ -130,7 +130,7 @@
     // MARK: - Hints and nodes
 
     extension EtcdArbiter {
-        package func watch(
+        @concurrent package func watch(
             for duration: Duration, within limit: Duration, _ hint: @escaping @Sendable (RecordHint) -> Void
         ) async throws {
             let stores = keys.stores
@@ -152,7 +152,7 @@
             }
         }
 
-        package func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
+        @concurrent package func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
             if let problem = address.problem { throw ArbiterError(.refused, problem) }
             let end = ContinuousClock.now + limit
             let granted = try await gateway.write(
@@ -168,7 +168,7 @@
             return lease
         }
 
-        package func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
+        @concurrent package func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
             let end = ContinuousClock.now + limit
             // It may be asked twice, of two members: what it does is the same.
             let answer = try await gateway.read(
@@ -186,7 +186,21 @@
             return range.kvs?.first?.lease?.value == lease.id
         }
 
-        package func nodes(within limit: Duration) async throws -> [NodeAddress] {
+        @concurrent package func withdraw(_ lease: NodeLease, within limit: Duration) async throws {
+            let end = ContinuousClock.now + limit
+            do {
+                // It may be asked twice, of two members: what it does is the same.
+                _ = try await gateway.read(
+                    "/v3/lease/revoke", RevokeRequest(id: EtcdInteger(lease.id)), as: RevokeAnswer.self,
+                    atMost: Self.smallAnswerBytes, within: limit)
+            } catch let error as ArbiterError where error.kind == .refused {
+                // A lease that has ended is refused, too, and then there is nothing to do.
+                let rest = ContinuousClock.now.duration(to: end)
+                if try await keepAlive(lease, within: rest) { throw error }
+            }
+        }
+
+        @concurrent package func nodes(within limit: Duration) async throws -> [NodeAddress] {
             try await list(keys.nodes, within: limit).compactMap { pair in
                 // One of a newer version is left out, and so is one under another node's name.
                 let address = try? NodeAddress(from: Array(pair.value ?? Data()).span.bytes)

@@ -40,7 +40,7 @@
             http.shutdown { _ in }
         }
 
-        func close() async {
+        @concurrent func close() async {
             // The only error is that it is closed already.
             try? await http.shutdown()
         }
@@ -48,7 +48,7 @@
         // MARK: - Questions
 
         /// Asks one member after the other until one answers, each for a while and the last for the rest of the time.
-        func read<Answer: Decodable & Sendable>(
+        @concurrent func read<Answer: Decodable & Sendable>(
             _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type, atMost bytes: Int,
             within limit: Duration
         ) async throws -> Answer {
@@ -68,7 +68,7 @@
         }
 
         /// Asks one member, once; whatever goes wrong, what was asked may have been done, or may still be.
-        func write<Answer: Decodable & Sendable>(
+        @concurrent func write<Answer: Decodable & Sendable>(
             _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type, atMost bytes: Int,
             within limit: Duration
         ) async throws -> Answer {
@@ -77,7 +77,7 @@
             return try await ask(index, path, body, as: type, atMost: bytes, within: limit)
         }
 
-        private func ask<Answer: Decodable & Sendable>(
+        @concurrent private func ask<Answer: Decodable & Sendable>(
             _ index: Int, _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type, atMost bytes: Int,
             within limit: Duration
         ) async throws -> Answer {
@@ -102,7 +102,7 @@
 
         // MARK: - Answers
 
-        private func content(of response: HTTPClientResponse, _ index: Int, atMost bytes: Int) async throws -> Data {
+        @concurrent private func content(of response: HTTPClientResponse, _ index: Int, atMost bytes: Int) async throws -> Data {
             let isFine = response.status == .ok
             let most = isFine ? bytes : Self.problemBytes
             var data = Data()
@@ -143,7 +143,7 @@
         ///
         /// `part` says whether an object is the one that must come within `limit`. Returns when it has
         /// come and `duration` has passed since the call; throws if the stream ends before, or has not begun by then.
-        func stream<Part: Decodable & Sendable>(
+        @concurrent func stream<Part: Decodable & Sendable>(
             _ path: String, _ body: some Encodable & Sendable, of type: Part.Type, line bytes: Int,
             within limit: Duration,
             for duration: Duration, _ part: @escaping @Sendable (Part) throws -> StreamStep
@@ -196,7 +196,7 @@
 
         // MARK: - Time and failures
 
-        private func withinTime(
+        @concurrent private func withinTime(
             _ limit: Duration, _ index: Int, _ body: @escaping @Sendable () async throws -> Data
         ) async throws -> Data {
             try await withThrowingTaskGroup(of: Data.self) { group in
@@ -216,7 +216,7 @@
         }
 
         /// Turns the client's errors into an arbiter's; after one, another member is asked first.
-        private func noting<Result: Sendable>(
+        @concurrent private func noting<Result: Sendable>(
             _ index: Int, _ body: () async throws -> Result
         ) async throws -> Result {
             do {

@@ -98,6 +98,11 @@
         var id: EtcdInteger
     }
 
+    struct RevokeRequest: Encodable, Sendable {
+        enum CodingKeys: String, CodingKey { case id = "ID" }
+        var id: EtcdInteger
+    }
+
     struct WatchRequest: Encodable, Sendable {
         struct Creation: Encodable, Sendable {
             var key: Data
@@ -157,6 +162,10 @@
     struct GrantAnswer: Decodable, Sendable {
         enum CodingKeys: String, CodingKey { case id = "ID" }
         var id: EtcdInteger
+    }
+
+    struct RevokeAnswer: Decodable, Sendable {
+        var header: EtcdHeader
     }
 
     /// One object of a stream, which ends with its first error.

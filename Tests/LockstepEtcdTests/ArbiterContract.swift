@@ -7,7 +7,7 @@ import LockstepNode
 enum ArbiterContract: String, CaseIterable, Sendable {
     case createsOnce, keepsChannelsApart, givesTheLowestChannel, comparesTheRevision, comparesTheWholeValue
     case showsWhatIsThere, settlesASecondAsking, appliesOneOfMany, hintsAtChanges, endsItsHints, listsNodes
-    case replacesANode
+    case replacesANode, withdrawsANode
 
     private static let time = Duration.seconds(10)
 
@@ -26,6 +26,7 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         case .endsItsHints: try await Self.endsItsHints(arbiter, &findings)
         case .listsNodes: try await Self.listsNodes(arbiter, &findings)
         case .replacesANode: try await Self.replacesANode(arbiter, &findings)
+        case .withdrawsANode: try await Self.withdrawsANode(arbiter, &findings)
         }
         return findings.texts
     }
@@ -244,5 +245,27 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         let isOldAlive = try await arbiter.keepAlive(old, within: time)
         let isNewAlive = try await arbiter.keepAlive(new, within: time)
         findings.expect(!isOldAlive && isNewAlive, "only the later life's lease is renewed")
+    }
+
+    private static func withdrawsANode(_ arbiter: any Arbiter, _ findings: inout Findings) async throws {
+        let old = try await arbiter.register(ArbiterExample.address(1, boot: 1), within: time)
+        let new = try await arbiter.register(ArbiterExample.address(1, boot: 2), within: time)
+        try await arbiter.withdraw(old, within: time)
+        let kept = try await arbiter.nodes(within: time)
+        findings.expect(kept == [ArbiterExample.address(1, boot: 2)], "the later life stays listed, and not \(kept)")
+        // The second time there is nothing to do.
+        for _ in 1...2 { try await arbiter.withdraw(new, within: time) }
+        let gone = try await arbiter.nodes(within: time)
+        findings.expect(gone == [], "who withdraws is listed no longer, and not \(gone)")
+        let isAlive = try await arbiter.keepAlive(new, within: time)
+        findings.expect(!isAlive, "a lease that was given back is not renewed")
+        let listed = AsyncStream.makeStream(of: RegistrationEvent.self)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await arbiter.keepRegistered(ArbiterExample.address(3)) { listed.continuation.yield($0) } }
+            for await event in listed.stream where event == .registered { break }
+            group.cancelAll()
+        }
+        let left = try await arbiter.nodes(within: time)
+        findings.expect(left == [], "who stops in order takes itself off the list, and not \(left)")
     }
 }

@@ -13,7 +13,7 @@
             "HTTP/1.1 \(status)\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
         }
 
-        private static func withAnswer<Result: Sendable>(
+        @concurrent private static func withAnswer<Result: Sendable>(
             _ answer: String, _ example: ArbiterExample,
             _ body: (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
@@ -33,7 +33,7 @@
             #"{"key":"YQ==","mod_revision":"4","value":""# + Data(record.bytes).base64EncodedString() + "\"}"
         }
 
-        private static func hasAnswer(_ answer: String, in example: ArbiterExample) async throws -> StoredRecord? {
+        @concurrent private static func hasAnswer(_ answer: String, in example: ArbiterExample) async throws -> StoredRecord? {
             try await withAnswer(answer, example) { try await $0.record(of: example.store, within: .seconds(10)) }
         }
 

@@ -15,9 +15,10 @@ package enum RegistrationEvent: Hashable, Sendable {
 extension Arbiter {
     /// Keeps a node listed until the task is cancelled; a lease that was lost is replaced by another.
     ///
-    /// Asks every third of a lease, and after a failure every half second. When it ends the node stays listed until its
-    /// lease ends. `event` is called in this task, and must not wait.
-    package func keepRegistered(_ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void) async {
+    /// Asks every third of a lease, and after a failure every half second. When it ends it takes the node off the list,
+    /// for which it tries 1 s; if that fails, or nobody cancels it, the node is listed until its lease ends. `event` is
+    /// called in this task, and must not wait.
+    @concurrent package func keepRegistered(_ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void) async {
         let third = Duration.seconds(NodeLease.seconds) / 3
         var lease: NodeLease?
         while !Task.isCancelled {
@@ -38,11 +39,14 @@ extension Arbiter {
                 pause = .milliseconds(500)
             } catch {
                 // The only other error is that the task was cancelled, which ends the loop.
-                return
+                break
             }
             // The same.
             try? await Task.sleep(for: pause)
         }
+        guard let held = lease else { return }
+        // In a task that is not cancelled. After an error the lease ends by itself.
+        await Task { try? await withdraw(held, within: .seconds(1)) }.value
     }
 
     /// Creates the record of a store with the lowest channel that nobody has.
@@ -50,7 +54,7 @@ extension Arbiter {
     /// `make` puts the record together. A channel that somebody takes meanwhile is answered by another try, of which
     /// there are at most eight. An unknown outcome is returned with the record that was asked for: ask the arbiter to
     /// create that one again, and no other, until it is settled.
-    package func create(
+    @concurrent package func create(
         _ store: String, within limit: Duration, make: (Channel) -> ConfigurationRecord
     ) async throws -> (record: ConfigurationRecord, outcome: CreationOutcome) {
         let end = ContinuousClock.now + limit

@@ -13,29 +13,30 @@ package import LockstepCore
 ///   have been done, or may still be done.
 /// - Reads are linearizable: they show everything that was written before they were asked. They may be asked again of
 ///   another server within the time that they have.
-/// - A call may be made on any thread, and any number at a time. None waits on the thread that calls it.
+/// - A call may be made on any thread, and any number at a time. None waits on the thread that calls it, nor runs there:
+///   hence `@concurrent`, which also avoids what decision 0033 says of the compiler.
 package protocol Arbiter: Sendable {
     /// Reads the record of a store, linearizably; nil if there is none.
     ///
     /// Costs one round trip to a server, and the servers' own among themselves. Throws ``ArbiterError`` if no answer
     /// came that can be understood; a record that cannot be read is such an answer, and never a missing one.
-    func record(of store: String, within limit: Duration) async throws -> StoredRecord?
+    @concurrent func record(of store: String, within limit: Duration) async throws -> StoredRecord?
 
     /// Compares and sets the record of a store: it is written if the arbiter has what `attempt` compares with, of the
     /// same revision and the same bytes.
     ///
     /// Asking the same attempt again is safe: at most one asking of it is applied.
-    func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async -> AttemptOutcome
+    @concurrent func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async -> AttemptOutcome
 
     /// Writes the first record of a store, and gives it the record's channel, if it has no record and nobody has that
     /// channel.
     ///
     /// For operators' commands only: a node creates no record while it serves, since one that is missing may have been
     /// lost. A channel stays with the store when its record is lost.
-    func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async -> CreationOutcome
+    @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async -> CreationOutcome
 
     /// Reads which channels of the cluster are given, and to which stores, linearizably.
-    func channels(within limit: Duration) async throws -> [Channel: String]
+    @concurrent func channels(within limit: Duration) async throws -> [Channel: String]
 
     /// Hints at changes of the cluster's records, until `duration` has passed or the task is cancelled.
     ///
@@ -44,7 +45,7 @@ package protocol Arbiter: Sendable {
     /// ``RecordHint/began``: what changes after it is hinted at, so a read then misses nothing. Throws
     /// ``ArbiterError`` if that has not come within `limit`, or if the hints break off; the caller pauses, and calls
     /// again. Costs one connection for all stores.
-    func watch(
+    @concurrent func watch(
         for duration: Duration, within limit: Duration, _ hint: @escaping @Sendable (RecordHint) -> Void
     ) async throws
 
@@ -52,18 +53,23 @@ package protocol Arbiter: Sendable {
     ///
     /// An error leaves it unknown whether it is listed; then it is asked again. Addresses are hints, and nothing about
     /// safety rests on them.
-    func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease
+    @concurrent func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease
 
     /// Begins the time of a lease anew; false if the node is not listed under it any more, and must register again.
-    func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool
+    @concurrent func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool
+
+    /// Takes a node off the list, as one does that stops in order; nothing happens if it is not listed under this lease.
+    ///
+    /// An error leaves it unknown whether it is listed; it is not when its lease has ended.
+    @concurrent func withdraw(_ lease: NodeLease, within limit: Duration) async throws
 
     /// Reads who is listed, in the order of names.
     ///
     /// An address that this version cannot read is left out: it is of a newer one.
-    func nodes(within limit: Duration) async throws -> [NodeAddress]
+    @concurrent func nodes(within limit: Duration) async throws -> [NodeAddress]
 
     /// Ends its connections; calls under way end with an error, and so do later ones.
-    func close() async
+    @concurrent func close() async
 }
 
 /// What became of one asking of a ``RecordAttempt``.

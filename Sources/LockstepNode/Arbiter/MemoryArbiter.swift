@@ -41,7 +41,7 @@ package final class MemoryArbiter: Arbiter {
 
     // MARK: - Records
 
-    package func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
+    @concurrent package func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
         try stored(store, try open { $0.content.records[store] })
     }
 
@@ -52,7 +52,7 @@ package final class MemoryArbiter: Arbiter {
         }
     }
 
-    package func transact(
+    @concurrent package func transact(
         _ attempt: RecordAttempt, on store: String, within limit: Duration
     ) async -> AttemptOutcome {
         precondition(attempt.proposed.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
@@ -69,7 +69,7 @@ package final class MemoryArbiter: Arbiter {
         } catch { return .unknown("\(error)") }
     }
 
-    package func create(
+    @concurrent package func create(
         _ record: ConfigurationRecord, of store: String, within limit: Duration
     ) async -> CreationOutcome {
         precondition(record.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
@@ -86,7 +86,7 @@ package final class MemoryArbiter: Arbiter {
         } catch { return .unknown("\(error)") }
     }
 
-    package func channels(within limit: Duration) async throws -> [Channel: String] {
+    @concurrent package func channels(within limit: Duration) async throws -> [Channel: String] {
         try open { $0.content.channels }
     }
 
@@ -106,7 +106,7 @@ package final class MemoryArbiter: Arbiter {
 
     // MARK: - Hints
 
-    package func watch(
+    @concurrent package func watch(
         for duration: Duration, within limit: Duration, _ hint: @escaping @Sendable (RecordHint) -> Void
     ) async throws {
         let (hints, continuation) = AsyncStream.makeStream(of: RecordHint.self, bufferingPolicy: .bufferingNewest(64))
@@ -134,7 +134,7 @@ package final class MemoryArbiter: Arbiter {
 
     // MARK: - Nodes
 
-    package func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
+    @concurrent package func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
         if let problem = address.problem { throw ArbiterError(.refused, problem) }
         return try open { state in
             state.content.revision += 1
@@ -144,7 +144,7 @@ package final class MemoryArbiter: Arbiter {
         }
     }
 
-    package func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
+    @concurrent package func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
         try open { state in
             forgetSilent(&state)
             guard state.nodes[lease.node]?.lease == lease.id else { return false }
@@ -153,7 +153,13 @@ package final class MemoryArbiter: Arbiter {
         }
     }
 
-    package func nodes(within limit: Duration) async throws -> [NodeAddress] {
+    @concurrent package func withdraw(_ lease: NodeLease, within limit: Duration) async throws {
+        try open { state in
+            if state.nodes[lease.node]?.lease == lease.id { state.nodes[lease.node] = nil }
+        }
+    }
+
+    @concurrent package func nodes(within limit: Duration) async throws -> [NodeAddress] {
         try open { state in
             forgetSilent(&state)
             return state.nodes.sorted { $0.key < $1.key }.compactMap { _, listed in
@@ -191,7 +197,7 @@ package final class MemoryArbiter: Arbiter {
         }
     }
 
-    package func close() async {
+    @concurrent package func close() async {
         let watchers = state.withLock { state in
             state.isClosed = true
             return state.watchers.values.map { $0 }

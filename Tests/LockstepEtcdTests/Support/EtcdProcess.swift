@@ -93,7 +93,7 @@
         }
 
         /// Runs a body while the etcd runs, and leaves nothing: no process and no file.
-        static func with<Result: Sendable>(
+        @concurrent static func with<Result: Sendable>(
             members: Int = 1, tls: Bool = false, _ body: (EtcdCluster) async throws -> Result
         ) async throws -> Result {
             let cluster = try await EtcdCluster(members: members, tls: tls)
@@ -127,7 +127,7 @@
         }
 
         /// Waits until it answers a linearizable read.
-        func ready() async throws {
+        @concurrent func ready() async throws {
             let arbiter = try EtcdArbiter(configuration(), cluster: ClusterID(rawValue: 1))
             let end = ContinuousClock.now + .seconds(60)
             while true {
@@ -152,7 +152,7 @@
         }
 
         /// Runs a body with an arbiter over all members, or over other endpoints.
-        func withArbiter<Result: Sendable>(
+        @concurrent func withArbiter<Result: Sendable>(
             _ example: ArbiterExample, endpoints: [String]? = nil, _ body: (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             var configuration = configuration()
@@ -163,7 +163,7 @@
 
     extension EtcdArbiter {
         /// Runs a body with an arbiter, and closes it.
-        static func with<Result: Sendable>(
+        @concurrent static func with<Result: Sendable>(
             _ configuration: EtcdConfiguration, _ cluster: ClusterID, _ body: (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             let arbiter = try EtcdArbiter(configuration, cluster: cluster)

@@ -18,6 +18,7 @@ enum ArbiterFault: Hashable, Sendable, CaseIterable {
 enum ArbiterDefect: String, CaseIterable, Sendable {
     case forgetsTheRevision, forgetsTheValue, createsOver, sharesChannels, hidesTheOwnRecord, showsNothing
     case hintsAtNothing, neverEndsItsHints, losesNodes, renewsEverything, appliesAll, skipsAChannel
+    case keepsWhoWithdraws, withdrawsTheNewLife
 
     /// The check that is made for it.
     var check: ArbiterContract {
@@ -34,6 +35,7 @@ enum ArbiterDefect: String, CaseIterable, Sendable {
         case .renewsEverything: .replacesANode
         case .appliesAll: .appliesOneOfMany
         case .skipsAChannel: .givesTheLowestChannel
+        case .keepsWhoWithdraws, .withdrawsTheNewLife: .withdrawsANode
         }
     }
 }
@@ -86,11 +88,11 @@ final class FaultyArbiter: Arbiter {
 
     // MARK: - Arbiter
 
-    func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
+    @concurrent func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
         try await base.record(of: store, within: limit)
     }
 
-    func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async -> AttemptOutcome {
+    @concurrent func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async -> AttemptOutcome {
         let (base, defect) = (base, defect)
         return await write(unknown: .unknown("the answer was lost")) {
             var attempt = attempt
@@ -116,7 +118,7 @@ final class FaultyArbiter: Arbiter {
         }
     }
 
-    func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async -> CreationOutcome {
+    @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async -> CreationOutcome {
         let (base, defect) = (base, defect)
         return await write(unknown: .unknown("the answer was lost")) {
             let outcome = await base.create(record, of: store, within: limit)
@@ -128,13 +130,13 @@ final class FaultyArbiter: Arbiter {
         }
     }
 
-    func channels(within limit: Duration) async throws -> [Channel: String] {
+    @concurrent func channels(within limit: Duration) async throws -> [Channel: String] {
         let channels = try await base.channels(within: limit)
         let none = Channel(rawValue: 0)
         return defect == .skipsAChannel ? channels.merging([none: "nobody"]) { first, _ in first } : channels
     }
 
-    func watch(
+    @concurrent func watch(
         for duration: Duration, within limit: Duration, _ hint: @escaping @Sendable (RecordHint) -> Void
     ) async throws {
         let silent = defect == .hintsAtNothing
@@ -142,19 +144,27 @@ final class FaultyArbiter: Arbiter {
         try await base.watch(for: duration + longer, within: limit) { if $0 == .began || !silent { hint($0) } }
     }
 
-    func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
+    @concurrent func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
         try await base.register(address, within: limit)
     }
 
-    func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
+    @concurrent func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
         if defect == .renewsEverything { return true }
         return try await base.keepAlive(lease, within: limit)
     }
 
-    func nodes(within limit: Duration) async throws -> [NodeAddress] {
+    @concurrent func withdraw(_ lease: NodeLease, within limit: Duration) async throws {
+        if defect == .keepsWhoWithdraws { return }
+        try await base.withdraw(lease, within: limit)
+        guard defect == .withdrawsTheNewLife else { return }
+        // Whatever lease the node has: the next number is that of its later life.
+        try await base.withdraw(NodeLease(node: lease.node, id: lease.id + 1), within: limit)
+    }
+
+    @concurrent func nodes(within limit: Duration) async throws -> [NodeAddress] {
         let nodes = try await base.nodes(within: limit)
         return defect == .losesNodes ? Array(nodes.dropLast()) : nodes
     }
 
-    func close() async { await base.close() }
+    @concurrent func close() async { await base.close() }
 }

@@ -39,7 +39,7 @@
         private typealias Link = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
         /// Runs a body while connections to the proxy go to `target`, if it is not the proxy that answers.
-        static func with<Result: Sendable>(
+        @concurrent static func with<Result: Sendable>(
             to target: Int, _ way: Way = .open, _ body: (Proxy) async throws -> Result
         ) async throws -> Result {
             let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -65,7 +65,7 @@
         }
 
         /// A connection that breaks is one of the things that happen.
-        private func serve(_ link: Link, _ target: Int) async {
+        @concurrent private func serve(_ link: Link, _ target: Int) async {
             try? await link.executeThenClose { requests, answers in
                 if case .answers = way.withLock({ $0 }) { return try await answer(requests, answers) }
                 let upstream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -98,7 +98,7 @@
             }
         }
 
-        private func answer(
+        @concurrent private func answer(
             _ requests: NIOAsyncChannelInboundStream<ByteBuffer>, _ answers: NIOAsyncChannelOutboundWriter<ByteBuffer>
         ) async throws {
             // A request may come in several pieces, and gets one answer.
