@@ -197,7 +197,7 @@
         // MARK: - Time and failures
 
         @concurrent private func withinTime(
-            _ limit: Duration, _ index: Int, _ body: @escaping @Sendable () async throws -> Data
+            _ limit: Duration, _ index: Int, _ body: @escaping @Sendable @concurrent () async throws -> Data
         ) async throws -> Data {
             try await withThrowingTaskGroup(of: Data.self) { group in
                 group.addTask { try await body() }
@@ -217,7 +217,7 @@
 
         /// Turns the client's errors into an arbiter's; after one, another member is asked first.
         @concurrent private func noting<Result: Sendable>(
-            _ index: Int, _ body: () async throws -> Result
+            _ index: Int, _ body: @concurrent () async throws -> Result
         ) async throws -> Result {
             do {
                 let result = try await body()

@@ -15,7 +15,7 @@
 
         @concurrent private static func withAnswer<Result: Sendable>(
             _ answer: String, _ example: ArbiterExample,
-            _ body: (EtcdArbiter) async throws -> Result
+            _ body: @concurrent (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             try await Proxy.with(to: 1, .answers(answer)) { proxy in
                 let arbiter = try EtcdArbiter(EtcdConfiguration(endpoints: [proxy.endpoint]), cluster: example.cluster)

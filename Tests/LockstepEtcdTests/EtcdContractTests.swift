@@ -125,7 +125,7 @@
         }
 
         /// Waits until something holds; errors are those of an etcd that is starting.
-        static func eventually(_ holds: () async throws -> Bool) async throws {
+        static func eventually(_ holds: @concurrent () async throws -> Bool) async throws {
             let end = ContinuousClock.now + .seconds(40)
             while ContinuousClock.now < end {
                 do { if try await holds() { return } } catch is ArbiterError {}

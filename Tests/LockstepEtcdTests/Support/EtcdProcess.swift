@@ -24,7 +24,7 @@
             "$@" >>"$dir/log" 2>&1 </dev/null &
             echo $! >"$dir/pid.new" && mv "$dir/pid.new" "$dir/pid"
             cat >/dev/null
-            kill -9 "$(cat "$dir/pid")"
+            kill -9 "$(cat "$dir/pid")" 2>/dev/null
             """
 
         init(name: String, port: Int, peerPort: Int, in folder: URL) throws {
@@ -94,7 +94,7 @@
 
         /// Runs a body while the etcd runs, and leaves nothing: no process and no file.
         @concurrent static func with<Result: Sendable>(
-            members: Int = 1, tls: Bool = false, _ body: (EtcdCluster) async throws -> Result
+            members: Int = 1, tls: Bool = false, _ body: @concurrent (EtcdCluster) async throws -> Result
         ) async throws -> Result {
             let cluster = try await EtcdCluster(members: members, tls: tls)
             defer {
@@ -153,7 +153,7 @@
 
         /// Runs a body with an arbiter over all members, or over other endpoints.
         @concurrent func withArbiter<Result: Sendable>(
-            _ example: ArbiterExample, endpoints: [String]? = nil, _ body: (EtcdArbiter) async throws -> Result
+            _ example: ArbiterExample, endpoints: [String]? = nil, _ body: @concurrent (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             var configuration = configuration()
             if let endpoints { configuration.endpoints = endpoints }
@@ -164,7 +164,7 @@
     extension EtcdArbiter {
         /// Runs a body with an arbiter, and closes it.
         @concurrent static func with<Result: Sendable>(
-            _ configuration: EtcdConfiguration, _ cluster: ClusterID, _ body: (EtcdArbiter) async throws -> Result
+            _ configuration: EtcdConfiguration, _ cluster: ClusterID, _ body: @concurrent (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             let arbiter = try EtcdArbiter(configuration, cluster: cluster)
             do {

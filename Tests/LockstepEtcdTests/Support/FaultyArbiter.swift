@@ -69,7 +69,7 @@ final class FaultyArbiter: Arbiter {
     }
 
     private func write<Outcome: Sendable>(
-        unknown: Outcome, _ body: @escaping @Sendable () async -> Outcome
+        unknown: Outcome, _ body: @escaping @Sendable @concurrent () async -> Outcome
     ) async -> Outcome {
         switch state.withLock({ $0.faults.isEmpty ? nil : $0.faults.removeFirst() }) {
         case nil: return await body()

@@ -40,7 +40,7 @@
 
         /// Runs a body while connections to the proxy go to `target`, if it is not the proxy that answers.
         @concurrent static func with<Result: Sendable>(
-            to target: Int, _ way: Way = .open, _ body: (Proxy) async throws -> Result
+            to target: Int, _ way: Way = .open, _ body: @concurrent (Proxy) async throws -> Result
         ) async throws -> Result {
             let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .bind(host: "127.0.0.1", port: 0) { channel in
