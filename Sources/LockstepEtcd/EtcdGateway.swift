@@ -102,7 +102,9 @@
 
         // MARK: - Answers
 
-        @concurrent private func content(of response: HTTPClientResponse, _ index: Int, atMost bytes: Int) async throws -> Data {
+        @concurrent private func content(of response: HTTPClientResponse, _ index: Int, atMost bytes: Int) async throws
+            -> Data
+        {
             let isFine = response.status == .ok
             let most = isFine ? bytes : Self.problemBytes
             var data = Data()

@@ -33,7 +33,9 @@
             #"{"key":"YQ==","mod_revision":"4","value":""# + Data(record.bytes).base64EncodedString() + "\"}"
         }
 
-        @concurrent private static func hasAnswer(_ answer: String, in example: ArbiterExample) async throws -> StoredRecord? {
+        @concurrent private static func hasAnswer(_ answer: String, in example: ArbiterExample) async throws
+            -> StoredRecord?
+        {
             try await withAnswer(answer, example) { try await $0.record(of: example.store, within: .seconds(10)) }
         }
 

@@ -18,7 +18,9 @@ extension Arbiter {
     /// Asks every third of a lease, and after a failure every half second. When it ends it takes the node off the list,
     /// for which it tries 1 s; if that fails, or nobody cancels it, the node is listed until its lease ends. `event` is
     /// called in this task, and must not wait.
-    @concurrent package func keepRegistered(_ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void) async {
+    @concurrent package func keepRegistered(_ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void)
+        async
+    {
         let third = Duration.seconds(NodeLease.seconds) / 3
         var lease: NodeLease?
         while !Task.isCancelled {

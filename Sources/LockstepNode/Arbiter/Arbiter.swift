@@ -26,14 +26,16 @@ package protocol Arbiter: Sendable {
     /// same revision and the same bytes.
     ///
     /// Asking the same attempt again is safe: at most one asking of it is applied.
-    @concurrent func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async -> AttemptOutcome
+    @concurrent func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async
+        -> AttemptOutcome
 
     /// Writes the first record of a store, and gives it the record's channel, if it has no record and nobody has that
     /// channel.
     ///
     /// For operators' commands only: a node creates no record while it serves, since one that is missing may have been
     /// lost. A channel stays with the store when its record is lost.
-    @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async -> CreationOutcome
+    @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async
+        -> CreationOutcome
 
     /// Reads which channels of the cluster are given, and to which stores, linearizably.
     @concurrent func channels(within limit: Duration) async throws -> [Channel: String]

@@ -25,6 +25,7 @@
             echo $! >"$dir/pid.new" && mv "$dir/pid.new" "$dir/pid"
             cat >/dev/null
             kill -9 "$(cat "$dir/pid")" 2>/dev/null
+            wait
             """
 
         init(name: String, port: Int, peerPort: Int, in folder: URL) throws {
@@ -153,7 +154,8 @@
 
         /// Runs a body with an arbiter over all members, or over other endpoints.
         @concurrent func withArbiter<Result: Sendable>(
-            _ example: ArbiterExample, endpoints: [String]? = nil, _ body: @concurrent (EtcdArbiter) async throws -> Result
+            _ example: ArbiterExample, endpoints: [String]? = nil,
+            _ body: @concurrent (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             var configuration = configuration()
             if let endpoints { configuration.endpoints = endpoints }
@@ -164,7 +166,8 @@
     extension EtcdArbiter {
         /// Runs a body with an arbiter, and closes it.
         @concurrent static func with<Result: Sendable>(
-            _ configuration: EtcdConfiguration, _ cluster: ClusterID, _ body: @concurrent (EtcdArbiter) async throws -> Result
+            _ configuration: EtcdConfiguration, _ cluster: ClusterID,
+            _ body: @concurrent (EtcdArbiter) async throws -> Result
         ) async throws -> Result {
             let arbiter = try EtcdArbiter(configuration, cluster: cluster)
             do {

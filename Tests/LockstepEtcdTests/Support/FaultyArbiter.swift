@@ -92,7 +92,9 @@ final class FaultyArbiter: Arbiter {
         try await base.record(of: store, within: limit)
     }
 
-    @concurrent func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async -> AttemptOutcome {
+    @concurrent func transact(_ attempt: RecordAttempt, on store: String, within limit: Duration) async
+        -> AttemptOutcome
+    {
         let (base, defect) = (base, defect)
         return await write(unknown: .unknown("the answer was lost")) {
             var attempt = attempt
@@ -118,7 +120,9 @@ final class FaultyArbiter: Arbiter {
         }
     }
 
-    @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async -> CreationOutcome {
+    @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async
+        -> CreationOutcome
+    {
         let (base, defect) = (base, defect)
         return await write(unknown: .unknown("the answer was lost")) {
             let outcome = await base.create(record, of: store, within: limit)
