@@ -259,12 +259,10 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         findings.expect(gone == [], "who withdraws is listed no longer, and not \(gone)")
         let isAlive = try await arbiter.keepAlive(new, within: time)
         findings.expect(!isAlive, "a lease that was given back is not renewed")
-        let listed = AsyncStream.makeStream(of: RegistrationEvent.self)
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await arbiter.keepRegistered(ArbiterExample.address(3)) { listed.continuation.yield($0) } }
-            for await event in listed.stream where event == .registered { break }
-            group.cancelAll()
-        }
+        let (registrations, continuation) = AsyncStream.makeStream(of: RegistrationEvent.self)
+        await arbiter.keepRegistered(
+            ArbiterExample.address(3), while: { for await event in registrations where event == .registered { break } }
+        ) { continuation.yield($0) }
         let left = try await arbiter.nodes(within: time)
         findings.expect(left == [], "who stops in order takes itself off the list, and not \(left)")
     }

@@ -52,7 +52,9 @@
                 let example = ArbiterExample()
                 try await cluster.withArbiter(example) { arbiter in
                     try await withThrowingTaskGroup(of: Void.self) { group in
-                        group.addTask { await arbiter.keepRegistered(ArbiterExample.address(2)) { _ in } }
+                        group.addTask {
+                            await arbiter.keepRegistered(ArbiterExample.address(2), while: Self.untilCancelled) { _ in }
+                        }
                         let lease = try await arbiter.register(ArbiterExample.address(1), within: .seconds(10))
                         try await Self.eventually { try await arbiter.nodes(within: .seconds(2)).count == 2 }
                         try await Self.eventually {
@@ -73,7 +75,9 @@
                 try await cluster.withArbiter(example) { arbiter in
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         group.addTask {
-                            await arbiter.keepRegistered(ArbiterExample.address(1)) { events.note($0) }
+                            await arbiter.keepRegistered(ArbiterExample.address(1), while: Self.untilCancelled) {
+                                events.note($0)
+                            }
                         }
                         let address = [ArbiterExample.address(1)]
                         try await Self.eventually { try await arbiter.nodes(within: .seconds(2)) == address }
@@ -123,6 +127,9 @@
                 }
             }
         }
+
+        /// The end of the sleep is what it waits for.
+        @concurrent private static func untilCancelled() async { try? await Task.sleep(for: .seconds(600)) }
 
         /// Waits until something holds; errors are those of an etcd that is starting.
         static func eventually(_ holds: @concurrent () async throws -> Bool) async throws {

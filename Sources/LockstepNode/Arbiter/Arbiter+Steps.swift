@@ -13,14 +13,30 @@ package enum RegistrationEvent: Hashable, Sendable {
 }
 
 extension Arbiter {
-    /// Keeps a node listed until the task is cancelled; a lease that was lost is replaced by another.
+    /// Keeps a node listed while `body` runs, and then takes it off the list, for which it has 1 s.
     ///
-    /// Asks every third of a lease, and after a failure every half second. When it ends it takes the node off the list,
-    /// for which it tries 1 s; if that fails, or nobody cancels it, the node is listed until its lease ends. `event` is
-    /// called in this task, and must not wait.
-    @concurrent package func keepRegistered(_ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void)
-        async
-    {
+    /// A lease that was lost is replaced by another. Asks every third of a lease, and after a failure every half second.
+    /// The node stays listed until its lease ends if taking it off fails, if this task is cancelled, or if `body` ends
+    /// while it is being registered. `event` must not wait.
+    @concurrent package func keepRegistered(
+        _ address: NodeAddress, while body: @concurrent () async -> Void,
+        _ event: @escaping @Sendable (RegistrationEvent) -> Void
+    ) async {
+        let lease = await withTaskGroup(of: NodeLease?.self) { group in
+            group.addTask { await renewing(address, event) }
+            await body()
+            group.cancelAll()
+            return await group.next() ?? nil
+        }
+        guard let lease else { return }
+        // After an error the lease ends by itself.
+        try? await withdraw(lease, within: .seconds(1))
+    }
+
+    /// Registers a node, and renews that until the task is cancelled; returns the lease that it then has.
+    @concurrent private func renewing(
+        _ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void
+    ) async -> NodeLease? {
         let third = Duration.seconds(NodeLease.seconds) / 3
         var lease: NodeLease?
         while !Task.isCancelled {
@@ -46,9 +62,7 @@ extension Arbiter {
             // The same.
             try? await Task.sleep(for: pause)
         }
-        guard let held = lease else { return }
-        // In a task that is not cancelled. After an error the lease ends by itself.
-        await Task { try? await withdraw(held, within: .seconds(1)) }.value
+        return lease
     }
 
     /// Creates the record of a store with the lowest channel that nobody has.
