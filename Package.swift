@@ -40,6 +40,14 @@ let web: [Target.Dependency] = [
     .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Web"])),
     .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Web"])),
 ]
+// The JSON gateway of etcd is spoken with the HTTP client that searches use, so that one build has one of them
+// (decision 0033).
+let etcd: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Etcd"])),
+    .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Etcd"])),
+    .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Etcd"])),
+    .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Etcd"])),
+]
 let macros: TargetDependencyCondition? = .when(traits: ["Macros"])
 let syntax: [Target.Dependency] = [
     .product(name: "SwiftDiagnostics", package: "swift-syntax", condition: macros),
@@ -76,6 +84,7 @@ let package = Package(
         .executable(name: "lockstep-lab", targets: ["LockstepLabCLI"]),
     ],
     traits: [
+        .trait(name: "Etcd", description: "Configuration records in etcd, which clusters of several data nodes need."),
         .trait(name: "Macros", description: "The macro @WireCodable, which needs swift-syntax to build."),
         .trait(name: "Web", description: "Searches over HTTP, and an HTTP face of the search cache."),
     ],
@@ -90,6 +99,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
@@ -112,6 +122,9 @@ let package = Package(
             name: "LockstepSQLite",
             dependencies: ["Lockstep", "LockstepNode", "LockstepCore", sqlite, sqliteLibrary],
             swiftSettings: base),
+        // Without the trait Etcd it is empty.
+        .target(
+            name: "LockstepEtcd", dependencies: ["LockstepNode", "LockstepCore"] + etcd, swiftSettings: base),
         // Without the trait Macros these two are empty, and nothing depends on them.
         .target(name: "LockstepMacroExpansion", dependencies: syntax, swiftSettings: base),
         .macro(
@@ -193,6 +206,13 @@ let package = Package(
         .testTarget(
             name: "LockstepSQLiteTests",
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),
+        .testTarget(
+            name: "LockstepEtcdTests",
+            dependencies: [
+                "LockstepEtcd", "LockstepNode", "LockstepCore",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Etcd"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Etcd"])),
+            ], swiftSettings: base),
         .testTarget(
             name: "LockstepTests",
             dependencies: [

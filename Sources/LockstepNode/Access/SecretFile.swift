@@ -1,9 +1,9 @@
 internal import Foundation
 
 /// Files that nobody but their owner may read.
-enum SecretFile {
+package enum SecretFile {
     /// Reads a file of at most so many bytes, if nobody else can read or replace what it says.
-    static func read(_ path: String, atMost mostBytes: Int) throws -> [UInt8] {
+    package static func read(_ path: String, atMost mostBytes: Int) throws -> [UInt8] {
         let descriptor = try opened(path)
         defer { close(descriptor) }
         var about = stat()
