@@ -6,6 +6,7 @@ from namespaces import CannotRun
 
 from . import callers, hosts, play, roles, trouble
 from .book import Book
+from .operating import await_phase
 from .source import PAGES
 
 # What is on the page, what is planted, how the finding begins, and what it must name.
@@ -58,6 +59,8 @@ def run(home, pages):
     play.begin(book, a, b, c, d)
     # A mistake that was found has left its host as it was then.
     a.root("cp /tmp/kept /etc/lockstep/primary.env; systemctl reset-failed lockstep-primary; systemctl restart lockstep-primary")
+    # Before it admits it opens no sessions, and says nothing that would end the wait for one.
+    await_phase(a, "admitting")
     book.situation("sessions without number", callers.crowd, a, b)
     book.situation("a promotion by mistake", roles.undone, a, c)
     book.situation("older entries are damaged", trouble.damaged_before, a, b)
