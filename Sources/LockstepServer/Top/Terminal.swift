@@ -66,6 +66,8 @@ final class Terminal {
         if var settings = original {
             // Signals of keys stay: Ctrl-C and Ctrl-Z do what they do everywhere.
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+            // Such a key would throw away what is written and not shown yet, and so how the screen is given back.
+            settings.c_lflag |= tcflag_t(NOFLSH)
             tcsetattr(STDIN_FILENO, TCSANOW, &settings)
         }
         write(Self.enter + "\u{1B}[2J")
