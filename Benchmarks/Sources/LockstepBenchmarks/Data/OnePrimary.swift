@@ -78,7 +78,7 @@ final class OnePrimary {
             case .sendBulk(let frame, _): if keepsOutput { sentBulk.append(frame) }
             case .publish(let frame): if keepsOutput { published.append(frame) }
             case .committed, .sendChunks, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .beginRun,
-                .stopRun, .emission, .runEnd, .awaiting, .opened, .audienceChanged, .alarm, .halt, .count:
+                .stopRun, .emission, .runEnd, .awaiting, .opened, .audienceChanged, .alarm, .halt, .count, .replication:
                 break
             }
         }
