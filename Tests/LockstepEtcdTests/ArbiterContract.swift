@@ -31,6 +31,9 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         return findings.texts
     }
 
+    /// Whether it holds only if it takes less time than a lease lasts.
+    var isOfLeases: Bool { [.listsNodes, .replacesANode, .withdrawsANode].contains(self) }
+
     struct Findings {
         var texts: [String] = []
         mutating func expect(_ holds: Bool, _ text: String) { if !holds { texts.append(text) } }

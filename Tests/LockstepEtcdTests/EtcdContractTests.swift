@@ -13,8 +13,14 @@
         ) async throws {
             try await EtcdCluster.with(members: members, tls: tls) { cluster in
                 for check in ArbiterContract.allCases {
-                    let example = ArbiterExample()
-                    let findings = try await cluster.withArbiter(example) { try await check.findings($0, example) }
+                    var findings: [String] = []
+                    for _ in 1...5 {
+                        let example = ArbiterExample()
+                        let began = ContinuousClock.now
+                        findings = try await cluster.withArbiter(example) { try await check.findings($0, example) }
+                        // Leases that ended while a slow machine was at it say nothing of the arbiter.
+                        guard check.isOfLeases, ContinuousClock.now - began >= .seconds(NodeLease.seconds) else { break }
+                    }
                     #expect(findings == [], "\(check)")
                 }
             }
