@@ -19,7 +19,9 @@
                         let began = ContinuousClock.now
                         findings = try await cluster.withArbiter(example) { try await check.findings($0, example) }
                         // Leases that ended while a slow machine was at it say nothing of the arbiter.
-                        guard check.isOfLeases, ContinuousClock.now - began >= .seconds(NodeLease.seconds) else { break }
+                        guard check.isOfLeases, ContinuousClock.now - began >= .seconds(NodeLease.seconds) else {
+                            break
+                        }
                     }
                     #expect(findings == [], "\(check)")
                 }
