@@ -87,13 +87,13 @@ final class Terminal {
         write("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J")
     }
 
-    /// Stops the process, as SIGTSTP does by default, with the screen given back; takes it again when it is continued.
-    func stopUntilContinued() {
+    /// Stops the process, as SIGTSTP does by default, with the screen given back.
+    ///
+    /// This thread may go on for a moment before the stop reaches it: nothing is drawn until SIGCONT has come.
+    func stop() {
         end()
-        // SIGSTOP cannot be ignored, and stops at once.
+        // It cannot be ignored.
         kill(getpid(), SIGSTOP)
-        // Before SIGCONT comes as an event: what is drawn until then would stay on the shell's screen.
-        begin()
     }
 
     /// Ends the process by a signal, as if nothing had taken it, so that the shell sees why.

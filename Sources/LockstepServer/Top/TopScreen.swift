@@ -41,6 +41,8 @@ struct TopScreen {
     private func draw(_ events: AsyncStream<Event>, on terminal: Terminal) async -> Int32? {
         var model = TopModel()
         var count = 0
+        // Whether the process was told to stop, and SIGCONT has not come.
+        var isStopped = false
         terminal.show(model)
         for await event in events {
             switch event {
@@ -50,12 +52,16 @@ struct TopScreen {
             case .bytes(let bytes):
                 for key in TopKey.keys(in: bytes) { model.press(key) }
             case .signal(SIGWINCH): break
-            case .signal(SIGTSTP): terminal.stopUntilContinued()
-            case .signal(SIGCONT): terminal.begin()
+            case .signal(SIGTSTP):
+                isStopped = true
+                terminal.stop()
+            case .signal(SIGCONT):
+                isStopped = false
+                terminal.begin()
             case .signal(let signal): return signal
             }
             guard model.isRunning else { return nil }
-            terminal.show(model)
+            if !isStopped { terminal.show(model) }
             if let frames, count >= frames { return nil }
         }
         return nil
