@@ -1,6 +1,11 @@
 import Dispatch
 import Foundation
 import LockstepConsole
+import LockstepNode
+import Synchronization
+
+/// The end of a pipe into which the handler of signals writes; a process has one terminal.
+private let signalEnd = Atomic<Int32>(-1)
 
 /// The terminal that `top` draws on: another screen, keys without echo, and all as it was at the end.
 ///
@@ -20,28 +25,30 @@ final class Terminal {
 
     /// Begins to read keys and to take signals; ``begin()`` begins to draw.
     ///
-    /// It returns when signals are taken: one that comes after that never leaves the terminal as it is drawn on.
-    init(bytes: @escaping @Sendable ([UInt8]) -> Void, signals take: @escaping @Sendable (Int32) -> Void) {
+    /// A signal that comes after this has returned never leaves the terminal as it is drawn on. Its handler writes its
+    /// number to a pipe: a dispatch source of signals misses some on Linux, where the main thread does not block them.
+    ///
+    /// - Throws: ``LockstepError`` of code `unavailable` if the process has no descriptors left.
+    init(bytes: @escaping @Sendable ([UInt8]) -> Void, signals take: @escaping @Sendable (Int32) -> Void) throws {
         let environment = ProcessInfo.processInfo.environment
         // no-color.org: present and not empty.
         hasColours = environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         sparkline = Sparkline(isPlain: !locale.lowercased().replacing("-", with: "").contains("utf8"))
-        let taken = DispatchGroup()
-        for number in Self.signals {
-            #if canImport(Darwin)
-                // There the source sees a signal that is ignored; what it does by default would come before.
-                if number != SIGCONT { signal(number, SIG_IGN) }
-            #endif
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { take(number) }
-            // A source is asked for here and set up elsewhere, a little later.
-            taken.enter()
-            source.setRegistrationHandler { taken.leave() }
-            source.resume()
-            sources.append(source)
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw LockstepError(.unavailable, "there is no pipe for signals: too many files are open")
         }
-        taken.wait()
+        let numbers = DispatchSource.makeReadSource(fileDescriptor: ends[0], queue: queue)
+        numbers.setEventHandler { [end = ends[0]] in
+            var buffer = [UInt8](repeating: 0, count: 64)
+            let count = read(end, &buffer, buffer.count)
+            for number in buffer.prefix(max(0, count)) { take(Int32(number)) }
+        }
+        numbers.resume()
+        sources.append(numbers)
+        signalEnd.store(ends[1], ordering: .releasing)
+        for number in Self.signals { signal(number, Self.note) }
         let keys = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
         keys.setEventHandler {
             var buffer = [UInt8](repeating: 0, count: 256)
@@ -57,6 +64,15 @@ final class Terminal {
         sources.append(keys)
     }
 
+    /// The handler of signals; it does only what a handler may.
+    private static let note: @convention(c) (Int32) -> Void = { number in
+        let kept = errno
+        var byte = UInt8(truncatingIfNeeded: number)
+        // A pipe that is full has thousands of them.
+        _ = write(signalEnd.load(ordering: .acquiring), &byte, 1)
+        errno = kept
+    }
+
     /// Takes the screen; again after the process was continued.
     func begin() {
         if original == nil {
@@ -70,13 +86,13 @@ final class Terminal {
             settings.c_lflag |= tcflag_t(NOFLSH)
             tcsetattr(STDIN_FILENO, TCSANOW, &settings)
         }
-        write(Self.enter + "\u{1B}[2J")
+        put(Self.enter + "\u{1B}[2J")
     }
 
     /// Gives the screen back.
     func end() {
         if var original { tcsetattr(STDIN_FILENO, TCSANOW, &original) }
-        write(Self.leave)
+        put(Self.leave)
     }
 
     /// Draws a frame of the terminal's present size.
@@ -84,7 +100,7 @@ final class Terminal {
         let (columns, rows) = Self.size
         let frame = model.frame(columns: columns, rows: rows, sparkline: sparkline)
         let lines = frame.coded(colours: hasColours).map { $0 + "\u{1B}[K" }
-        write("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J")
+        put("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J")
     }
 
     /// Stops the process, as SIGTSTP does by default, with the screen given back.
@@ -111,7 +127,7 @@ final class Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    private func write(_ text: String) {
+    private func put(_ text: String) {
         // A terminal that is gone sends SIGHUP, which ends the program.
         try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
     }

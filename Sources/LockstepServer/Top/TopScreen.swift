@@ -17,7 +17,7 @@ struct TopScreen {
     func run() async throws {
         // A terminal that sends faster than this draws loses the oldest; so does a look that is late.
         let (events, feed) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingNewest(256))
-        let terminal = Terminal(
+        let terminal = try Terminal(
             bytes: { feed.yield(.bytes($0)) }, signals: { feed.yield(.signal($0)) })
         terminal.begin()
         let ending = await withTaskGroup(of: Void.self) { group in
