@@ -103,11 +103,19 @@ final class Terminal {
         put("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J")
     }
 
+    /// Whether the terminal is this process's; a job that runs in the background must not draw on it.
+    var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
+
     /// Stops the process, as SIGTSTP does by default, with the screen given back.
     ///
     /// This thread may go on for a moment before the stop reaches it: nothing is drawn until SIGCONT has come.
     func stop() {
         end()
+        stopAgain()
+    }
+
+    /// Stops the process once more, which has no screen.
+    func stopAgain() {
         // It cannot be ignored.
         kill(getpid(), SIGSTOP)
     }

@@ -55,9 +55,12 @@ struct TopScreen {
             case .signal(SIGTSTP):
                 isStopped = true
                 terminal.stop()
-            case .signal(SIGCONT):
+            case .signal(SIGCONT) where terminal.isInForeground:
                 isStopped = false
                 terminal.begin()
+            case .signal(SIGCONT):
+                isStopped = true
+                terminal.stopAgain()
             case .signal(let signal): return signal
             }
             guard model.isRunning else { return nil }
