@@ -151,13 +151,14 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     package mutating func stop() {
         guard !isOver, phase != .behind else { return }
         phase = .stopping
+        replication?.giveUpPost()
     }
 
     /// Whether the epoch's `epochOpen` is durable; before, nothing may be said in it.
     var isEpochOpen: Bool { committed.position.epoch == epoch }
 
-    /// Nothing waits for the journal.
-    package var isDrained: Bool { isOver || pipeline.isDrained }
+    /// Nothing waits for the journal, and no standby for the post.
+    package var isDrained: Bool { isOver || pipeline.isDrained && replication?.isHandingOver != true }
 
     /// Nothing more is said or done: it has stopped, or somebody else reigns.
     var isOver: Bool { phase == .halted || phase == .deposed }

@@ -75,6 +75,22 @@ package struct ConfigurationRecord: Hashable, Sendable {
 
     package func contains(_ member: Member) -> Bool { inSync.contains(member) }
 
+    /// The place of a member among those that may take over, from 0; after all of them for who is none.
+    ///
+    /// Ordered by a hash of store and node, so that the posts of many stores spread over the nodes. Cost: a SHA-256 a
+    /// member.
+    package func rank(of member: Member) -> Int {
+        let candidates = inSync.filter { $0 != primary.member }.sorted { (hash($0), $0) < (hash($1), $1) }
+        return candidates.firstIndex(of: member) ?? candidates.count
+    }
+
+    private func hash(_ member: Member) -> UInt128 {
+        var writer = ByteWriter(capacity: 96)
+        writer.write128(store.rawValue)
+        writer.writeString(member.node.name)
+        return sha256Prefix(writer.bytes)
+    }
+
     // MARK: - What may be written next
 
     /// The same primary with one member more.

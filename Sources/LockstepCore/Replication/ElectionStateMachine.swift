@@ -39,8 +39,6 @@ package struct ElectionStateMachine: Hashable, Sendable {
         package var graceMilliseconds: Int64 = 1_000
         /// Up to so much more, drawn anew each time.
         package var jitterMilliseconds: Int64 = 300
-        /// Of this node among the candidates of this store: 50 ms each, so that they do not all ask at once.
-        package var rank = 0
         /// How often the record is read, or the transaction asked again, without an answer.
         package var retryMilliseconds: Int64 = 200
 
@@ -53,6 +51,10 @@ package struct ElectionStateMachine: Hashable, Sendable {
     package private(set) var promised: Epoch
     package private(set) var memory: ArbiterMemory
     package private(set) var attempt: RecordAttempt?
+    /// The newest reign whose primary was given its time to be heard.
+    private var awaited = Epoch.zero
+    /// Its place among the candidates, as the newest record has them.
+    private var rank = 0
     private var random: SplitMix64
     /// When the silence has lasted too long, or something is to be asked again.
     package private(set) var nextDeadline: Tick
@@ -73,14 +75,21 @@ package struct ElectionStateMachine: Hashable, Sendable {
 
     private mutating func wait(now: Tick) {
         let jitter = Int64(random.next() % UInt64(configuration.jitterMilliseconds + 1))
-        nextDeadline = now.advanced(
-            byMilliseconds: configuration.graceMilliseconds + jitter + 50 * Int64(configuration.rank))
+        nextDeadline = now.advanced(byMilliseconds: configuration.graceMilliseconds + jitter + turn)
     }
+
+    /// How many milliseconds it lets the candidates before it have, so that they do not all ask at once.
+    private var turn: Int64 { 50 * Int64(rank) }
 
     // MARK: - Events
 
-    /// The primary is known to be gone, or has given its post away: its silence is not waited for.
+    /// The primary is known to be gone: its silence is not waited for, only the candidates before this one.
     package mutating func hurry(now: Tick) {
+        if phase == .following { nextDeadline = min(nextDeadline, now.advanced(byMilliseconds: turn)) }
+    }
+
+    /// The primary gives its post to this node, which asks at once.
+    package mutating func takeOver(now: Tick) {
         if phase == .following { nextDeadline = min(nextDeadline, now) }
     }
 
@@ -138,19 +147,26 @@ package struct ElectionStateMachine: Hashable, Sendable {
         now: Tick, into directives: inout [Directive]
     ) {
         guard isNewest(stored, request: request, into: &directives) else { return }
+        rank = stored.record.rank(of: configuration.candidate.member)
         switch phase {
         case .following:
             // An answer that a heartbeat has overtaken says nothing.
-            if stored.record.epoch >= promised { directives.append(.follow(stored)) }
+            guard stored.record.epoch >= promised else { return }
+            if isNewReign(stored.record) {
+                follow(stored, now: now, into: &directives)
+            } else {
+                directives.append(.follow(stored))
+            }
         case .won: break
         case .asking:
             // A node that was reached knows a newer record: this one is read again.
             guard number <= stored.record.number else { return }
             guard stored.record.contains(configuration.candidate.member) else {
                 giveUp(by: stored, end: end, into: &directives)
-                follow(stored, now: now, into: &directives)
-                return
+                return follow(stored, now: now, into: &directives)
             }
+            // The silence was another primary's: this one has its time to be heard.
+            guard !isNewReign(stored.record) else { return follow(stored, now: now, into: &directives) }
             let highest = max(promised, known, end.epoch)
             let record = stored.record.campaign(configuration.candidate, above: highest, after: end, attempt: attemptID)
             guard let record else { return }
@@ -230,8 +246,14 @@ package struct ElectionStateMachine: Hashable, Sendable {
         directives.append(.open(stored))
     }
 
+    /// Whether the record names a primary of whom this node has not waited to hear, and which is not itself.
+    private func isNewReign(_ record: ConfigurationRecord) -> Bool {
+        record.epoch > max(promised, awaited) && record.primary.member != configuration.candidate.member
+    }
+
     private mutating func follow(_ stored: StoredRecord, now: Tick, into directives: inout [Directive]) {
         (phase, attempt) = (.following, nil)
+        awaited = max(awaited, stored.record.epoch)
         wait(now: now)
         directives.append(.follow(stored))
     }

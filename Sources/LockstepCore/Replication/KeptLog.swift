@@ -44,6 +44,13 @@ package struct KeptLog: Hashable, Sendable {
         return window.hash(at: sequence) ?? epochEnds.last { $0.sequence == sequence }?.hash
     }
 
+    /// What comes after this end of a batch; nil if that is not of this log, or no longer in memory.
+    package func batches(after position: Position) -> [SealedBatch]? {
+        guard position.sequence <= end.sequence, hash(at: position.sequence) == position.hash else { return nil }
+        guard position.sequence < end.sequence else { return [] }
+        return window.batches(after: position.sequence, through: end.sequence, bytes: .max)
+    }
+
     /// Appends the next batch, which is then to be written.
     package mutating func append(_ batch: SealedBatch) throws(Fault) {
         let head = batch.head

@@ -4,7 +4,9 @@ extension ReplicationServer {
     // MARK: - Time
 
     /// When ``ticked(now:log:isWriting:into:)`` is due.
-    package var nextDeadline: Tick { inSync.isChanging ? min(nextHeartbeat, nextAsk) : nextHeartbeat }
+    package var nextDeadline: Tick {
+        min(nextHeartbeat, inSync.isChanging ? nextAsk : .never, handover?.nextLook ?? .never)
+    }
 
     /// Lets time pass: the set is looked at with every heartbeat; what is not answered is asked again.
     package mutating func ticked(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
@@ -12,8 +14,10 @@ extension ReplicationServer {
             nextHeartbeat = now.advanced(byMilliseconds: Self.heartbeatMilliseconds)
             tracker.heartbeat(end: log.end.sequence, now: now)
             askForConfirmation(log: log, into: &directives)
-            propose(now: now, log: log, into: &directives)
+            // Who gives its post away changes the set no more.
+            if handover == nil { propose(now: now, log: log, into: &directives) }
         }
+        handOver(now: now, log: log, into: &directives)
         if let attempt = inSync.attempt, now >= nextAsk { ask(attempt, now: now, into: &directives) }
     }
 

@@ -58,6 +58,8 @@ package struct ReplicationServer: Hashable, Sendable {
     var wantedRound: UInt64 = 0
     /// A standby has promised a higher epoch to nobody who won it: the record is written anew, which settles it.
     var wantsRewrite = false
+    /// The post is being given away; nil: it is not.
+    var handover: Handover?
     /// When the open attempt is asked again, or a silent primary looks at the record.
     var nextAsk: Tick = .zero
     var nextHeartbeat: Tick

@@ -18,7 +18,7 @@ extension StandbyStateMachine {
             guard isStream(takeOver.nonce, epoch: epoch), takeOver.end == log.end, log.isDurable else {
                 return directives.append(.count(.staleFrames))
             }
-            election.hurry(now: now)
+            election.takeOver(now: now)
             elect(now: now, into: &directives) { election, directives in election.tick(now: now, into: &directives) }
         case .record(let report): self.reported(report, now: now, into: &directives)
         // The node takes it apart, and tells each store of its own.

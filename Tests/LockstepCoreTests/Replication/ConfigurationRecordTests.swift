@@ -34,6 +34,23 @@ import Testing
         #expect(grown.removing(Self.members[1], attempt: .none).inSync == [0, 2, 3].map { Self.members[$0] })
     }
 
+    /// Every member but the primary has a rank of its own; who is none comes after all of them.
+    ///
+    /// Which node is first differs from store to store.
+    @Test func candidatesHaveRanks() {
+        #expect(Set(Self.members[1...2].map { record.rank(of: $0) }) == [0, 1])
+        #expect(record.rank(of: Self.members[0]) == 2 && record.rank(of: Self.members[3]) == 2)
+        let firsts = Set(
+            (1...40 as ClosedRange<UInt128>).map { number in
+                let other = ConfigurationRecord(
+                    cluster: record.cluster, store: StoreID(rawValue: number), channel: record.channel,
+                    epoch: record.epoch,
+                    primary: record.primary, openedAfter: record.openedAfter, minimum: 1, attempt: .none)
+                return Self.members[1...2].reduce(other) { $0.adding($1, attempt: .none) }.rank(of: Self.members[1])
+            })
+        #expect(firsts == [0, 1])
+    }
+
     /// Who campaigns must be a member, in this incarnation; the old primary leaves if the minimum stays.
     @Test func aCampaignTakesTheOldPrimaryOut() throws {
         func campaign(_ record: ConfigurationRecord, _ member: Member, above: UInt64 = 0) -> ConfigurationRecord? {

@@ -25,7 +25,7 @@ extension DataCluster {
         for index in nodes.indices where nodes[index].isUp && now >= nodes[index].pausedUntil { turn(index) }
         deliver()
         talk()
-        if !isHealed { disturb() }
+        if isHealed { for index in nodes.indices where !nodes[index].isUp { boot(index) } } else { disturb() }
         if let violation = client.violation ?? reader.violation {
             throw ClusterViolation(text: "\(violation), at \(now.rawValue / 1_000_000) ms")
         }
@@ -41,6 +41,8 @@ extension DataCluster {
         if let primary = node.primary {
             if now >= primary.nextDeadline { withPrimary(index) { $0.ticked(&$1) } }
             withPrimary(index) { $0.turnEnded(&$1) }
+            // A process that stops in order ends when its post is taken, or nobody takes it.
+            if let primary = node.primary, primary.phase == .stopping, primary.isDrained { crash(index) }
         }
         if let primary = node.primary, now >= node.nextHeartbeat {
             node.nextHeartbeat = now.advanced(byMilliseconds: 100)
@@ -180,6 +182,8 @@ extension DataCluster {
         } else if chance(0.0008) {
             crash(index)
         } else if chance(0.0008) {
+            withPrimary(index) { machine, _ in machine.stop() }
+        } else if chance(0.0008) {
             node.pausedUntil = now.advanced(byMilliseconds: Int64(pick(3_000)))
         } else if chance(0.0008) {
             node.stuckUntil = now.advanced(byMilliseconds: Int64(pick(4_000)))
@@ -216,7 +220,6 @@ extension DataCluster {
         arbiterAwayUntil = .zero
         for index in nodes.indices {
             (nodes[index].pausedUntil, nodes[index].stuckUntil) = (.zero, .zero)
-            if !nodes[index].isUp { boot(index) }
         }
         let goal = client.answered + 20
         let end = now.advanced(byMilliseconds: 30_000)

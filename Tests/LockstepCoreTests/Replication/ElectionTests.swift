@@ -74,6 +74,35 @@ import Testing
         #expect(taken() == [.readRecord(request: 1), .follow(smaller)])
     }
 
+    /// A primary that has just won is not taken for the one that was silent: it has its time, and only then its post is
+    /// asked for.
+    @Test mutating func aNewReignHasItsTime() throws {
+        let third = ReplicationExample.primary(ReplicationExample.member(3), boot: 31)
+        let won = try #require(
+            stored.record.campaign(
+                third, above: Epoch(rawValue: 3), after: ReplicationExample.position(5), attempt: .none))
+        let newer = StoredRecord(won, revision: 11)
+        election.tick(now: at(1_400), into: &directives)
+        read(newer, request: 1)
+        #expect(taken() == [.readRecord(request: 1), .follow(newer)] && election.phase == .following)
+        #expect(election.nextDeadline >= at(3_000), "a whole grace from then on")
+        election.tick(now: at(3_400), into: &directives)
+        read(newer, request: 2)
+        #expect(taken() == [.readRecord(request: 2), .promise(Epoch(rawValue: 5))], "it was silent all the time")
+    }
+
+    /// Candidates wait for those before them, also when nobody has to wait for the primary's silence.
+    @Test mutating func candidatesTakeTurns() {
+        election.tick(now: at(1_400), into: &directives)
+        read(StoredRecord(stored.record, revision: 9), request: 1)
+        let rank = Int64(stored.record.rank(of: Self.own.member))
+        #expect(heard(9, at: 2_000) == true)
+        election.hurry(now: at(2_010))
+        #expect(election.nextDeadline == at(2_010 + 50 * rank))
+        election.takeOver(now: at(2_011))
+        #expect(election.nextDeadline == at(min(2_010 + 50 * rank, 2_011)))
+    }
+
     /// Without an answer the same is asked again, and a record with its name means that it was applied.
     @Test mutating func aLostAnswerIsAskedForAgain() throws {
         let attempt = try campaign()
