@@ -44,6 +44,31 @@ package enum Endpoints {
         return try bound(Socket<Router>(in: context, options: options), to: endpoint)
     }
 
+    /// ROUTER of the other data nodes: the streams of the stores whose primary this node is.
+    package static func replication(
+        _ context: Context, at endpoint: TCPEndpoint, keys: CurveKeyPair?
+    ) throws -> Socket<Router> {
+        var options = listening(at: endpoint, as: .replication, keys: keys)
+        // A stream has a bound of bytes, of which small batches make many frames.
+        options[.sendHighWaterMark] = 16_384
+        options[.sendBufferSize] = 1 << 20
+        options[.backlog] = 1_024
+        return try bound(Socket<Router>(in: context, options: options), to: endpoint)
+    }
+
+    /// DEALER to another data node's socket for streams; `prepare` sees the socket before it connects.
+    package static func replicationLink(
+        _ context: Context, to endpoint: String, keys: DialKeys?, prepare: (borrowing Socket<Dealer>) throws -> Void
+    ) throws -> Socket<Dealer> {
+        var options = connecting(isIPv6: endpoint.contains("["), keys: keys)
+        options[.sendHighWaterMark] = 1_024
+        options[.receiveBufferSize] = 1 << 20
+        options[.immediate] = true
+        let socket = try Socket<Dealer>(in: context, options: options)
+        try prepare(socket)
+        return try connected(socket, to: endpoint)
+    }
+
     /// DEALER to a primary's ingress; `prepare` sees the socket before it connects.
     package static func link(
         _ context: Context, to endpoint: String, keys: DialKeys? = nil,

@@ -7,6 +7,8 @@ package final class JournalDesk {
     private unowned let host: StoreHost
     package let journal: (any Journal)?
     private(set) var line: JournalLine
+    /// Since when a write is under way; `never` if none is.
+    package private(set) var writeBegan = Tick.never
 
     package init(host: StoreHost, journal: (any Journal)?, line: JournalLine) {
         self.host = host
@@ -22,6 +24,13 @@ package final class JournalDesk {
         advance(now: now)
     }
 
+    /// The store has another role, whose driver has this desk from now on; what it is says whether writes that found no
+    /// room come again by themselves.
+    package func roleChanged(retries: Bool) { line.roleChanged(retries: retries) }
+
+    /// The journal was cut off after this end of a batch (PROTOCOL, R-83).
+    package func truncated(to end: SequenceNumber) { line.truncated(to: end) }
+
     /// The journal begins anew with this snapshot.
     package func replace(with snapshot: [UInt8], at position: Position, now: Tick) {
         guard journal != nil else { return }
@@ -32,18 +41,19 @@ package final class JournalDesk {
     /// Gives the journal what comes next.
     package func advance(now: Tick) {
         guard let journal else { return }
-        let mailbox = host.mailbox
+        let (mailbox, id) = (host.mailbox, ObjectIdentifier(self))
         while let work = line.next(now: now) {
             switch work {
             case .write(.batches(let batches)):
                 let (metrics, began) = (host.metrics, MonotonicClock.now)
-                journal.append(batches) { outcome in
+                writeBegan = began
+                append(batches, to: journal) { outcome in
                     if case .success = outcome { metrics.synced(nanoseconds: MonotonicClock.now - began) }
-                    mailbox.put { $0.journalDesk?.written(outcome) }
+                    mailbox.put { $0.journalDesk(id)?.written(outcome) }
                 }
             case .write(.replacement(let bytes, let position)):
                 journal.replace(withSnapshot: bytes, at: position) { outcome in
-                    mailbox.put { $0.journalDesk?.written(outcome) }
+                    mailbox.put { $0.journalDesk(id)?.written(outcome) }
                 }
             case .save(let number):
                 guard let snapshot = host.driver?.snapshots[number] else {
@@ -51,14 +61,26 @@ package final class JournalDesk {
                     continue
                 }
                 journal.save(snapshot: snapshot.bytes, at: snapshot.info.position) { outcome in
-                    mailbox.put { $0.journalDesk?.saved(outcome) }
+                    mailbox.put { $0.journalDesk(id)?.saved(outcome) }
                 }
             }
         }
     }
 
+    /// The journal of a data node gets the commit number in the same transaction (PROTOCOL, R-84).
+    private func append(
+        _ batches: [SealedBatch], to journal: any Journal,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        guard let arbitrated = journal as? any ArbitratedJournal, arbitrated.arbitration != nil,
+            let end = batches.last?.head.last
+        else { return journal.append(batches, completion: completion) }
+        arbitrated.append(batches, committed: min(host.committedNumber, end), completion: completion)
+    }
+
     private func written(_ outcome: Result<Void, JournalFailure>) {
         let now = MonotonicClock.now
+        writeBegan = .never
         switch outcome {
         case .success: line.written()
         case .failure(.diskFull): line.foundNoRoom(at: now)
@@ -103,6 +125,14 @@ package final class JournalDesk {
 }
 
 extension StoreHost {
-    /// The way to the store's journal; nil for a client.
-    var journalDesk: JournalDesk? { driver?.desk }
+    /// The way to the store's journal; nil for a client, and if the store's role has changed since this desk asked for
+    /// what is done now.
+    func journalDesk(_ id: ObjectIdentifier) -> JournalDesk? {
+        driver.map(\.desk).flatMap { ObjectIdentifier($0) == id ? $0 : nil }
+    }
+
+    /// Through which everything is known to be committed, as an arbitrated journal keeps it.
+    var committedNumber: SequenceNumber { standby?.machine.log.committed ?? position?.sequence ?? .zero }
+
+    private var position: Position? { driver?.position }
 }

@@ -35,7 +35,9 @@ package final class MemoryJournal: Journal {
         package var movedAt: Int64
     }
 
-    package init(_ request: JournalRequest) {
+    /// An empty journal; with `isVolatile` false it is used by one node after the other, as a file is.
+    package init(_ request: JournalRequest, isVolatile: Bool = true) {
+        self.isVolatile = isVolatile
         var generator = SystemRandomNumberGenerator()
         let identity = JournalIdentity(
             cluster: request.cluster ?? ClusterID(using: &generator), storeName: request.storeName,
@@ -46,7 +48,7 @@ package final class MemoryJournal: Journal {
 
     package var identity: JournalIdentity { state.withLock { $0.identity } }
 
-    package var isVolatile: Bool { true }
+    package let isVolatile: Bool
 
     package func append(
         _ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
@@ -111,6 +113,12 @@ package final class MemoryJournal: Journal {
         completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
         answer(completion) { $0.notes[note] = value }
+    }
+
+    /// Lets the next node use what the last one has closed; only of one that is not volatile.
+    package func reopen() {
+        precondition(!isVolatile, "a volatile journal ends with its node")
+        queue.sync { state.withLock { $0.isClosed = false } }
     }
 
     package func close() { queue.sync { state.withLock { $0.isClosed = true } } }

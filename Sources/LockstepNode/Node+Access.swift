@@ -28,6 +28,7 @@ extension Node {
                 switch link {
                 case .ingress: try services.server.send(answer, to: connection)
                 case .bulk: try services.server.sendBulk(answer, to: connection)
+                case .replication: try services.server.sendReplication(answer, to: connection)
                 case .broadcast: false
                 }
             }
@@ -66,7 +67,7 @@ extension Node {
     /// Another access list holds: the connections end whose rights have changed.
     func listChanged(_ services: NodeServices, now: Tick) {
         // A node that only connects has a list too, and lets nobody in.
-        let left = hosts.count(where: { $0.reviewLink(now: now) })
+        let left = hosts.count(where: { $0.reviewLink(now: now) }) + services.reviewPeers()
         if left > 0 {
             logger.info(
                 "links were ended: the access list has changed", metadata: [LogKey.count: "\(left)"])

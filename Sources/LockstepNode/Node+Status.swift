@@ -121,7 +121,7 @@ extension NodeConfiguration.Role {
     /// The node that a replica or a client was told to follow.
     package var upstream: String? {
         switch self {
-        case .primary: nil
+        case .primary, .data: nil
         case .replica(let primary, _, _), .client(let primary): primary
         }
     }
@@ -129,7 +129,7 @@ extension NodeConfiguration.Role {
     /// The role as a status has it.
     package var inStatus: NodeStatus.Role {
         switch self {
-        case .primary: .primary
+        case .primary, .data: .primary
         case .replica: .replica
         case .client: .client
         }

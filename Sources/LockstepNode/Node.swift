@@ -23,6 +23,10 @@ public actor Node: Service {
     var dispatch = FrameDispatch()
     var ingressRing = FairRing(capacity: 64 << 20, share: 16 << 20)
     var bulkRing = FairRing(capacity: 16 << 20, share: 4 << 20)
+    var replicationRing = FairRing(capacity: 16 << 20, share: 4 << 20)
+    /// Connections of data nodes whose streams this node serves.
+    var followers: Set<Connection> = []
+    var nextHeartbeat = Tick.zero
     private var gauges: NodeGauges?
     private var administration: AdministrationServer?
     var remoteStatus = RemoteStatus()
@@ -115,6 +119,9 @@ public actor Node: Service {
             for case let (port, executor?) in attached.map({ ($0.port, $0.port.executor) }) {
                 group.addTask { await executor.run(port: port) }
             }
+            if let address = dataNodeAddress, let arbiter = services?.arbiter, let mailbox = hosts.first?.mailbox {
+                group.addTask { await arbiter.run(address, mailbox) }
+            }
             await runLoop()
             group.cancelAll()
         }
@@ -165,10 +172,14 @@ public actor Node: Service {
             administration = try AdministrationServer(folder: folder, context: services.context, poller: loop.poller)
         }
         if let listen = configuration.listen {
-            let isPrimary = if case .primary = configuration.given.role { true } else { false }
+            let publishes = configuration.given.role.publishes
             let endpoints = try services.server.bind(
-                listen, in: services.context, publishes: isPrimary, poller: loop.poller, access: services.access)
+                listen, in: services.context, publishes: publishes, poller: loop.poller, access: services.access)
             (services.ingressEndpoint, services.broadcastEndpoint, services.bulkEndpoint) = endpoints
+            if case .data(_, _, let arbiter) = configuration.given.role {
+                services.join(arbiter)
+                _ = try services.server.bindReplication(listen, in: services.context, poller: loop.poller)
+            }
         }
         for (index, store) in attached.enumerated() {
             let host = try StoreOpening(services: services, index: index, store: store).open()
@@ -196,6 +207,7 @@ public actor Node: Service {
     /// Gives up what ``open(_:)`` has taken.
     private func close() {
         services?.server.close()
+        services?.peers?.close()
         services?.closeAccess()
         administration?.close()
         administration = nil
@@ -223,6 +235,7 @@ public actor Node: Service {
         var isBusy = drain(services, ready, now: now)
         for host in hosts where host.takeMail() { isBusy = true }
         if handlePeers(now: now, wall: wall) { isBusy = true }
+        if handleDataNodes(services, now: now, wall: wall) { isBusy = true }
         for host in hosts where host.handleLinks(now: now) { isBusy = true }
         for host in hosts where host.handleCallers(now: now) { isBusy = true }
         for host in hosts {
@@ -234,7 +247,7 @@ public actor Node: Service {
         if isBusy { return .again }
         let deadline = min(
             hosts.map { min($0.nextDeadline, $0.nextStopDeadline) }.min() ?? .never,
-            services.book?.nextLook ?? .never)
+            min(services.book?.nextLook ?? .never, nextDataNodeDeadline(services)))
         // A node without deadlines looks once a second.
         return .until(min(deadline, now.advanced(byMilliseconds: 1_000)))
     }
@@ -256,6 +269,13 @@ public actor Node: Service {
         if mayBeReady(.bulk) {
             count += services.attempt { try server.drainBulk(until: end) { bulkRing.append($0, from: $1) } } ?? 0
         }
+        if mayBeReady(.replication) {
+            count +=
+                services.attempt {
+                    try server.drainReplication(until: end) { replicationRing.append($0, from: $1) }
+                } ?? 0
+        }
+        if let peers = services.peers { count += services.attempt { try peers.drain() } ?? 0 }
         if mayBeReady(.broadcast),
             let (taken, refused) = services.attempt({
                 try server.drainSubscriptions(until: end, now: now, store: { storeName(of: $0) })

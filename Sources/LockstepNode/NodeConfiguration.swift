@@ -70,6 +70,15 @@ public struct NodeConfiguration: Sendable {
         case primary(listen: String?, journal: JournalSource)
         case replica(of: String, listen: String?, journal: JournalSource?)
         case client(of: String)
+        case data(listen: String, journal: JournalSource, arbiter: any Arbiter)
+
+        /// Whether a node of the role has a port for the broadcast.
+        var publishes: Bool {
+            switch self {
+            case .primary, .data: true
+            case .replica, .client: false
+            }
+        }
     }
 
     private init(role: Role) {
@@ -106,6 +115,21 @@ public struct NodeConfiguration: Sendable {
     /// - Returns: A client's configuration, with defaults for the rest.
     public static func client(of node: String) -> NodeConfiguration {
         NodeConfiguration(role: .client(of: node))
+    }
+
+    /// A node that may become the primary of its stores, as the arbiter has it (PROTOCOL, R-75).
+    ///
+    /// Its journals are marked as arbitrated, and the arbiter has a record of each store.
+    ///
+    /// - Parameters:
+    ///   - listen: `tcp://HOST:PORT` of an address that the others reach; the node takes this port and the three after it.
+    ///   - journal: Where the log is kept.
+    ///   - arbiter: Keeps the records of the cluster.
+    /// - Returns: A data node's configuration, with defaults for the rest.
+    package static func dataNode(
+        listen: String, journal: JournalSource, arbiter: any Arbiter
+    ) -> NodeConfiguration {
+        NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: arbiter))
     }
 
     /// A primary without network, for tests, previews and programs of one process.
@@ -150,6 +174,14 @@ package struct CheckedConfiguration: Sendable {
         case .replica(let primary, let listen, _):
             upstream = try Self.connecting(primary, isOpen: isOpen)
             self.listen = try listen.map { try Self.listening($0, isOpen: isOpen) }
+        case .data(let listen, _, _):
+            let endpoint = try Self.listening(listen, isOpen: isOpen)
+            guard !endpoint.isWildcard else {
+                throw LockstepError(
+                    .invalidConfiguration,
+                    "\(endpoint) is no address that other nodes reach: name the one at which this data node listens")
+            }
+            self.listen = endpoint
         case .client(let primary):
             upstream = try Self.connecting(primary, isOpen: isOpen)
         }

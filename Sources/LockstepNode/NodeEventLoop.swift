@@ -102,6 +102,7 @@ package enum LoopToken: Hashable, Sendable {
     case ingress
     case bulk
     case broadcast
+    case replication
     case administration
     /// libzmq's questions about who may connect.
     case access
@@ -109,6 +110,8 @@ package enum LoopToken: Hashable, Sendable {
     case link(Int)
     case linkBulk(Int)
     case linkBroadcast(Int)
+    /// The connection to another data node, by its number.
+    case peer(Int)
 }
 
 extension NodeEventLoop {

@@ -22,6 +22,9 @@ package final class NodeServices {
     package var ingressEndpoint = ""
     package var broadcastEndpoint = ""
     package var bulkEndpoint = ""
+    /// Of a data node: who keeps the records, and the connections to other data nodes.
+    package private(set) var arbiter: ArbiterDesk?
+    package private(set) var peers: PeerLinks?
     /// Encodes, decodes and hashes snapshots.
     package let background = DispatchQueue(label: "lockstep.snapshots", qos: .utility)
     /// Why the node must stop; nil while it need not.
@@ -45,6 +48,41 @@ package final class NodeServices {
         // bulk link a store.
         do { context = try Context(ioThreads: 2, maxSockets: 8_192) } catch {
             throw LockstepError(.unavailable, "the node's context cannot be made: \(error)")
+        }
+    }
+
+    /// Makes it a data node.
+    package func join(_ arbiter: any Arbiter) {
+        self.arbiter = ArbiterDesk(arbiter)
+        peers = PeerLinks(context: context)
+    }
+
+    /// The port for other data nodes comes so far after a node's first one.
+    package static let replicationOffset: UInt16 = 3
+
+    /// Another access list holds: ends the connections to data nodes whose key it does not have; returns how many.
+    func reviewPeers() -> Int {
+        peers?.withdraw { endpoint in
+            guard let port = try? TCPEndpoint(endpoint, use: "a data node's address") else { return nil }
+            return dialing(TCPEndpoint(host: port.host, port: port.port - Self.replicationOffset).description)
+        } ?? 0
+    }
+
+    /// Who the arbiter says is there: connections to the others stand before they are needed.
+    package func listed(_ nodes: [NodeAddress]) {
+        for address in nodes where address.node.name != node {
+            guard let endpoint = address.endpoints.first else { continue }
+            connectReplication(to: address.node, at: endpoint, anew: false)
+        }
+    }
+
+    /// Connects to the port for data nodes of the node that listens at `endpoint`.
+    package func connectReplication(to node: NodeID, at endpoint: String, anew: Bool) {
+        guard let peers, let ingress = try? TCPEndpoint(endpoint, use: "a data node's address") else { return }
+        _ = attempt {
+            try peers.connect(
+                to: node, at: ingress.advanced(by: Self.replicationOffset).description, keys: dialing(endpoint),
+                anew: anew, now: MonotonicClock.now, poller: loop.poller)
         }
     }
 

@@ -8,10 +8,10 @@ internal import Tracing
 /// The node's own store reaches the machine by hand instead of over a socket: frames in both directions wait in two
 /// lines until the directive that made them is done, so that no machine is entered while it runs.
 package final class PrimaryDriver: StoreDriver {
-    private unowned let host: StoreHost
-    private let journal: any Journal
-    private let state: ObservedState
-    private(set) var machine: PrimaryStateMachine
+    unowned let host: StoreHost
+    let journal: any Journal
+    let state: ObservedState
+    package internal(set) var machine: PrimaryStateMachine
     private var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toClient: Deque<[UInt8]> = []
@@ -28,24 +28,37 @@ package final class PrimaryDriver: StoreDriver {
     /// What is to be kept with the journal, beside the work: the newest of each kind.
     private var unnoted: [JournalNote: String] = [:]
     private var isNoting = false
+    /// The end of the log before this reign that is not known to be committed; it is taken over at the start.
+    private var inherited: [SealedBatch]
+    /// Another node reigns; the store is opened anew as soon as the journal is at rest.
+    var isDeposed = false
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
 
-    package init(host: StoreHost, state: ObservedState, journal: any Journal, machine: PrimaryStateMachine) {
+    /// A standby that won leaves the way to its journal, and what the journal has after `machine` (PROTOCOL, R-86).
+    package init(
+        host: StoreHost, state: ObservedState, journal: any Journal, machine: PrimaryStateMachine,
+        desk: JournalDesk? = nil, inheriting tail: [SealedBatch] = []
+    ) {
         self.host = host
+        inherited = tail
         self.journal = journal
         self.state = state
         self.machine = machine
         executor = host.port.executor
         snapshots = SnapshotDesk(host: host, state: state)
-        desk = JournalDesk(
-            host: host, journal: journal,
-            line: JournalLine(writtenThrough: machine.committed.position.sequence, retries: false))
+        self.desk =
+            desk
+            ?? JournalDesk(
+                host: host, journal: journal,
+                line: JournalLine(writtenThrough: machine.committed.position.sequence, retries: false))
     }
 
     package func start(now: Tick, wall: LogTime) {
-        step(now: now, wall: wall) { $0.start(&$1) }
+        let tail = inherited
+        inherited = []
+        step(now: now, wall: wall) { $0.start(inheriting: tail, &$1) }
         execute(now: now, wall: wall)
     }
 
@@ -137,7 +150,7 @@ package final class PrimaryDriver: StoreDriver {
 
     // MARK: - Directives
 
-    private func step<Result>(
+    func step<Result>(
         now: Tick, wall: LogTime, _ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Result
     ) -> Result {
         machine.step(now: now, wall: wall, state: state, into: &directives, event)
@@ -160,7 +173,7 @@ package final class PrimaryDriver: StoreDriver {
         }
     }
 
-    private func execute(now: Tick, wall: LogTime) {
+    func execute(now: Tick, wall: LogTime) {
         if sealed == nil, inPlace(&machine, { $0.isBatchWaiting }) { sealed = now }
         guard !directives.isEmpty else { return }
         precondition(!isRunning, "directives run one list at a time")
@@ -206,7 +219,7 @@ package final class PrimaryDriver: StoreDriver {
                 opened(unheard: unheard, isHoldingEffects: isHoldingEffects)
             case .audienceChanged(let names): note(.audience, names.joined(separator: ","))
             case .halt(let reason): host.halt(reason)
-            case .replication: preconditionFailure("this primary has no standbys")
+            case .replication(let directive): replicate(directive)
             case .count(let counter): host.count(counter)
             }
         }
@@ -315,6 +328,8 @@ extension PrimaryDriver {
         }
         execute(now: now, wall: wall)
         pump(now: now, wall: wall)
+        // The desk has counted this write already.
+        stepDownIfAtRest()
     }
 
     package func encoded(_ number: SnapshotNumber, _ info: SnapshotInfo?, now: Tick) {

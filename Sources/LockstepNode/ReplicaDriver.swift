@@ -19,17 +19,26 @@ package final class ReplicaDriver: StoreDriver {
     /// A WELCOME that is followed when the journal belongs to its cluster.
     private var held: (welcome: Welcome, endpoint: String)?
     private var isAdopting = false
+    /// A standby on this node keeps the log; only snapshots go to its journal (PROTOCOL, R-86).
+    private let isBesideStandby: Bool
     private var retryAdoption = Tick.never
 
-    package init(host: StoreHost, state: ObservedState, journal: (any Journal)?, machine: ReplicaStateMachine) {
+    /// `journalOfStandby` leads to the journal of a standby on this node, which keeps the log; then there is no other.
+    package init(
+        host: StoreHost, state: ObservedState, journal: (any Journal)?, machine: ReplicaStateMachine,
+        journalOfStandby: JournalDesk? = nil
+    ) {
         self.host = host
         self.journal = journal
         self.state = state
         self.machine = machine
+        isBesideStandby = journalOfStandby != nil
         snapshots = SnapshotDesk(host: host, state: state)
-        desk = JournalDesk(
-            host: host, journal: journal,
-            line: JournalLine(writtenThrough: machine.log.position.sequence, retries: true))
+        desk =
+            journalOfStandby
+            ?? JournalDesk(
+                host: host, journal: journal,
+                line: JournalLine(writtenThrough: machine.log.position.sequence, retries: true))
     }
 
     package func start(now: Tick, wall _: LogTime) {
@@ -121,8 +130,11 @@ package final class ReplicaDriver: StoreDriver {
         }
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
-        if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
+        if desk.isSnapshotDue(at: now) { snapshotDue() }
     }
+
+    /// A snapshot is to be taken for the journal.
+    package func snapshotDue() { machine.snapshotDue() }
 
     package var service: StoreLife.Service {
         guard machine.phase == .live else { return .none }
@@ -203,7 +215,7 @@ package final class ReplicaDriver: StoreDriver {
             case .sayHello: host.sayHello(now: now)
             case .applied(let batches):
                 host.committed(batches)
-                desk.append(batches, now: now)
+                if !isBesideStandby { desk.append(batches, now: now) }
             case .prepare(let ticket, let content): prepare(ticket, content)
             case .installed(let log, _, let encoded): installed(log, encoded, now: now)
             case .discarded: discarded()
@@ -212,10 +224,13 @@ package final class ReplicaDriver: StoreDriver {
             case .sendBulkReply(let frame, let connection): host.sendBulk(frame, to: connection)
             case .sendChunks(let number, let indices, let connection):
                 snapshots.sendChunks(of: number, indices, to: connection, stamp: inPlace(&machine) { $0.stamp })
-            case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
+            case .captureSnapshot(let number, let log, let digest):
+                host.standby?.captured(number, log)
+                snapshots.capture(number, log: log, digest: digest)
             case .encodeSnapshot(let number):
                 snapshots.encode(number, chunkBytes: inPlace(&machine) { $0.snapshotChunkBytes }, now: now)
-            case .saveSnapshot(let number): snapshots.save(number, now: now)
+            case .saveSnapshot(let number):
+                if host.standby?.replaces(with: number, now: now) != true { snapshots.save(number, now: now) }
             case .dropSnapshot(let number): snapshots.drop(number)
             case .alarm(let alarm): host.raise(alarm)
             case .halt(let reason): host.halt(reason)
@@ -241,10 +256,14 @@ package final class ReplicaDriver: StoreDriver {
     private func prepare(_ ticket: PrepareTicket, _ content: SnapshotContent.StateBytes) {
         // `prepare` is the one member of a state that may be called on any thread.
         nonisolated(unsafe) let base = state.base
-        let mailbox = host.mailbox
+        let (mailbox, id) = (host.mailbox, ObjectIdentifier(self))
         host.services.background.async {
             let outcome = Result { try base.prepare(content.bytes) }
-            mailbox.put { $0.replica?.prepared(ticket, outcome) }
+            mailbox.put { host in
+                // Of a role that the store no longer has, nobody wants it.
+                guard let replica = host.replica, ObjectIdentifier(replica) == id else { return }
+                replica.prepared(ticket, outcome)
+            }
         }
     }
 
@@ -262,7 +281,7 @@ package final class ReplicaDriver: StoreDriver {
 
     private func installed(_ log: LogState, _ encoded: [UInt8], now: Tick) {
         host.feed.restart(at: log.position.sequence)
-        if !encoded.isEmpty { desk.replace(with: encoded, at: log.position, now: now) }
+        if !encoded.isEmpty, !isBesideStandby { desk.replace(with: encoded, at: log.position, now: now) }
     }
 
     // MARK: - Status

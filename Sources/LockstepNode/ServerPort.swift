@@ -13,6 +13,8 @@ package final class ServerPort {
     private var message = ZeroMQ.Message()
     /// Handshakes that failed since the last look.
     private var failedHandshakes = 0
+    /// Connections that have ended, of a port on which somebody asks for them.
+    private var gone: [Connection] = []
 
     /// Events that one look takes from a monitor.
     private static let eventsAtOnce = 4_096
@@ -129,10 +131,16 @@ package final class ServerPort {
             default: break
             }
         }
-        let gone = watch.takeGone()
-        for peer in gone {
-            if let connection = Connection(peer) { peers?.left(connection, now: now) }
+        for connection in watch.takeGone().compactMap(Connection.init) {
+            peers?.left(connection, now: now)
+            if link == .replication { gone.append(connection) }
         }
+    }
+
+    /// Connections that have ended since the last call; only of the port for data nodes.
+    package func takeGone() -> [Connection] {
+        defer { gone = [] }
+        return gone
     }
 
     // MARK: - Sending

@@ -6,6 +6,8 @@ package final class ServerSockets {
     private let ingress: ServerPort
     private let bulk: ServerPort
     private let broadcast: ServerPort
+    /// Of a data node; not open on another one.
+    private let replication: ServerPort
     private var access: AccessDesk?
     private var subscribers = SubscriberTable()
     private var nextLook = Tick.zero
@@ -16,6 +18,7 @@ package final class ServerSockets {
         ingress = ServerPort(.ingress, bounds: bounds)
         bulk = ServerPort(.bulk, bounds: bounds)
         broadcast = ServerPort(.broadcast, bounds: bounds)
+        replication = ServerPort(.replication, bounds: bounds)
     }
 
     /// Binds the ports that follow from `listen`; returns the endpoints, wildcards of ports resolved.
@@ -45,8 +48,21 @@ package final class ServerSockets {
         return TCPEndpoint(host: listen.host, port: bound.port).description
     }
 
+    /// Binds the port for other data nodes, the third after `listen`; returns its endpoint.
+    package func bindReplication(
+        _ listen: TCPEndpoint, in context: Context, poller: Poller<LoopToken>
+    ) throws -> String {
+        let socket = try Endpoints.replication(
+            context, at: listen.advanced(by: NodeServices.replicationOffset), keys: access?.keys.own)
+        let name = try Self.name(socket, listen)
+        try replication.open(socket, as: .replication, poller: poller, access: access)
+        return name
+    }
+
+    private var ports: [ServerPort] { [ingress, bulk, broadcast, replication] }
+
     package func close() {
-        for port in [ingress, bulk, broadcast] { port.close() }
+        for port in ports { port.close() }
         access = nil
     }
 
@@ -61,6 +77,14 @@ package final class ServerSockets {
     package func drainBulk(until end: Tick, _ body: (WaitingFrame, Connection) -> Bool) throws -> Int {
         try bulk.drain(until: end, body)
     }
+
+    /// Takes what other data nodes have said; see ``ServerPort/drain(until:_:)``.
+    package func drainReplication(until end: Tick, _ body: (WaitingFrame, Connection) -> Bool) throws -> Int {
+        try replication.drain(until: end, body)
+    }
+
+    /// Connections of other data nodes that have ended since the last call.
+    package func takeGoneReplication() -> [Connection] { replication.takeGone() }
 
     /// Takes the wishes of subscribers; whoever says anything else, or says it too often, is disconnected (PROTOCOL,
     ///
@@ -108,12 +132,12 @@ package final class ServerSockets {
     package func look(now: Tick) throws -> UInt64 {
         guard now >= nextLook else { return ended }
         nextLook = now.advanced(byMilliseconds: 100)
-        for port in [ingress, bulk, broadcast] { try port.look(now: now) }
+        for port in ports { try port.look(now: now) }
         subscribers.expire(now: now)
         return ended
     }
 
-    private var ended: UInt64 { ingress.ended + bulk.ended + broadcast.ended }
+    private var ended: UInt64 { ports.reduce(0) { $0 + $1.ended } }
 
     /// How many connections get a channel.
     package var subscriberCount: Int { subscribers.count }
@@ -132,7 +156,7 @@ package final class ServerSockets {
     package func review(_ list: AccessList) -> Int {
         let publishing = broadcast.review(list)
         for peer in publishing { subscribers.remove(peer) }
-        return publishing.count + ingress.review(list).count + bulk.review(list).count
+        return publishing.count + [ingress, bulk, replication].reduce(0) { $0 + $1.review(list).count }
     }
 
     private func port(of link: AccessLink) -> ServerPort {
@@ -140,6 +164,7 @@ package final class ServerSockets {
         case .ingress: ingress
         case .bulk: bulk
         case .broadcast: broadcast
+        case .replication: replication
         }
     }
 
@@ -153,6 +178,13 @@ package final class ServerSockets {
 
     package func sendBulk(_ frame: [UInt8], to connection: Connection) throws -> Bool {
         guard let peer = RoutingID(connection), let outcome = try bulk.send(frame, to: peer) else { return false }
+        return outcome == .sent
+    }
+
+    package func sendReplication(_ frame: [UInt8], to connection: Connection) throws -> Bool {
+        guard let peer = RoutingID(connection), let outcome = try replication.send(frame, to: peer) else {
+            return false
+        }
         return outcome == .sent
     }
 

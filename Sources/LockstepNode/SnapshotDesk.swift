@@ -34,7 +34,7 @@ package final class SnapshotDesk {
             preconditionFailure("snapshot \(number) was not captured")
         }
         encodingBegan = now
-        let mailbox = host.mailbox
+        let (mailbox, id) = (host.mailbox, ObjectIdentifier(self))
         host.services.background.async {
             let outcome = Result {
                 let content = SnapshotContent(
@@ -43,7 +43,11 @@ package final class SnapshotDesk {
                     number: number, bytes: content.encoded(), log: captured.log, digest: captured.digest,
                     chunkBytes: chunkBytes)
             }
-            mailbox.put { $0.driver?.snapshots.finished(number, outcome) }
+            mailbox.put { host in
+                // Of a role that the store no longer has, nobody wants it.
+                guard let desk = host.driver?.snapshots, ObjectIdentifier(desk) == id else { return }
+                desk.finished(number, outcome)
+            }
         }
     }
 

@@ -16,16 +16,12 @@ package final class StoreHost {
     package let state: ObservedState?
     /// What this node is for the store; nothing else says it, and only what belongs to one role asks which it is.
     ///
-    /// It is set when the store is opened, and stays. A change while the node runs would be one assignment, on the
-    /// node's thread and between two turns. It would need this:
-    /// - The driver of the old role waits for nothing, since its mail would reach the new one. Its journal's line is
-    ///   drained. No snapshot is being encoded, saved or decoded. No note is being written, and no journal adopted.
+    /// It is set when the store is opened. On a data node `StoreHost+Roles.swift` changes it while the node runs, on the
+    /// node's thread and between two events:
+    /// - Nothing waits for the journal. What was asked for in the old role and ends in the new one is dropped by its desk.
     /// - The machine of the new driver has the log that ``state`` shows and that ``feed`` ends with.
     /// - The journal goes to the new driver's desk; it is not closed.
-    /// - No frame of the client's machine is under way. On a primary such frames reach the machine by hand, without
-    ///   links.
-    ///
-    /// Then ``StoreDriver/start(now:wall:)`` is called. Readiness and gate follow at the end of the turn.
+    /// - The client's machine goes to the other primary, with its session and its numbers.
     package var role = StoreRole.client
 
     package internal(set) var client: ClientStateMachine
@@ -272,7 +268,8 @@ package final class StoreHost {
     }
 
     private func connect(to endpoint: String, now: Tick) {
-        guard primary == nil else { return }
+        // A standby that knows no primary yet connects to nobody.
+        guard primary == nil, endpoint != Self.ownEndpoint else { return }
         if isLinked { replica?.linkLost(now: now) }
         isLinked = true
         let keys = services.dialing(endpoint)

@@ -16,19 +16,13 @@ package struct StoreOpening {
         self.store = store
     }
 
-    /// What a journal held.
-    private struct Recovered {
-        var log: LogState
-        var window = ResendWindow()
-        var batchCount = 0
-    }
-
-    private var name: String { store.port.name }
+    var name: String { store.port.name }
 
     package func open() throws -> StoreHost {
         switch services.configuration.given.role {
         case .primary(_, let source): try openPrimary(source)
         case .replica(_, _, let source): try openReplica(source)
+        case .data(_, let source, _): try openData(source)
         case .client: openClient()
         }
     }
@@ -70,7 +64,7 @@ package struct StoreOpening {
     }
 
     /// Gives the store its role and what its journal held, and starts its machines.
-    private func start(_ host: StoreHost, as role: StoreRole, with recovered: Recovered?, now: Tick, wall: LogTime) {
+    func start(_ host: StoreHost, as role: StoreRole, with recovered: RecoveredStore?, now: Tick, wall: LogTime) {
         host.role = role
         if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
         role.driver?.start(now: now, wall: wall)
@@ -78,7 +72,7 @@ package struct StoreOpening {
     }
 
     /// Compares the clock with the log, and takes an operator's acceptance away when it is no longer needed.
-    private func checkClock(_ journal: any Journal, last: LogTime, wall: LogTime) throws {
+    func checkClock(_ journal: any Journal, last: LogTime, wall: LogTime) throws {
         let noted = try journal.note(.clockAccepted).flatMap(Int64.init).map(LogTime.init(rawValue:))
         try ClockRule.check(
             last: last, wall: wall, accepts: services.configuration.given.acceptsClock, acceptedAt: noted)
@@ -111,7 +105,7 @@ package struct StoreOpening {
     }
 
     /// What the start did not verify is verified beside the work.
-    private func verifyOlder(_ journal: any Journal, of host: StoreHost) {
+    func verifyOlder(_ journal: any Journal, of host: StoreHost) {
         let mailbox = host.mailbox
         journal.verifyOlder { findings in mailbox.put { $0.journalDamaged(findings) } }
     }
@@ -153,21 +147,24 @@ package struct StoreOpening {
         return host
     }
 
-    private func openJournal(_ source: JournalSource, isForReplica: Bool = false) throws -> any Journal {
+    func openJournal(
+        _ source: JournalSource, isForReplica: Bool = false, isForDataNode: Bool = false
+    ) throws -> any Journal {
         var request = JournalRequest(
             cluster: services.cluster, storeName: name, nodeName: services.node,
             channel: Channel(rawValue: UInt16(index)))
         request.isForReplica = isForReplica
+        request.isForDataNode = isForDataNode
         return try source.open(request)
     }
 
-    private func makeHost(role: PeerRole, incarnation: Incarnation, state: ObservedState?) -> StoreHost {
+    func makeHost(role: PeerRole, incarnation: Incarnation, state: ObservedState?) -> StoreHost {
         let given = services.configuration.given
         let isRemote = services.configuration.upstream != nil
         let client = ClientConfiguration(
             store: name, node: services.node, role: role, client: ClientKey(using: &services.generator),
             boot: services.boot, incarnation: incarnation, cluster: services.cluster,
-            endpoint: services.configuration.upstream?.description ?? "local",
+            endpoint: services.configuration.upstream?.description ?? StoreHost.ownEndpoint,
             timeToLive: given.sessionTimeToLive.wholeMicroseconds,
             windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(),
             wantsSession: role == .replica)
@@ -176,51 +173,14 @@ package struct StoreOpening {
             mailbox: Mailbox(signaller: services.loop.signaller), state: state, client: client)
     }
 
-    private func makeState() throws -> ObservedState {
+    func makeState() throws -> ObservedState {
         guard let state = store.makeState?() else {
             throw LockstepError(.invalidConfiguration, "store \(name) has no state, which this node needs")
         }
         return ObservedState(state, traces: store.port.traces)
     }
 
-    /// Applies what the journal holds; each digest in the log must be the state's at its place.
-    private func recover(_ journal: any Journal, into state: ObservedState) throws -> Recovered {
-        var recovered = Recovered(log: LogState(store: journal.identity.store))
-        try journal.recover { snapshot in
-            let prepared = try state.base.prepare(snapshot.state)
-            try compare(prepared.digest + snapshot.log.digest, snapshot.digest, at: snapshot.log.position)
-            state.install(prepared)
-            recovered.log = snapshot.log
-        } batch: { batch in
-            // A long journal holds up no end.
-            guard !Task.isCancelled, !Task.isShuttingDownGracefully else { throw CancellationError() }
-            let mark: LogState.Mark?
-            do { mark = try recovered.log.apply(batch, to: state) } catch {
-                throw LockstepError(
-                    .journalDamaged,
-                    "the journal of \(name) cannot be applied after \(recovered.log.position.sequence): \(error)")
-            }
-            if let mark {
-                try compare(state.digest + recovered.log.digest, mark.digest, at: batch.position)
-            }
-            recovered.window.append(batch)
-            recovered.batchCount += 1
-        }
-        let position = recovered.log.position
-        services.logger.info(
-            "recovered",
-            metadata: [
-                LogKey.store: "\(name)", LogKey.epoch: "\(position.epoch)", LogKey.sequence: "\(position.sequence)",
-                LogKey.count: "\(recovered.batchCount)",
-            ])
-        return recovered
-    }
-
-    private func compare(_ own: Digest, _ expected: Digest, at position: Position) throws {
-        guard own != expected else { return }
-        throw LockstepError(
-            .diverged,
-            "the state of \(name) recovered to \(position.sequence) has digest \(own), the journal says \(expected): "
-                + "is the reactor deterministic, and the version that wrote the journal?")
+    func recover(_ journal: any Journal, into state: ObservedState) throws -> RecoveredStore {
+        try RecoveredStore(journal, named: name, into: state, logger: services.logger)
     }
 }

@@ -9,6 +9,8 @@ package enum StoreRole {
     case client
     case primary(PrimaryDriver)
     case replica(ReplicaDriver)
+    /// A data node that is not the primary, with a replica beside the standby.
+    case standby(StandbyDriver)
 
     /// Who runs the role's machine; a client has none beside its own.
     package var driver: (any StoreDriver)? {
@@ -16,6 +18,7 @@ package enum StoreRole {
         case .client: nil
         case .primary(let driver): driver
         case .replica(let driver): driver
+        case .standby(let driver): driver
         }
     }
 }
@@ -83,7 +86,16 @@ extension StoreHost {
 
     /// What only a replica has: the stream, and a primary that may be away; nil in another role.
     package var replica: ReplicaDriver? {
-        guard case .replica(let driver) = role else { return nil }
+        switch role {
+        case .replica(let driver): driver
+        case .standby(let driver): driver.replica
+        case .client, .primary: nil
+        }
+    }
+
+    /// What only a data node has that is not the primary; nil in another role.
+    package var standby: StandbyDriver? {
+        guard case .standby(let driver) = role else { return nil }
         return driver
     }
 }

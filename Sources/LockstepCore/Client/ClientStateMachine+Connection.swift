@@ -46,6 +46,14 @@ extension ClientStateMachine {
         reconnectLater(now: now, into: &directives)
     }
 
+    /// The primary is elsewhere, as this node knows better than any hint: session and numbers go on there.
+    package mutating func relocate(to endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
+        guard phase != .stopped else { return }
+        link.relocate(to: endpoint)
+        guard phase != .created else { return }
+        connect(now: now, into: &directives)
+    }
+
     mutating func connect(now: Tick, into directives: inout [ClientDirective]) {
         directives.append(.connect(endpoint: endpoint))
         greet(now: now, into: &directives)

@@ -168,6 +168,9 @@ package struct PrimaryLink: Hashable, Sendable {
 
     // MARK: - Another connection
 
+    /// Looks for the primary there from now on, and forgets every hint.
+    mutating func relocate(to endpoint: String) { route = PrimaryRoute(home: endpoint) }
+
     /// The node here is not the primary and names another; where that leads, and when.
     mutating func sentOn(to hint: String) -> PrimaryRoute.Step { route.sentOn(to: hint) }
 

@@ -43,7 +43,7 @@ package struct JournalLine {
     /// How far the journal has come.
     package private(set) var writtenThrough: SequenceNumber
     private var saving = SnapshotSaving()
-    private let retries: Bool
+    private var retries: Bool
 
     /// A line for a journal that ends at `writtenThrough`.
     ///
@@ -123,6 +123,21 @@ package struct JournalLine {
         underWay = nil
         byteCount -= done.byteCount
         writtenThrough = done.end ?? writtenThrough
+    }
+
+    /// The store has another role; nothing may wait to be written.
+    ///
+    /// A snapshot that is being saved goes on.
+    package mutating func roleChanged(retries: Bool) {
+        precondition(isDrained, "a role changes when nothing is on its way to the journal")
+        saving.forget()
+        self.retries = retries
+    }
+
+    /// The journal was cut off after this end of a batch; nothing may be under way.
+    package mutating func truncated(to end: SequenceNumber) {
+        precondition(isDrained, "a journal is cut when nothing is on its way to it")
+        writtenThrough = min(writtenThrough, end)
     }
 
     /// There was no room: nothing was written.

@@ -8,6 +8,8 @@ package enum AccessLink: String, CaseIterable, Hashable, Sendable {
     case bulk = "lockstep.bulk"
     /// L4.
     case broadcast = "lockstep.broadcast"
+    /// L2.
+    case replication = "lockstep.replication"
 }
 
 /// Who may say what on which link: the whole table (PROTOCOL, R-68).
@@ -21,6 +23,7 @@ package enum AccessRule {
         // Anybody in the list may ask for the status.
         case .ingress, .bulk: Set(AccessRole.allCases)
         case .broadcast: [.replica]
+        case .replication: [.node]
         }
     }
 
@@ -30,6 +33,7 @@ package enum AccessRule {
         case .ingress: rolesAtIngress(kind)
         case .bulk: rolesAtBulk(kind)
         case .broadcast: []
+        case .replication: rolesAtReplication(kind)
         }
     }
 
@@ -67,6 +71,18 @@ package enum AccessRule {
             .queryResult, .resync, .runRequest, .runEnded, .runGone, .watch, .watchResult, .unwatch, .syncPlan, .chunk,
             .repair, .batch, .beacon, .adminResponse, .fetch, .fetchPlan, .append, .acknowledge, .heartbeat,
             .confirmRequest, .confirm, .recordRequest, .record, .stepDown, .takeOver:
+            []
+        }
+    }
+
+    private static func rolesAtReplication(_ kind: MessageKind) -> Set<AccessRole> {
+        switch kind {
+        case .fetch, .acknowledge, .confirm, .recordRequest, .stepDown: [.node]
+        case .hello, .welcome, .refused, .open, .opened, .resume, .resumed, .sessionMoved, .submit, .result, .busy,
+            .outOfOrder, .sessionExpired, .sessionUnknown, .keepAlive, .close, .closed, .read, .readResult, .query,
+            .queryResult, .resync, .runRequest, .runEnded, .runGone, .watch, .watchResult, .unwatch, .sync, .syncPlan,
+            .chunkRequest, .chunk, .repairRequest, .repair, .batch, .beacon, .adminRequest, .adminResponse, .fetchPlan,
+            .append, .heartbeat, .confirmRequest, .record, .takeOver:
             []
         }
     }

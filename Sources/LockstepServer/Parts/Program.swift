@@ -57,7 +57,7 @@ package enum Program {
     private static func upstream(_ configuration: NodeConfiguration) -> String {
         switch configuration.role {
         case .client(let node), .replica(let node, _, _): node
-        case .primary: "the node"
+        case .primary, .data: "the node"
         }
     }
 }

@@ -99,7 +99,7 @@
             }
             let role =
                 switch node.role {
-                case .primary: "primary"
+                case .primary, .data: "primary"
                 case .replica, .client: "replica"
                 }
             self.host = host == "localhost" ? "127.0.0.1" : host

@@ -8,6 +8,7 @@ import Testing
     private struct Rights {
         var ingress: Set<MessageKind>
         var bulk: Set<MessageKind>
+        var replication: Set<MessageKind> = []
         var mayFollow = false
         var hello: Set<PeerRole> = []
     }
@@ -22,7 +23,10 @@ import Testing
             .writer: Rights(ingress: writer, bulk: [.adminRequest], hello: [.client]),
             .replica: Rights(
                 ingress: reader.union(session), bulk: joiner, mayFollow: true, hello: [.client, .replica]),
-            .node: Rights(ingress: writer, bulk: joiner, mayFollow: true, hello: [.client, .replica]),
+            .node: Rights(
+                ingress: writer, bulk: joiner,
+                replication: [.fetch, .acknowledge, .confirm, .recordRequest, .stepDown],
+                mayFollow: true, hello: [.client, .replica]),
             .admin: Rights(ingress: [.adminRequest], bulk: [.adminRequest]),
         ]
     }()
@@ -35,6 +39,8 @@ import Testing
         }
         #expect(allowed(.ingress) == rights.ingress)
         #expect(allowed(.bulk) == rights.bulk)
+        #expect(allowed(.replication) == rights.replication)
+        #expect(principal.hasAny(of: AccessRule.rolesToConnect(to: .replication)) == !rights.replication.isEmpty)
         #expect(allowed(.broadcast) == [])
         #expect(principal.hasAny(of: AccessRule.rolesToConnect(to: .broadcast)) == rights.mayFollow)
         #expect(principal.hasAny(of: AccessRule.rolesToConnect(to: .ingress)))

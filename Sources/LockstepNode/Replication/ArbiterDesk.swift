@@ -1,0 +1,104 @@
+package import LockstepCore
+internal import Logging
+
+/// Asks the arbiter for the machines of a node's stores, beside the node's thread; the answers come as mail.
+///
+/// Calls run on tasks of ``run(_:_:)``, which the node awaits at its end. A machine asks again what is not answered, and
+/// each call ends within ``limit``. At most 64 wait to be made; one more is not made, and asked again likewise.
+package final class ArbiterDesk: Sendable {
+    private enum Call: Sendable {
+        case read(String, request: UInt64, Mailbox)
+        case transact(RecordAttempt, String, request: UInt64, Mailbox)
+    }
+
+    private let arbiter: any Arbiter
+    private let calls: AsyncStream<Call>
+    private let feed: AsyncStream<Call>.Continuation
+    /// How long one call may take.
+    private static let limit = Duration.milliseconds(1_000)
+
+    package init(_ arbiter: any Arbiter) {
+        self.arbiter = arbiter
+        (calls, feed) = AsyncStream.makeStream(of: Call.self, bufferingPolicy: .bufferingOldest(64))
+    }
+
+    /// Reads the record of a store; what cannot be read is no answer.
+    package func readRecord(request: UInt64, for host: StoreHost) {
+        feed.yield(.read(host.name, request: request, host.mailbox))
+    }
+
+    /// Compares and sets the record of a store.
+    package func transact(_ attempt: RecordAttempt, request: UInt64, for host: StoreHost) {
+        feed.yield(.transact(attempt, host.name, request: request, host.mailbox))
+    }
+
+    /// Makes the calls, and keeps the node listed, until the task is cancelled; leaves each two seconds who is listed in
+    /// the mailbox.
+    @concurrent package func run(_ address: NodeAddress, _ mailbox: Mailbox) async {
+        await arbiter.keepRegistered(address, while: { await self.serve(mailbox) }, { _ in })
+    }
+
+    @concurrent private func serve(_ mailbox: Mailbox) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.list(into: mailbox) }
+            for await call in calls { group.addTask { await self.make(call) } }
+            group.cancelAll()
+        }
+    }
+
+    @concurrent private func make(_ call: Call) async {
+        switch call {
+        case .read(let store, let request, let mailbox):
+            do {
+                let stored = try await arbiter.record(of: store, within: Self.limit)
+                mailbox.put { $0.recordRead(stored, request: request) }
+            } catch {
+                let reason = "\(error)"
+                mailbox.put { $0.arbiterFailed(reason) }
+            }
+        case .transact(let attempt, let store, let request, let mailbox):
+            switch await arbiter.transact(attempt, on: store, within: Self.limit) {
+            case .applied(let revision): mailbox.put { $0.attemptApplied(attempt.attempt, revision: revision) }
+            case .refused(let stored): mailbox.put { $0.attemptRefused(stored, request: request) }
+            case .unknown(let text): mailbox.put { $0.arbiterFailed(text) }
+            }
+        }
+    }
+
+    @concurrent private func list(into mailbox: Mailbox) async {
+        while !Task.isCancelled {
+            // Addresses are hints: what is not answered is asked for again.
+            if let nodes = try? await arbiter.nodes(within: Self.limit) {
+                mailbox.put { $0.services.listed(nodes) }
+            }
+            // It throws when the task is cancelled, which ends the loop.
+            try? await Task.sleep(for: .seconds(2))
+        }
+    }
+}
+
+extension StoreHost {
+    /// The arbiter has answered a reading; nil: the store has no record, so nothing can be decided by it.
+    func recordRead(_ stored: StoredRecord?, request: UInt64) {
+        guard let stored else { return arbiterFailed("the store \(name) has no record") }
+        let now = MonotonicClock.now
+        standby?.recordRead(stored, request: request, now: now)
+        primary?.recordFound(stored, request: request)
+    }
+
+    func attemptApplied(_ attempt: AttemptID, revision: Int64) {
+        standby?.attemptApplied(attempt, revision: revision, now: MonotonicClock.now)
+        primary?.recordApplied(attempt, revision: revision)
+    }
+
+    func attemptRefused(_ stored: StoredRecord?, request: UInt64) {
+        guard let stored else { return arbiterFailed("the store \(name) has no record") }
+        standby?.attemptRefused(stored, request: request, now: MonotonicClock.now)
+        primary?.recordFound(stored, request: request)
+    }
+
+    /// The machines ask again by themselves.
+    func arbiterFailed(_ reason: String) {
+        logger.debug("the arbiter has no answer", metadata: [LogKey.reason: "\(reason)"])
+    }
+}

@@ -1,0 +1,106 @@
+internal import LockstepCore
+
+// What data nodes say to each other: streams of the stores, and the heartbeat of the whole node (PROTOCOL, R-87).
+extension Node {
+    private static let framesAtOnce = 256
+
+    /// Where other nodes reach this one, and with which journals; nil of a node that is no data node.
+    var dataNodeAddress: NodeAddress? {
+        guard let services, services.arbiter != nil else { return nil }
+        let journals = hosts.compactMap { $0.driver?.desk.journal?.identity }
+        return NodeAddress(
+            node: configuration.given.node, boot: services.boot, endpoints: [services.ingressEndpoint],
+            journals: journals.map { NodeAddress.Journal(store: $0.store, incarnation: $0.incarnation) })
+    }
+
+    func nextDataNodeDeadline(_ services: NodeServices) -> Tick {
+        guard let peers = services.peers else { return .never }
+        return min(peers.nextDeadline, followers.isEmpty ? .never : nextHeartbeat)
+    }
+
+    /// Handles what other data nodes said, and what happened to the connections; says the heartbeat when it is due.
+    func handleDataNodes(_ services: NodeServices, now: Tick, wall: LogTime) -> Bool {
+        guard let peers = services.peers else { return false }
+        var count = 0
+        let rule = services.cluster.map { FrameHeader.ClusterRule.member($0.hash) } ?? .any
+        while count < Self.framesAtOnce, let (frame, connection) = replicationRing.popFirst() {
+            count += 1
+            guard isKnown(connection, on: .replication), let host = host(ofChannelIn: frame),
+                let frame = admitted(frame, from: connection, on: .replication, for: host, now: now)
+            else { continue }
+            request(frame, of: connection, to: host, rule)
+        }
+        while count < 2 * Self.framesAtOnce, let (frame, node) = peers.popFirst() {
+            count += 1
+            reply(frame, of: node, rule, now: now)
+        }
+        for connection in services.server.takeGoneReplication() {
+            followers.remove(connection)
+            for host in hosts { host.primary?.replicationDisconnected(connection) }
+        }
+        for happened in services.attempt({ try peers.look(now: now) }) ?? [] {
+            for host in hosts { host.standby?.happened(happened.event, to: happened.node, now: now) }
+        }
+        if !followers.isEmpty, now >= nextHeartbeat { sayHeartbeat(services, now: now, wall: wall) }
+        return count > 0
+    }
+
+    private func host(ofChannelIn frame: WaitingFrame) -> StoreHost? {
+        let channel = frame.withFrame { bytes -> Channel? in
+            var reader = ByteReader(offset: 2, end: bytes.byteCount)
+            return (try? reader.read(UInt16.self, from: bytes)).map(Channel.init(rawValue:))
+        }
+        return hosts.first { $0.channel == channel && channel != Channel.none }
+    }
+
+    /// Another data node says something to this one.
+    private func request(
+        _ frame: WaitingFrame, of connection: Connection, to host: StoreHost, _ rule: FrameHeader.ClusterRule
+    ) {
+        let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: rule) }
+        guard let (header, message) = decoded, let request = ReplicationRequest(message) else {
+            return host.count(.framesRefused)
+        }
+        if let primary = host.primary {
+            if case .fetch = request { followers.insert(connection) }
+            primary.replicationReceived(request, epoch: header.epoch, from: connection)
+        } else if let answer = host.standby?.answer(to: request) {
+            host.count(
+                isSent: host.services.attempt { try host.services.server.sendReplication(answer, to: connection) })
+        }
+    }
+
+    /// A node to which this one has connected says something.
+    private func reply(_ frame: WaitingFrame, of node: NodeID, _ rule: FrameHeader.ClusterRule, now: Tick) {
+        if let host = host(ofChannelIn: frame) {
+            host.standby?.received(frame, from: node, now: now)
+            return
+        }
+        let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: rule) }
+        guard let (_, message) = decoded, case .heartbeat(let heartbeat)? = ReplicationReply(message),
+            heartbeat.node == node
+        else {
+            hosts.first?.count(.framesRefused)
+            return
+        }
+        services?.peers?.heard(node)
+        for pulse in heartbeat.stores {
+            for host in hosts where host.channel == pulse.channel {
+                host.standby?.pulseReceived(pulse, from: node, boot: heartbeat.boot, now: now)
+            }
+        }
+    }
+
+    /// One frame to each node that follows a store of this one, for all of them.
+    private func sayHeartbeat(_ services: NodeServices, now: Tick, wall: LogTime) {
+        nextHeartbeat = now.advanced(byMilliseconds: ReplicationServer.heartbeatMilliseconds)
+        let pulses = hosts.compactMap { $0.primary?.pulse(now: now) }
+        guard !pulses.isEmpty else { return }
+        let heartbeat = Heartbeat(node: configuration.given.node, boot: services.boot, time: wall, stores: pulses)
+        let stamp = FrameStamp(channel: .none, clusterHash: services.cluster?.hash ?? 0, epoch: .zero)
+        let frame = stamp.frame(.replicationReply(.heartbeat(heartbeat)))
+        for connection in followers {
+            services.attempt { _ = try services.server.sendReplication(frame, to: connection) }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+internal import LockstepCore
+internal import Logging
+
+// A primary with standbys: what data nodes and the arbiter say, and the end of its reign (PROTOCOL, R-76 to R-79, R-86 to
+// R-89).
+extension PrimaryDriver {
+    private func event(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void) {
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        step(now: now, wall: wall, event)
+        execute(now: now, wall: wall)
+    }
+
+    /// Another data node said this.
+    func replicationReceived(_ request: ReplicationRequest, epoch: Epoch, from connection: Connection) {
+        event { $0.replicationReceived(request, epoch: epoch, from: connection, &$1) }
+    }
+
+    /// A connection of another data node is gone.
+    func replicationDisconnected(_ connection: Connection) {
+        event { $0.replicationDisconnected(connection, &$1) }
+    }
+
+    func recordApplied(_ attempt: AttemptID, revision: Int64) {
+        event { $0.recordApplied(attempt, revision: revision, &$1) }
+    }
+
+    func recordFound(_ stored: StoredRecord, request: UInt64) {
+        event { $0.recordFound(stored, request: request, &$1) }
+    }
+
+    /// What the node's heartbeat says of this store; nil if it is to lose its post: it hears nobody, or its journal has
+    /// written nothing for a second (R-79, R-87).
+    func pulse(now: Tick) -> Heartbeat.Pulse? {
+        let began = desk.writeBegan
+        guard began == .never || now - began < Tick.milliseconds(Self.stuckMilliseconds) else { return nil }
+        return inPlace(&machine) { machine in
+            machine.replication?.pulse(
+                channel: machine.configuration.channel, end: machine.log.position.sequence, now: now)
+        }
+    }
+
+    /// A write that takes longer costs the post.
+    private static let stuckMilliseconds: Int64 = 1_000
+
+    func replicate(_ directive: ReplicationDirective) {
+        let services = host.services
+        switch directive {
+        case .send(let frame, let connection):
+            host.count(isSent: services.attempt { try services.server.sendReplication(frame, to: connection) })
+        case .transact(let attempt, let request):
+            services.arbiter?.transact(attempt, request: request, for: host)
+        case .readRecord(let request): services.arbiter?.readRecord(request: request, for: host)
+        case .changed(let change):
+            host.logger.debug("the in-sync set has changed", metadata: [LogKey.reason: "\(change)"])
+        case .refused(let member, let refusal):
+            host.logger.debug(
+                "a standby is refused", metadata: [LogKey.peer: "\(member)", LogKey.reason: "\(refusal)"])
+        case .over(let stored): deposed(by: stored)
+        case .count(let counter): host.count(counter)
+        }
+    }
+
+    /// Nothing more is said; when the journal is at rest, the store is opened anew as a standby's.
+    private func deposed(by stored: StoredRecord?) {
+        host.logger.debug(
+            "another node is the primary",
+            metadata: [LogKey.peer: "\(stored?.record.primary.member.node.name ?? "unknown")"])
+        isDeposed = true
+        stepDownIfAtRest()
+    }
+
+    /// What is under way is waited for, since only the journal knows what became of it.
+    func stepDownIfAtRest() {
+        guard isDeposed, desk.line.isDrained else { return }
+        let mailbox = host.mailbox
+        // Not now: the machine's directives are still being done.
+        mailbox.put { $0.steppedDown() }
+    }
+}

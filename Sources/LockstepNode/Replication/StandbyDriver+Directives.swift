@@ -1,0 +1,127 @@
+internal import LockstepCore
+internal import Logging
+
+// What a standby's machine wants done.
+extension StandbyDriver {
+    func execute() {
+        guard !directives.isEmpty else { return }
+        let batch = directives
+        directives.removeAll(keepingCapacity: true)
+        for directive in batch { execute(directive) }
+        execute()
+    }
+
+    private func execute(_ directive: StandbyDirective) {
+        let now = MonotonicClock.now
+        let mailbox = host.mailbox
+        switch directive {
+        case .connect(let primary): follow(primary, now: now)
+        case .send(let frame):
+            if let node = followed?.member.node { host.sendReplication(frame, to: node) }
+        case .tell(let node, let frame): host.sendReplication(frame, to: node)
+        case .append(let batches, _):
+            // The desk writes what is committed with it; without batches it is written once a second.
+            if !batches.isEmpty { desk.append(batches, now: now) }
+        case .truncate(let position):
+            // What is appended from here on comes after the cut, since the journal keeps the order.
+            desk.truncated(to: position.sequence)
+            journal.truncate(after: position, reason: "epoch \(machine.election.promised) has another history") {
+                outcome in mailbox.put { $0.standby?.truncated(outcome, to: position) }
+            }
+        case .wantsSnapshot:
+            renewal = .waiting
+            renew()
+        case .readRecord(let request):
+            host.services.arbiter?.readRecord(request: request, for: host)
+            askPeers(request: request)
+        case .transact(let attempt, let request):
+            host.services.arbiter?.transact(attempt, request: request, for: host)
+        case .promise(let epoch):
+            journal.promise(epoch) { outcome in mailbox.put { $0.standby?.promised(epoch, outcome) } }
+        case .withdrawPromise: journal.promise(nil) { outcome in mailbox.put { $0.standby?.failed(outcome) } }
+        case .won(let stored): host.won(stored)
+        case .arbiterWasSetBack(let stored):
+            host.logger.debug(
+                "the arbiter was set back", metadata: [LogKey.sequence: "\(stored.record.number)"])
+        case .halt(let fault): host.halt(fault)
+        case .count(let counter): host.count(counter)
+        }
+    }
+
+    /// What the other data nodes know is asked for beside the arbiter.
+    private func askPeers(request: UInt64) {
+        let stamp = FrameStamp(
+            channel: journal.identity.channel, clusterHash: journal.identity.cluster.hash,
+            epoch: machine.election.promised)
+        let frame = stamp.frame(.replicationRequest(.recordRequest(nonce: request)))
+        host.services.attempt { try host.services.peers?.sendToAll(frame) }
+    }
+
+    private func follow(_ primary: ConfigurationRecord.Primary, now: Tick) {
+        let isSame = followed == primary
+        followed = primary
+        host.connectReplication(to: primary, anew: isSame, now: now)
+        if !isSame, let endpoint = primary.endpoints.first { host.relocate(to: endpoint, now: now) }
+    }
+
+    private func truncated(_ outcome: Result<CutBatches, TruncationFailure>, to position: Position) {
+        switch outcome {
+        case .success(let cut):
+            if cut.batches > 0 {
+                host.logger.debug(
+                    "what was not committed is set aside",
+                    metadata: [LogKey.count: "\(cut.batches)", LogKey.sequence: "\(position.sequence)"])
+            }
+            step { $0.truncated(now: MonotonicClock.now, into: &$1) }
+        case .failure(.committed(let end)):
+            host.halt(.committedIsLost(own: machine.log.end, committed: end))
+        case .failure(.noEnd(let end)): host.halt(.journalFailed("no batch ends at \(end.sequence)"))
+        case .failure(.write(.diskFull)):
+            host.halt(.journalFailed("there is no room to set aside what is not committed"))
+        case .failure(.write(.failed(let reason))): host.halt(.journalFailed(reason))
+        }
+    }
+
+    private func promised(_ epoch: Epoch, _ outcome: Result<Void, JournalFailure>) {
+        // Without room the promise is made again when the election asks for it the next time.
+        failed(outcome)
+        guard case .success = outcome else { return }
+        step { $0.promiseStored(epoch, now: MonotonicClock.now, into: &$1) }
+    }
+
+    // MARK: - A journal that begins anew
+
+    /// Takes a snapshot of the replica's state as soon as that is live; asked again each second until it is there.
+    func renew() {
+        guard case .waiting = renewal, replica.machine.phase == .live else { return }
+        replica.snapshotDue()
+    }
+
+    /// The replica captures a snapshot, of this log, for its journal.
+    func captured(_ number: SnapshotNumber, _ log: LogState) {
+        if case .waiting = renewal { renewal = .taking(number, log) }
+    }
+
+    /// The replica's snapshot is to be saved; true if the journal begins anew with it instead.
+    func replaces(with number: SnapshotNumber, now: Tick) -> Bool {
+        guard case .taking(number, let log) = renewal, let snapshot = snapshots[number] else { return false }
+        renewal = .writing(log)
+        desk.replace(with: snapshot.bytes, at: snapshot.info.position, now: now)
+        return true
+    }
+
+    func renewed(now: Tick) {
+        guard case .writing(let log) = renewal else { return }
+        renewal = .none
+        step { $0.replaced(at: log.known, epochEnds: log.allEpochEnds, now: now, into: &$1) }
+    }
+}
+
+extension LogState {
+    /// The ends of all epochs, of which the last is where the log ends.
+    var allEpochEnds: [EpochEnd] {
+        guard position.sequence > .zero else { return [] }
+        return epochEnds
+            + [EpochEnd(epoch: position.epoch, boot: boot, sequence: position.sequence, hash: position.hash)]
+    }
+}

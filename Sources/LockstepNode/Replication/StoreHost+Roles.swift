@@ -1,0 +1,168 @@
+internal import LockstepCore
+internal import Logging
+
+// How a store of a data node changes its role while the node runs (PROTOCOL, R-82, R-86, R-89).
+extension StoreHost {
+    // MARK: - Standby to primary
+
+    /// This node is the primary of the record's epoch: the rest of its log is applied to the state, and the epoch opened.
+    func won(_ stored: StoredRecord) {
+        guard let standby else { return }
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        let replica = standby.replica.machine
+        let kept = standby.machine.log
+        var recovered = RecoveredStore(log: replica.log, window: kept.window)
+        if let tail = kept.batches(after: replica.log.position) {
+            recovered.window.removeLast(after: replica.log.position.sequence)
+            recovered.tail = tail
+        } else {
+            // The state is too old for what is in memory: the journal has all.
+            guard let again = recover(standby.journal, into: standby.state) else { return }
+            recovered = again
+            feed.restart(at: again.log.position.sequence)
+        }
+        let identity = standby.journal.identity
+        var configuration = PrimaryConfiguration(
+            cluster: identity.cluster, node: services.node, incarnation: identity.incarnation, boot: services.boot,
+            channel: identity.channel, storeName: name, isVolatile: standby.journal.isVolatile,
+            publishEndpoint: services.broadcastEndpoint, bulkEndpoint: services.bulkEndpoint)
+        // Who knows more than a member does knows a later record.
+        configuration.audienceMilliseconds = 0
+        configuration.holdsEffects = services.configuration.given.holdsEffects
+        configuration.reign = Reign(
+            won: stored, member: standby.machine.configuration.member, memory: standby.machine.election.memory,
+            seed: services.generator.next())
+        let machine = PrimaryStateMachine(
+            configuration: configuration, recovered: recovered.log, window: recovered.window, wall: wall, now: now)
+        logger.debug(
+            "is the primary now",
+            metadata: [
+                LogKey.epoch: "\(stored.record.epoch)", LogKey.sequence: "\(kept.end.sequence)",
+                LogKey.count: "\(recovered.tail.count)",
+            ])
+        standby.desk.roleChanged(retries: false)
+        let driver = PrimaryDriver(
+            host: self, state: standby.state, journal: standby.journal, machine: machine, desk: standby.desk,
+            inheriting: recovered.tail)
+        role = .primary(driver)
+        links.close()
+        driver.start(now: now, wall: wall)
+        relocate(to: Self.ownEndpoint, now: now)
+    }
+
+    // MARK: - Primary to standby
+
+    /// Another node reigns, and the journal is at rest: what is not committed is forgotten, and the store begins anew as
+    /// a standby's, with what the journal knows to be committed.
+    func steppedDown() {
+        // A node that stops begins nothing anew.
+        guard stop == nil, let primary, primary.isDeposed, let journal = primary.journal as? any ArbitratedJournal
+        else { return }
+        let committed = primary.position.sequence
+        let mailbox = mailbox
+        // What the machine knew to be committed stays shown.
+        journal.store(commit: committed) { outcome in
+            mailbox.put { host in
+                switch outcome {
+                case .success: host.reopen(journal)
+                case .failure(let failure): host.halt(.journalFailed("\(failure)"))
+                }
+            }
+        }
+    }
+
+    private func reopen(_ journal: any ArbitratedJournal) {
+        guard let state, let desk = primary?.desk, let recovered = recover(journal, into: state) else { return }
+        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
+        feed.restart(at: recovered.log.position.sequence)
+        desk.roleChanged(retries: true)
+        let driver = makeStandby(journal, state, recovered, desk: desk, now: now)
+        role = .standby(driver)
+        driver.start(now: now, wall: wall)
+    }
+
+    /// The state as of what the journal knows to be committed; nil if it cannot be read, and then the node ends.
+    private func recover(_ journal: any ArbitratedJournal, into state: ObservedState) -> RecoveredStore? {
+        state.reset()
+        do { return try RecoveredStore(journal, named: name, into: state, logger: services.logger) } catch {
+            services.halt(error)
+            return nil
+        }
+    }
+
+    /// The standby and its replica of a journal that was read.
+    func makeStandby(
+        _ journal: any ArbitratedJournal, _ state: ObservedState, _ recovered: RecoveredStore,
+        desk: JournalDesk? = nil, now: Tick
+    ) -> StandbyDriver {
+        let identity = journal.identity
+        let arbitration = journal.arbitration
+        let given = services.configuration.given
+        let candidate = ConfigurationRecord.Primary(
+            member: Member(node: given.node, incarnation: identity.incarnation), boot: services.boot,
+            endpoints: [services.ingressEndpoint])
+        let log = recovered.log
+        var kept = KeptLog(
+            store: log.store, end: log.position, epochEnds: log.allEpochEnds, committed: log.position.sequence,
+            window: recovered.window)
+        do { for batch in recovered.tail { try kept.append(batch) } } catch {
+            preconditionFailure("the journal checks that its batches follow: \(error)")
+        }
+        kept.wrote(through: kept.end.sequence)
+        let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: .zero)
+        let machine = StandbyStateMachine(
+            .init(election: .init(candidate: candidate), stamp: stamp, seed: services.generator.next()), log: kept,
+            promised: arbitration?.promised ?? .zero, memory: arbitration?.arbiter ?? ArbiterMemory(), now: now)
+        let configuration = ReplicaConfiguration(
+            storeName: name, node: services.node, cluster: identity.cluster, boot: services.boot,
+            incarnation: identity.incarnation, channel: identity.channel, hasJournal: true,
+            bulkEndpoint: services.bulkEndpoint, seed: services.generator.next())
+        let isEmpty = log.position.sequence == .zero
+        let replica =
+            isEmpty
+            ? ReplicaStateMachine(configuration: configuration)
+            : ReplicaStateMachine(configuration: configuration, recovered: log, window: recovered.window)
+        return StandbyDriver(host: self, state: state, journal: journal, machine: machine, replica: replica, desk: desk)
+    }
+
+    // MARK: - Whom the store follows
+
+    /// Where the client's machine finds the primary that runs in this process.
+    static let ownEndpoint = "local"
+
+    /// The node's own callers go to another primary, with the same session and the same numbers.
+    func relocate(to endpoint: String, now: Tick) {
+        client.relocate(to: endpoint, now: now, into: &directives)
+        execute(now: now)
+    }
+
+    func connectReplication(to primary: ConfigurationRecord.Primary, anew: Bool, now: Tick) {
+        guard let endpoint = primary.endpoints.first else { return }
+        services.connectReplication(to: primary.member.node, at: endpoint, anew: anew)
+    }
+
+    func sendReplication(_ frame: [UInt8], to node: NodeID) {
+        count(isSent: services.attempt { try services.peers?.send(frame, to: node) ?? false })
+    }
+
+    /// A standby stops for good.
+    func halt(_ fault: StandbyFault) {
+        let error =
+            switch fault {
+            case .committedIsLost(let own, let committed):
+                LockstepError(
+                    .ahead,
+                    "what \(name) knows to be committed, through \(committed), is not in its primary's log; its own ends "
+                        + "at \(own.sequence): nothing was changed, and an operator must say which of them holds")
+            case .wasSetBack:
+                LockstepError(
+                    .journalForeign,
+                    "the journal of \(name) has less than it acknowledged: it is an older copy; give the node a new one"
+                )
+            case .isCopy:
+                LockstepError(
+                    .journalForeign, "the journal of \(name) is a copy of its primary's: give the node a new one")
+            }
+        services.halt(error)
+    }
+}

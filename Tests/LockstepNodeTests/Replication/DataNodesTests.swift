@@ -1,0 +1,90 @@
+import LockstepCore
+import LockstepNode
+import Testing
+
+/// Nodes that take over from each other, each with its own thread, sockets and journal (PROTOCOL, R-75 to R-89).
+@Suite(.serialized, .timeLimit(.minutes(3))) struct DataNodesTests {
+    /// PROTOCOL: the node that the record names takes its post, and the others become members.
+    @Test func theNamedNodeReignsAndOthersJoin() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([0, 1, 2]) { lives in
+            let primary = try await cluster.primary(with: 3)
+            #expect(primary == 0)
+            #expect(try await lives[0].port.add([1, 2]) == [1, 3])
+            #expect(try await lives[1].port.add([4]) == [7])
+            #expect(try await lives[2].port.add([8]) == [15])
+        }
+    }
+
+    /// PROTOCOL: when the primary is gone another one goes on where it ended, for callers on any node; who comes
+    /// back follows, and becomes a member again.
+    @Test func anotherNodeTakesOver() async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        try await cluster.running([1, 2]) { lives in
+            try await cluster.running([0]) { first in
+                let primary = try await cluster.primary(with: 3)
+                #expect(primary == 0)
+                #expect(try await lives[0].port.add([1, 2]) == [1, 3])
+                #expect(try await first[0].port.add([4]) == [7])
+            }
+            #expect(try await lives[0].port.add([8]) == [15])
+            let second = try await cluster.record
+            #expect(second.primary.member.node != cluster.names[0])
+            #expect(try await lives[1].port.add([16]) == [31])
+            try await cluster.running([0]) { again in
+                _ = try await cluster.primary(with: 3)
+                #expect(try await again[0].port.add([32]) == [63])
+            }
+        }
+    }
+
+    /// PROTOCOL: a primary whose disk is stuck loses its post.
+    ///
+    /// When the disk works again it finds itself deposed, cuts off what was not committed, and follows; what its callers
+    /// had asked for is done once.
+    @Test func aPrimaryWithAStuckDiskIsDeposedAndFollows() async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([1]) == [1])
+            let epoch = try await cluster.record.epoch
+            async let asked = lives[0].port.add([2])
+            try await cluster.whileStuck(0) {
+                let other = try await cluster.primary(with: 2, after: epoch)
+                #expect(other != 0)
+            }
+            #expect(try await asked == [3])
+            #expect(try await lives[1].port.add([4]) == [7])
+            _ = try await cluster.primary(with: 3, after: epoch)
+            #expect(try await lives[0].port.add([8]) == [15])
+            try await until { try await lives[0].port.status().phase == .live }
+        }
+    }
+
+    /// PROTOCOL R-90: a primary that stops in order gives its post away, without a silence in between.
+    @Test func aStopInOrderGivesThePostAway() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([1, 2]) { lives in
+            try await cluster.running([0]) { first in
+                _ = try await cluster.primary(with: 3)
+                #expect(try await first[0].port.add([1]) == [1])
+            }
+            // The node has ended, and another one reigns already.
+            let record = try await cluster.record
+            #expect(record.primary.member.node != cluster.names[0] && record.inSync.count == 2)
+            #expect(try await lives[0].port.add([2]) == [3])
+        }
+    }
+
+    /// PROTOCOL: all nodes end and begin again, and go on with everything that was acknowledged.
+    @Test func allNodesBeginAgain() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        for round in 1...3 as ClosedRange<UInt64> {
+            let epoch = try await cluster.record.epoch
+            try await cluster.running([2, 1, 0]) { lives in
+                _ = try await cluster.primary(with: 3, after: epoch)
+                #expect(try await lives[Int(round) % 3].port.add([5]) == [5 * round])
+            }
+        }
+    }
+}

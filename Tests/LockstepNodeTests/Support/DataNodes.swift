@@ -1,0 +1,108 @@
+import Dispatch
+import LockstepCore
+import LockstepNode
+import Synchronization
+
+/// Data nodes of one cluster in this process, with an arbiter in memory.
+///
+/// The first is named in the record of the store; the others become members as they follow. What a node's journal holds
+/// outlives the node.
+struct DataNodes {
+    let cluster = ClusterID(rawValue: UInt128(UInt64.random(in: 1...UInt64.max)) << 64 | 5)
+    let arbiter: MemoryArbiter
+    let names: [NodeID]
+    private let journals: [MemoryJournal]
+    private let endpoints: [String]
+
+    /// One life of a node.
+    struct Life: Sendable {
+        let node: Node
+        let port: StorePort
+    }
+
+    /// Makes the journals and the record of the store.
+    init(_ count: Int, minimum: Int) async throws {
+        arbiter = MemoryArbiter(cluster: cluster)
+        // Below the ports that systems give away, and three more beside each.
+        let base = 4 * Int.random(in: 5_000...7_200)
+        endpoints = (0..<count).map { "tcp://127.0.0.1:\(base + 4 * $0)" }
+        names = (0..<count).compactMap { NodeID("node-\($0)") }
+        journals = [cluster].flatMap { cluster in
+            (0..<count).map { index in
+                MemoryJournal(
+                    JournalRequest(
+                        cluster: cluster, storeName: "sum", nodeName: "node-\(index)", channel: Channel(rawValue: 7)),
+                    isVolatile: false)
+            }
+        }
+        for journal in journals {
+            await withCheckedContinuation { done in journal.markArbitrated { _ in done.resume() } }
+        }
+        let identity = journals[0].identity
+        let first = Member(node: names[0], incarnation: identity.incarnation)
+        let record = ConfigurationRecord(
+            cluster: cluster, store: identity.store, channel: identity.channel, epoch: Epoch(rawValue: 1),
+            primary: .init(member: first, boot: BootID(rawValue: 0), endpoints: [endpoints[0]]),
+            openedAfter: .start(of: identity.store), minimum: minimum, attempt: AttemptID(rawValue: 1))
+        guard case .created = await arbiter.create(record, of: "sum", within: .seconds(1)) else {
+            preconditionFailure("an empty arbiter takes a record")
+        }
+    }
+
+    /// The next life of a node, which is to be run.
+    func life(_ index: Int) throws -> Life {
+        let journal = journals[index]
+        let source = JournalSource(description: "the journal of \(names[index])") { _ in
+            journal.reopen()
+            return journal
+        }
+        var configuration = NodeConfiguration.dataNode(listen: endpoints[index], journal: source, arbiter: arbiter)
+        configuration.node = names[index]
+        let node = try Node(configuration)
+        return Life(node: node, port: try node.attach(name: "sum") { SumState() })
+    }
+
+    /// Runs nodes while `body` does.
+    func running(_ indices: [Int], _ body: @escaping @Sendable ([Life]) async throws -> Void) async throws {
+        try await run(indices.map { try life($0) }[...], []) { try await body($0) }
+    }
+
+    private func run(
+        _ left: ArraySlice<Life>, _ all: [Life], _ body: @escaping @Sendable ([Life]) async throws -> Void
+    ) async throws {
+        guard let life = left.first else { return try await body(all) }
+        try await withRunning(life.node) { try await run(left.dropFirst(), all + [life], body) }
+    }
+
+    /// What the arbiter has; whatever it was asked to keep is there.
+    var record: ConfigurationRecord {
+        get async throws {
+            guard let stored = try await arbiter.record(of: "sum", within: .seconds(1)) else {
+                preconditionFailure("the record was created")
+            }
+            return stored.record
+        }
+    }
+
+    /// Which node the record names, once it has so many members and an epoch above this one.
+    func primary(with members: Int, after epoch: Epoch = Epoch(rawValue: 1)) async throws -> Int {
+        while true {
+            let record = try await record
+            if record.inSync.count == members, record.epoch > epoch,
+                let index = names.firstIndex(of: record.primary.member.node)
+            {
+                return index
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// The disk of a node does nothing until `body` has ended.
+    func whileStuck(_ index: Int, _ body: () async throws -> Void) async throws {
+        let end = DispatchSemaphore(value: 0)
+        // Completions run on the journal's own queue, which waits with them.
+        journals[index].noteLater(.role, "stuck") { _ in end.wait() }
+        defer { end.signal() }
+        try await body()
+    }
+}
