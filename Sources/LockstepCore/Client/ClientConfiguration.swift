@@ -66,6 +66,8 @@ enum ClientTiming {
     static let refusal: Int64 = 1_000
     /// So many nodes may send a client on, one to the next, before it begins again.
     static let farthest = 4
+    /// So many boots of one connection are remembered.
+    static let rememberedBoots = 4
     /// OPEN, RESUME, READ and QUERY are repeated this often.
     static let request: Int64 = 500
     /// WATCH is repeated after this time, each time later, up to the second value.

@@ -97,7 +97,9 @@ extension ClientStateMachine {
     private mutating func welcomeReceived(
         _ new: Welcome, now: Tick, into directives: inout [ClientDirective]
     ) {
-        guard new.nonce == link.nonce else { return directives.append(.count(.staleFrames)) }
+        guard new.nonce == link.nonce, !link.isReplaced(new.boot) else {
+            return directives.append(.count(.staleFrames))
+        }
         if new.role == .replica, wantsSession {
             // A replica takes no actions; it says where the primary is.
             follow(new.primaryEndpoint, now: now, into: &directives)

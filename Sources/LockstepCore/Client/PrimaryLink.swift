@@ -45,6 +45,8 @@ package struct PrimaryLink: Hashable, Sendable {
     private(set) var route: PrimaryRoute
     /// When the peer of a WELCOME, or one that refused, said something last; zero if none ever did.
     private(set) var lastHeard = Tick.zero
+    /// The boots that said WELCOME on the present connection, the newest last; the last few.
+    private var boots: [BootID] = []
     private var connectAt = Tick.never
     private var helloAt = Tick.never
     /// Milliseconds from one HELLO to the next.
@@ -103,6 +105,7 @@ package struct PrimaryLink: Hashable, Sendable {
     mutating func greet(nonce: UInt64, now: Tick) {
         begin(.greeting)
         self.nonce = nonce
+        boots = []
         helloInterval = ClientTiming.firstHello
         attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
     }
@@ -143,8 +146,12 @@ package struct PrimaryLink: Hashable, Sendable {
 
     // MARK: - Answers
 
+    /// Whether another boot has said WELCOME on this connection after this one: what still comes of it is old.
+    func isReplaced(_ boot: BootID) -> Bool { boots.dropLast().contains(boot) }
+
     /// A WELCOME to this connection's HELLO; ``heard(now:greetsAtOnce:)`` follows.
     mutating func welcomed(_ new: Welcome) {
+        if boots.last != new.boot { boots = boots.suffix(ClientTiming.rememberedBoots - 1) + [new.boot] }
         cluster = new.cluster
         welcome = new
         phase = .welcomed

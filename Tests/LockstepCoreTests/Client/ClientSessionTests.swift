@@ -68,6 +68,26 @@ struct ClientSessionTests {
         #expect(script.sent.map(\.kind) == [.resume])
     }
 
+    /// PROTOCOL R-42: a WELCOME of the boot before, which comes after that of the next one on the same connection, is old:
+    /// it must not look as if the primary had lost its history.
+    @Test func aLateWelcomeOfTheBootBeforeIsDropped() throws {
+        var script = ClientScript()
+        let nonce = try #require(script.helloNonce)
+        let old = script.primary.welcome(nonce: nonce)
+        script.receive(.welcome(old))
+        script.primary.boot = BootID(rawValue: 2)
+        script.primary.epoch = Epoch(rawValue: 6)
+        let new = script.primary.welcome(nonce: nonce)
+        script.receive(.welcome(new))
+        #expect(script.client.welcome == new)
+        script.receive(.welcome(old))
+        #expect(script.directives.isEmpty && script.client.welcome == new)
+        // On another connection it is what the peer says now.
+        script.wait(10_000)
+        script.receive(.welcome(script.primary.welcome(nonce: try #require(script.helloNonce))))
+        #expect(script.client.welcome != nil)
+    }
+
     /// A RESYNC may come later than the WELCOME that ended its cause; HELLO after it follows at most every 100 ms.
     @Test func lateResyncsMakeNoStorm() throws {
         var script = try ClientSubmissionTests.opened()
