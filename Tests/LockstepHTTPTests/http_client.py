@@ -168,7 +168,7 @@ def idle_connections():
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     idle = []
     for _ in range(64):
-        idle.append(connect())
+        idle.append(connect(30))
     time.sleep(0.3)
     assert status(get()) == 503, "one too many is told so"
     idle.pop().close()
@@ -176,10 +176,10 @@ def idle_connections():
     while status(get()) != 200:
         assert time.monotonic() < deadline, "a place that is free is given again"
     for _ in range(2000):
-        idle.append(connect())
+        idle.append(connect(30))
     ended = 0
     for connection in idle[100:]:
-        connection.settimeout(5)
+        connection.settimeout(30)
         ended += read_all(connection) == b""
     assert ended >= 1950, f"only {ended} of those without a place were ended"
     for connection in idle:
