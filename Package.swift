@@ -165,7 +165,7 @@ let package = Package(
             name: "LockstepServer",
             dependencies: [
                 "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "LockstepHTTP",
-                "LockstepConsole", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "LockstepConsole", "LockstepEtcd", "ZeroMQ", arguments, logging, lifecycle, signals,
             ] + configuration, swiftSettings: base),
         .target(
             name: "LockstepCommands",

@@ -38,6 +38,9 @@
             self.certificate = certificate
             self.key = key
         }
+
+        /// Checks everything, and reads the files of keys, without connecting; an error says what to change.
+        package func check() throws(LockstepError) { _ = try CheckedEtcdConfiguration(self) }
     }
 
     /// A configuration that contradicts nothing, with its files read.
