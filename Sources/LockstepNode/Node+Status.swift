@@ -55,6 +55,10 @@ extension Node {
         case .sessions(let store, let after): try encoder.encode(try sessions(of: store, after: after))
         case .closeSessions(let store, let choice):
             try encoder.encode(["closed": try closeSessions(of: store, choice)])
+        case .post(let store, let isLooking):
+            try encoder.encode(try dataNode(of: store).post(isLooking: isLooking))
+        case .handover(let store, let node):
+            try encoder.encode(try dataNode(of: store).beginHandover(to: node))
         }
     }
 

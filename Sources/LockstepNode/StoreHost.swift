@@ -42,6 +42,10 @@ package final class StoreHost {
     package let logger: Logger
     /// When the primary that is away was last heard, or when the node started; nil while there is one.
     var lostPrimary: Tick?
+    /// The last time that an operator had it give its post away; nil: never.
+    var handover: HandoverNote?
+    /// What other data nodes have said of the store, the last of each.
+    var reports: [NodeID: RecordReport] = [:]
     /// How far it is with its end; nil while it goes on.
     var stop: OrderlyStop?
     private var isLinked = false

@@ -130,7 +130,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             if snapshots.isIdle, marks.isUnmarked || pipeline.open?.isEmpty == false, buggify(.earlySnapshot) {
                 snapshotDue()
             }
-            if snapshots.isDue, isEpochOpen, pipeline.isJournalFree { takeSnapshot(&step) }
+            // A snapshot ends with an entry, and who takes the post over has the whole log.
+            if snapshots.isDue, isEpochOpen, pipeline.isJournalFree, !isGivingAwayPost { takeSnapshot(&step) }
             handOver(&step)
         }
         refreshView(&step)
@@ -178,13 +179,14 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     /// Whether something new may be logged.
     var admits: Bool {
-        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull && !lacksMembers
+        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull && !lacksMembers && !isGivingAwayPost
     }
 
     /// Why nothing is admitted, for a person.
     var admissionProblem: String {
         if journalRoom.isMissing { return "its disk is full" }
         if lacksMembers { return "too few data nodes are in sync" }
+        if isGivingAwayPost { return "another node takes its place" }
         return switch phase {
         case .behind: "it is behind its audience"
         case .stopping: "it is stopping"

@@ -90,7 +90,7 @@ extension StandbyStateMachine {
                 nonce: fetch.nonce, boot: configuration.boot, commit: .zero, decision: .refused(.notPrimary))
             return stamp(highest).frame(.replicationReply(.plan(plan)))
         case .recordRequest(let nonce):
-            let report = RecordReport(nonce: nonce, highest: highest, record: followed)
+            let report = RecordReport(nonce: nonce, highest: highest, end: log.end, record: followed)
             return stamp(highest).frame(.replicationReply(.record(report)))
         case .acknowledge, .confirm, .stepDown: return nil
         }

@@ -18,7 +18,7 @@ extension StandbyStateMachine {
             guard isStream(takeOver.nonce, epoch: epoch), takeOver.end == log.end, log.isDurable else {
                 return directives.append(.count(.staleFrames))
             }
-            election.takeOver(now: now)
+            election.takeOver(staysMember: takeOver.staysMember, now: now)
             elect(now: now, into: &directives) { election, directives in election.tick(now: now, into: &directives) }
         case .record(let report): self.reported(report, now: now, into: &directives)
         // The node takes it apart, and tells each store of its own.
@@ -123,7 +123,7 @@ extension StandbyStateMachine {
             if pulse.epoch > known {
                 directives.append(.readRecord(request: election.askRecord()))
             } else if pulse.epoch < known {
-                let report = RecordReport(nonce: 0, highest: known, record: followed)
+                let report = RecordReport(nonce: 0, highest: known, end: log.end, record: followed)
                 directives.append(.tell(node, stamp(known).frame(.replicationRequest(.stepDown(report)))))
             }
             return

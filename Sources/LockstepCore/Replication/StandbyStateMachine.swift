@@ -78,7 +78,7 @@ package struct StandbyStateMachine: Hashable, Sendable {
             now: now)
     }
 
-    /// Reads the record, to learn whom to follow; the first event.
+    /// Reads the record, to learn whom to follow; the first event, and whenever an operator wants it.
     package mutating func start(into directives: inout [StandbyDirective]) {
         directives.append(.readRecord(request: election.askRecord()))
     }

@@ -73,7 +73,11 @@ extension Node {
     /// A node to which this one has connected says something.
     private func reply(_ frame: WaitingFrame, of node: NodeID, _ rule: FrameHeader.ClusterRule, now: Tick) {
         if let host = host(ofChannelIn: frame) {
-            host.standby?.received(frame, from: node, now: now)
+            if let standby = host.standby {
+                standby.received(frame, from: node, now: now)
+            } else {
+                told(host, frame, node)
+            }
             return
         }
         let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: rule) }
@@ -89,6 +93,13 @@ extension Node {
                 host.standby?.pulseReceived(pulse, from: node, boot: heartbeat.boot, now: now)
             }
         }
+    }
+
+    /// What a primary has asked other nodes.
+    private func told(_ host: StoreHost, _ frame: WaitingFrame, _ node: NodeID) {
+        let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: .any) }
+        guard let (_, message) = decoded, case .record(let report)? = ReplicationReply(message) else { return }
+        host.reports[node] = report
     }
 
     /// One frame to each node that follows a store of this one, for all of them.

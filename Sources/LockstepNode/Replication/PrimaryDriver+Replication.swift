@@ -20,6 +20,21 @@ extension PrimaryDriver {
         event { $0.replicationDisconnected(connection, &$1) }
     }
 
+    /// An operator wants another node to be the primary; why not, if it cannot be done.
+    func giveAwayPost(to node: NodeID?) -> HandoverRefusal? {
+        var refusal: HandoverRefusal?
+        event { machine, _ in refusal = machine.giveAwayPost(to: node) }
+        return refusal
+    }
+
+    /// Has the record read, as soon as that can be.
+    func readRecord() { event { $0.readRecord(&$1) } }
+
+    /// What a standby of another node goes on with, if nothing of this log is uncommitted; nil: only the journal knows.
+    var committedStore: RecoveredStore? {
+        inPlace(&machine) { $0.committedLog }.map { RecoveredStore(log: $0.log, window: $0.window) }
+    }
+
     func recordApplied(_ attempt: AttemptID, revision: Int64) {
         event { $0.recordApplied(attempt, revision: revision, &$1) }
     }
@@ -55,6 +70,7 @@ extension PrimaryDriver {
         case .refused(let member, let refusal):
             host.logger.debug(
                 "a standby is refused", metadata: [LogKey.peer: "\(member)", LogKey.reason: "\(refusal)"])
+        case .postKept(let why): host.handoverEnded(because: why)
         case .over(let stored): deposed(by: stored)
         case .count(let counter): host.count(counter)
         }
@@ -66,6 +82,7 @@ extension PrimaryDriver {
             "another node is the primary",
             metadata: [LogKey.peer: "\(stored?.record.primary.member.node.name ?? "unknown")"])
         isDeposed = true
+        host.handoverEnded(because: nil)
         stepDownIfAtRest()
     }
 

@@ -33,7 +33,7 @@ extension StandbyDriver {
             renew()
         case .readRecord(let request):
             host.services.arbiter?.readRecord(request: request, for: host)
-            askPeers(request: request)
+            host.askPeers(request, promised: machine.election.promised)
         case .transact(let attempt, let request):
             host.services.arbiter?.transact(attempt, request: request, for: host)
         case .promise(let epoch):
@@ -46,15 +46,6 @@ extension StandbyDriver {
         case .halt(let fault): host.halt(fault)
         case .count(let counter): host.count(counter)
         }
-    }
-
-    /// What the other data nodes know is asked for beside the arbiter.
-    private func askPeers(request: UInt64) {
-        let stamp = FrameStamp(
-            channel: journal.identity.channel, clusterHash: journal.identity.cluster.hash,
-            epoch: machine.election.promised)
-        let frame = stamp.frame(.replicationRequest(.recordRequest(nonce: request)))
-        host.services.attempt { try host.services.peers?.sendToAll(frame) }
     }
 
     private func follow(_ primary: ConfigurationRecord.Primary, now: Tick) {

@@ -85,6 +85,9 @@ package final class StandbyDriver: StoreDriver {
         }
     }
 
+    /// Has the record read, as soon as that can be.
+    func readRecord() { step { $0.start(into: &$1) } }
+
     func recordRead(_ stored: StoredRecord, request: UInt64, now: Tick) {
         step { $0.recordRead(stored, request: request, now: now, into: &$1) }
     }
@@ -105,7 +108,10 @@ package final class StandbyDriver: StoreDriver {
             }
             if case .resync = message { return step { $0.resyncReceived(now: now, into: &$1) } }
             guard let reply = ReplicationReply(message) else { return host.count(.framesRefused) }
-            if case .record(let report) = reply { return step { $0.reported(report, now: now, into: &$1) } }
+            if case .record(let report) = reply {
+                host.reports[node] = report
+                return step { $0.reported(report, now: now, into: &$1) }
+            }
             guard node == followed?.member.node else { return host.count(.staleFrames) }
             step { $0.received(reply, bytes, epoch: header.epoch, now: now, into: &$1) }
         }

@@ -72,9 +72,18 @@ extension StoreHost {
     }
 
     private func reopen(_ journal: any ArbitratedJournal) {
-        guard let state, let desk = primary?.desk, let recovered = recover(journal, into: state) else { return }
+        guard let state, let primary else { return }
+        let desk = primary.desk
+        let recovered: RecoveredStore
+        if let kept = primary.committedStore {
+            // Nothing has to be forgotten, as after a handover: state and consumers stay.
+            recovered = kept
+        } else {
+            guard let read = recover(journal, into: state) else { return }
+            recovered = read
+            feed.restart(at: read.log.position.sequence)
+        }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        feed.restart(at: recovered.log.position.sequence)
         desk.roleChanged(retries: true)
         let driver = makeStandby(journal, state, recovered, desk: desk, now: now)
         role = .standby(driver)

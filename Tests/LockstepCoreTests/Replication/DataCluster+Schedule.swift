@@ -20,7 +20,7 @@ extension DataCluster {
         try heal()
     }
 
-    private mutating func step() throws {
+    mutating func step() throws {
         runErrands()
         for index in nodes.indices where nodes[index].isUp && now >= nodes[index].pausedUntil { turn(index) }
         deliver()
@@ -183,6 +183,8 @@ extension DataCluster {
             crash(index)
         } else if chance(0.0008) {
             withPrimary(index) { machine, _ in machine.stop() }
+        } else if chance(0.003) {
+            handOver(index, to: chance(0.5) ? nil : nodes[pick(nodes.count)].name)
         } else if chance(0.0008) {
             node.pausedUntil = now.advanced(byMilliseconds: Int64(pick(3_000)))
         } else if chance(0.0008) {
@@ -196,6 +198,13 @@ extension DataCluster {
         }
         if !cuts.isEmpty, chance(0.001) { cuts.removeFirst() }
         if chance(0.0003) { arbiterAwayUntil = now.advanced(byMilliseconds: Int64(pick(3_000))) }
+    }
+
+    /// An operator has a primary give its post away.
+    mutating func handOver(_ index: Int, to target: NodeID?) {
+        var isOrdered = false
+        withPrimary(index) { machine, _ in isOrdered = machine.giveAwayPost(to: target) == nil }
+        if isOrdered { counts.handovers += 1 }
     }
 
     /// A disk is lost, if others have all that was on it: its node comes back with another incarnation.

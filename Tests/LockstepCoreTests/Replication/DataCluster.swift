@@ -62,6 +62,9 @@ struct DataCluster {
         var additions = 0
         var removals = 0
         var lostDisks = 0
+        /// Handovers that were ordered, and those that nobody took.
+        var handovers = 0
+        var kept = 0
     }
 
     init(nodes count: Int, minimum: Int, seed: UInt64, defect: ClusterDefect? = nil) {
@@ -257,6 +260,7 @@ struct DataCluster {
         case .readRecord(let request): ask(.read(node: index, boot: node.boot, request: request))
         case .changed(.adds): counts.additions += 1
         case .changed(.removes): counts.removals += 1
+        case .postKept: counts.kept += 1
         case .changed, .refused, .count: break
         case .over:
             // What is at the disk is waited for, then the store is opened anew.

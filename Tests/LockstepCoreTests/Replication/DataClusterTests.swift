@@ -7,16 +7,19 @@ import Testing
     /// batches, and after the faults each cluster is at work again.
     @Test(.timeLimit(.minutes(5)), arguments: [(2, 1), (3, 2), (3, 1), (5, 3)])
     func nothingAcknowledgedIsLost(nodes: Int, minimum: Int) {
-        var (elections, answered, reads) = (0, 0, 0)
+        var (elections, answered, reads, handovers) = (0, 0, 0, 0)
         for seed in 1...8 as ClosedRange<UInt64> {
             var cluster = DataCluster(nodes: nodes, minimum: minimum, seed: seed)
             do { try cluster.run(steps: 5_000) } catch { Issue.record("seed \(seed): \(error)") }
             elections += cluster.counts.elections
             answered += Int(cluster.client.answered)
             reads += cluster.reader.readCount
+            handovers += cluster.counts.handovers - cluster.counts.kept
         }
         // Of them 20 in each schedule after the faults.
-        #expect(elections > 8 && answered > 200 && reads > 50, "\(elections) \(answered) \(reads)")
+        #expect(
+            elections > 8 && answered > 200 && reads > 50 && handovers > 3,
+            "\(elections) \(answered) \(reads) \(handovers)")
     }
 
     /// What is broken around the machines is noticed.

@@ -216,10 +216,10 @@ import Testing
         standby.plan(.tail, nonce)
         let batches = Self.batches(2)
         standby.append(batches, nonce)
-        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position)))
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position, staysMember: true)))
         #expect(standby.machine.election.phase == .following, "it is not on the disk yet")
         standby.run { $0.appended(through: batches[1].head.last, now: $1, into: &$2) }
-        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position)))
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position, staysMember: true)))
         #expect(standby.machine.election.phase == .asking)
         standby.run { $0.recordRead(Self.record, request: 2, now: $1, into: &$2) }
         #expect(standby.machine.election.phase == .promising && standby.wanted == [.promise(Epoch(rawValue: 10))])
