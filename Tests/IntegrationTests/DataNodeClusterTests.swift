@@ -79,8 +79,9 @@
                 }
             }
 
-            /// Goal: `create` makes each record once; asked again it changes nothing, and what it must not do it refuses
-            /// with what is there. A primary alone says in its status whom it waits for.
+            /// Goal: `create` makes each record once; asked again it changes nothing.
+            ///
+            /// What it must not do it refuses with what is there. A primary alone says in its status whom it waits for.
             @Test func recordsAreMadeOnce() async throws {
                 try await withNodes(2) { nodes in
                     let again = try nodes.done("cluster", "create", "--data", nodes.data(0))

@@ -36,7 +36,7 @@
         private func make(_ index: Int) throws {
             var words = ["init", "--data", data(index), "--etcd", etcdEndpoint]
             if index > 0 { words += ["--cluster", try NodeFolder(data(0)).identity().cluster] }
-            _ = try ChildProcess.output(Bench.program, words)
+            _ = try done(words)
         }
 
         func start(_ index: Int) throws {
@@ -61,7 +61,13 @@
         private struct Record: Decodable { var primary: String? }
 
         /// What a command prints that succeeds.
-        func done(_ words: String...) throws -> String { try ChildProcess.output(Bench.program, words) }
+        func done(_ words: String...) throws -> String { try done(words) }
+
+        private func done(_ words: [String]) throws -> String {
+            let run = try ChildProcess.run(Bench.program, words)
+            guard run.status == 0 else { throw LockstepError(.unavailable, "\(words): \(run)") }
+            return run.output
+        }
 
         /// Ends all of them, and removes the folder.
         func remove() {
