@@ -73,6 +73,7 @@ let package = Package(
     products: [
         .library(name: "Lockstep", targets: ["Lockstep"]),
         .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
+        .library(name: "LockstepEtcd", targets: ["LockstepEtcd"]),
         .library(name: "LockstepTesting", targets: ["LockstepTesting"]),
         .library(name: "LockstepServer", targets: ["LockstepServer"]),
         .library(name: "Counters", targets: ["Counters"]),

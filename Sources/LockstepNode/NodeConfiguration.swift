@@ -70,7 +70,7 @@ public struct NodeConfiguration: Sendable {
         case primary(listen: String?, journal: JournalSource)
         case replica(of: String, listen: String?, journal: JournalSource?)
         case client(of: String)
-        case data(listen: String, journal: JournalSource, arbiter: any Arbiter)
+        case data(listen: String, journal: JournalSource, arbiter: ArbiterSource)
 
         /// Whether a node of the role has a port for the broadcast.
         var publishes: Bool {
@@ -81,7 +81,7 @@ public struct NodeConfiguration: Sendable {
         }
     }
 
-    private init(role: Role) {
+    package init(role: Role) {
         self.role = role
         node = Self.defaultNode()
     }
@@ -129,7 +129,7 @@ public struct NodeConfiguration: Sendable {
     package static func dataNode(
         listen: String, journal: JournalSource, arbiter: any Arbiter
     ) -> NodeConfiguration {
-        NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: arbiter))
+        NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: ArbiterSource(arbiter)))
     }
 
     /// A primary without network, for tests, previews and programs of one process.
@@ -174,7 +174,8 @@ package struct CheckedConfiguration: Sendable {
         case .replica(let primary, let listen, _):
             upstream = try Self.connecting(primary, isOpen: isOpen)
             self.listen = try listen.map { try Self.listening($0, isOpen: isOpen) }
-        case .data(let listen, _, _):
+        case .data(let listen, _, let arbiter):
+            try arbiter.check()
             let endpoint = try Self.listening(listen, isOpen: isOpen)
             guard !endpoint.isWildcard else {
                 throw LockstepError(

@@ -52,8 +52,8 @@ package final class NodeServices {
     }
 
     /// Makes it a data node.
-    package func join(_ arbiter: any Arbiter) {
-        self.arbiter = ArbiterDesk(arbiter)
+    package func becomeDataNode() {
+        arbiter = ArbiterDesk()
         peers = PeerLinks(context: context)
     }
 

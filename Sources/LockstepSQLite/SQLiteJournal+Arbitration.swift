@@ -133,7 +133,7 @@ extension SQLiteJournal {
         }
     }
 
-    private func set(_ arbitration: JournalArbitration?, _ db: Database) -> Result<Void, JournalFailure> {
+    func set(_ arbitration: JournalArbitration?, _ db: Database) -> Result<Void, JournalFailure> {
         let generation = state.withLock { $0.generation } + 1
         let version = arbitration == nil ? JournalSchema.version : JournalSchema.arbitratedVersion
         do {

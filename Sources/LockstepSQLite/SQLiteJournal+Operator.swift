@@ -70,6 +70,20 @@ extension SQLiteJournal {
         }
     }
 
+    /// Marks the journal as arbitrated, after ``openForRepair()``, and waits until the mark is durable (PROTOCOL, R-85).
+    ///
+    /// A journal that has the mark is left as it is.
+    package func markArbitrated() throws {
+        guard arbitration == nil else { return }
+        switch try onConnection({ db in set(JournalArbitration(adopted: head), db) }) {
+        case .success: break
+        case .failure(.diskFull):
+            throw LockstepError(.diskFull, "There is no room to mark \(path) as a data node's: free some space.")
+        case .failure(.failed(let reason)):
+            throw LockstepError(.journalFailed, "\(path) cannot be marked as a data node's: \(reason)")
+        }
+    }
+
     /// Appends batches that another node still had, checked by the chain, in one transaction.
     ///
     /// It blocks until they are durable, and throws ``LockstepError`` if they do not follow this journal's end.

@@ -13,6 +13,20 @@ extension Node {
             journals: journals.map { NodeAddress.Journal(store: $0.store, incarnation: $0.incarnation) })
     }
 
+    /// Runs `body`, and beside it what asks a data node's arbiter, which is closed afterwards if it is the node's own.
+    func whileArbiterIsAsked(_ body: () async -> Void) async {
+        guard case .data(_, _, let source) = configuration.given.role, let address = dataNodeAddress,
+            let arbiter = openedArbiter.take(), let desk = services?.arbiter, let mailbox = hosts.first?.mailbox
+        else { return await body() }
+        await withTaskGroup { group in
+            group.addTask { await desk.run(arbiter, address, mailbox) }
+            await body()
+            // Not cancelled: who stops in order is taken off the list.
+            desk.finish()
+        }
+        if source.isOwned { await arbiter.close() }
+    }
+
     func nextDataNodeDeadline(_ services: NodeServices) -> Tick {
         guard let peers = services.peers else { return .never }
         return min(peers.nextDeadline, followers.isEmpty ? .never : nextHeartbeat)

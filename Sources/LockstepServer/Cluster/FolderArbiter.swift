@@ -29,6 +29,17 @@ extension NodeFolder {
         #endif
     }
 
+    /// The configuration of a folder's data node.
+    ///
+    /// - Throws: As ``check(_:)``.
+    func dataNode(_ etcd: Identity.Etcd, listen: String, journal: JournalSource) throws -> NodeConfiguration {
+        #if Etcd
+            .dataNode(listen: listen, journal: journal, etcd: configuration(etcd))
+        #else
+            throw Self.lacksTrait
+        #endif
+    }
+
     #if Etcd
         private func configuration(_ etcd: Identity.Etcd) -> EtcdConfiguration {
             var configuration = EtcdConfiguration(

@@ -46,7 +46,17 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
         let folder = NodeFolder(data)
         let journal = JournalSource.sqlite(at: folder.path, create: create)
         var configuration: NodeConfiguration
-        if let replicaOf {
+        if let etcd = identity.etcd {
+            guard replicaOf == nil else {
+                throw CommandFailure(
+                    "\(folder.path) is a data node's folder: its etcd says who is the primary; leave --replica-of out",
+                    status: .usage)
+            }
+            guard let listen else {
+                throw ValidationError("a data node needs --listen tcp://HOST:PORT, which the other nodes reach")
+            }
+            configuration = try folder.dataNode(etcd, listen: listen, journal: journal)
+        } else if let replicaOf {
             configuration = .replica(of: replicaOf, listen: listen, journal: journal)
         } else {
             guard let listen else { throw ValidationError("a primary needs --listen tcp://HOST:PORT") }
