@@ -56,9 +56,9 @@ extension Node {
         case .closeSessions(let store, let choice):
             try encoder.encode(["closed": try closeSessions(of: store, choice)])
         case .post(let store, let isLooking):
-            try encoder.encode(try dataNode(of: store).post(isLooking: isLooking))
+            try encoder.encode(try post(of: store, isLooking: isLooking))
         case .handover(let store, let node):
-            try encoder.encode(try dataNode(of: store).beginHandover(to: node))
+            try encoder.encode(try beginHandover(of: store, to: node))
         }
     }
 

@@ -75,12 +75,25 @@ extension SQLiteJournal {
     /// A journal that has the mark is left as it is.
     package func markArbitrated() throws {
         guard arbitration == nil else { return }
-        switch try onConnection({ db in set(JournalArbitration(adopted: head), db) }) {
+        try setMark(JournalArbitration(adopted: head))
+    }
+
+    /// Takes the mark away, after ``openForRepair()``, and waits until that is durable (PROTOCOL, R-85).
+    ///
+    /// A journal without the mark is left as it is.
+    package func removeArbitratedMark() throws {
+        guard arbitration != nil else { return }
+        try setMark(nil)
+    }
+
+    private func setMark(_ mark: JournalArbitration?) throws {
+        let what = mark == nil ? "another than a data node's" : "a data node's"
+        switch try onConnection({ db in set(mark, db) }) {
         case .success: break
         case .failure(.diskFull):
-            throw LockstepError(.diskFull, "There is no room to mark \(path) as a data node's: free some space.")
+            throw LockstepError(.diskFull, "There is no room to mark \(path) as \(what): free some space.")
         case .failure(.failed(let reason)):
-            throw LockstepError(.journalFailed, "\(path) cannot be marked as a data node's: \(reason)")
+            throw LockstepError(.journalFailed, "\(path) cannot be marked as \(what): \(reason)")
         }
     }
 

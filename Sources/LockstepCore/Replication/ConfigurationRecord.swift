@@ -162,10 +162,10 @@ package struct ConfigurationRecord: Hashable, Sendable {
         }
     }
 
-    /// The record by which an operator says that the arbiter holds again, though it shows less than it did: above every
-    /// number and epoch that any node knows. Nil if no number is left.
+    /// The record by which an operator says that the arbiter holds again, though it shows less than it did.
     ///
-    /// The candidate is the node whose log goes furthest, and as in ``promoting(_:above:after:minimum:attempt:)``.
+    /// It is above every number and epoch that any node knows; nil if no number is left. The candidate is the node whose
+    /// log goes furthest, and as in ``promoting(_:above:after:minimum:attempt:)``.
     package func rebinding(
         _ candidate: Primary, aboveNumber known: UInt64, above highest: Epoch, after end: Position, minimum: Int?,
         attempt: AttemptID

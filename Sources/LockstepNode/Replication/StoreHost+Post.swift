@@ -3,8 +3,18 @@ internal import Logging
 
 // What operators ask of a data node's store, and tell it (PROTOCOL, R-81, R-90).
 extension Node {
-    /// The store of this name of a data node.
-    func dataNode(of name: String) throws -> StoreHost {
+    /// What this data node knows of a store's post; with `isLooking` it has the record read, and asks other nodes, for the
+    /// next who asks.
+    package func post(of store: String, isLooking: Bool = false) throws -> StorePost {
+        try dataNode(of: store).post(isLooking: isLooking)
+    }
+
+    /// Gives a store's post to `target`, or to whoever has everything; ``post(of:isLooking:)`` says how it ends.
+    package func beginHandover(of store: String, to target: String?) throws -> StorePost {
+        try dataNode(of: store).beginHandover(to: target)
+    }
+
+    private func dataNode(of name: String) throws -> StoreHost {
         guard services?.arbiter != nil else {
             throw LockstepError(.administration, "this node is no data node: it has its role from its folder")
         }
@@ -16,8 +26,7 @@ extension Node {
 }
 
 extension StoreHost {
-    /// What the node knows of the store's post; with `isLooking` it has the record read, and asks other nodes, for the
-    /// next who asks.
+    /// See ``Node/post(of:isLooking:)``.
     func post(isLooking: Bool) throws -> StorePost {
         if isLooking { look() }
         guard let identity = driver?.desk.journal?.identity else {
@@ -39,7 +48,8 @@ extension StoreHost {
             endpoint: services.ingressEndpoint, isPrimary: server != nil && primary?.isDeposed == false,
             epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
             number: max(memory.number, known?.record.number ?? 0, told.map(\.number).max() ?? 0),
-            end: StorePost.text(end), primary: known?.record.primary.member.node.name, reports: told,
+            revision: memory.revision, end: StorePost.text(end), channel: identity.channel.rawValue,
+            minimum: known?.record.minimum, primary: known?.record.primary.member.node.name, reports: told,
             handover: handover.map { note in
                 StorePost.Handover(
                     isUnderWay: note.ended == nil,

@@ -33,8 +33,14 @@ package struct StorePost: Codable, Hashable, Sendable {
     package var epoch: UInt64
     /// The highest number of a record that it knows of.
     package var number: UInt64
+    /// The revision of the newest record that the arbiter has shown this node itself.
+    package var revision: Int64
     /// The end of its log, with what is not committed.
     package var end: String
+    /// Of the journal.
+    package var channel: UInt16
+    /// Of the record that the node knows; nil: it knows none.
+    package var minimum: Int?
     /// Whom the record names that the node knows; nil: it knows none.
     package var primary: String?
     package var reports: [Report]

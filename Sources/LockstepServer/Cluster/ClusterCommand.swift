@@ -16,7 +16,10 @@
                     """,
                 subcommands: [
                     ClusterCreateCommand<Server>.self, ClusterStatusCommand<Server>.self,
-                    ClusterMembersCommand<Server>.self,
+                    ClusterMembersCommand<Server>.self, ClusterHandoverCommand<Server>.self,
+                    ClusterBalanceCommand<Server>.self, ClusterRemoveCommand<Server>.self,
+                    ClusterPromoteCommand<Server>.self, ClusterRebindCommand<Server>.self,
+                    ClusterAdoptCommand<Server>.self, ClusterLeaveCommand<Server>.self,
                 ])
         }
 

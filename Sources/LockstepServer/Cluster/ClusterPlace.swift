@@ -55,6 +55,14 @@
                 throw CommandFailure(
                     "\(folder.path) is no data node's folder: one is made with \"init --etcd\"", status: .usage)
             }
+            return try await Self.opened(folder, identity, etcd, body)
+        }
+
+        /// The same with an etcd that the folder may not note yet.
+        @concurrent static func opened<Value: Sendable>(
+            _ folder: NodeFolder, _ identity: NodeFolder.Identity, _ etcd: NodeFolder.Identity.Etcd,
+            _ body: @concurrent (Opened) async throws -> Value
+        ) async throws -> Value {
             let cluster = try parseCluster(identity.cluster)
             let opened = Opened(
                 folder: folder, identity: identity, cluster: cluster, node: try parseNode(identity.node),

@@ -97,6 +97,15 @@ struct DataNodes {
         }
     }
 
+    /// Has a node give its post to another one; returns how that ended.
+    func handOver(_ life: Life, to target: Int) async throws -> StorePost.Handover {
+        _ = try await life.node.beginHandover(of: "sum", to: names[target].name)
+        while true {
+            if let handover = try await life.node.post(of: "sum").handover, !handover.isUnderWay { return handover }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
     /// The disk of a node does nothing until `body` has ended.
     func whileStuck(_ index: Int, _ body: () async throws -> Void) async throws {
         let end = DispatchSemaphore(value: 0)
