@@ -8,24 +8,49 @@
     final class DataNodeProcesses {
         let folder: String
         private let port: Int
-        private let etcd: ChildProcess
+        private var etcd: ChildProcess
         private var nodes: [Int: ChildProcess] = [:]
 
         /// Starts etcd, and makes the folders of the nodes and the records of their stores.
         init(nodes count: Int, minimum: Int = 2) async throws {
             folder = try Bench.folder()
             port = Bench.ports()
+            etcd = try Self.etcd(folder, port)
+            for index in 0..<count { try make(index) }
+            try await waitForEtcd()
+            _ = try done("cluster", "create", "--data", data(0), "--minimum", "\(minimum)")
+        }
+
+        private static func etcd(_ folder: String, _ port: Int) throws -> ChildProcess {
             let (client, peer) = ("http://127.0.0.1:\(port)", "http://127.0.0.1:\(port + 1)")
-            etcd = try ChildProcess(
+            return try ChildProcess(
                 "etcd", "/usr/bin/env",
                 [
                     "etcd", "--data-dir", folder + "/etcd", "--listen-client-urls", client, "--advertise-client-urls",
                     client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster",
                     "default=\(peer)",
                 ], log: folder + "/etcd.log")
-            for index in 0..<count { try make(index) }
+        }
+
+        private func waitForEtcd() async throws {
             try await Bench.wait("etcd") { try Bench.lockstep("cluster", "members", "--data", data(0)).status == 0 }
-            _ = try done("cluster", "create", "--data", data(0), "--minimum", "\(minimum)")
+        }
+
+        /// Ends etcd, keeps a copy of what it has, and starts it again.
+        func copyEtcd() async throws {
+            etcd.end(SIGTERM)
+            try FileManager.default.copyItem(atPath: folder + "/etcd", toPath: folder + "/etcd.copy")
+            etcd = try Self.etcd(folder, port)
+            try await waitForEtcd()
+        }
+
+        /// Ends etcd, and starts it with the copy, or with nothing.
+        func setBackEtcd(hasCopy: Bool) async throws {
+            etcd.end(SIGKILL)
+            try FileManager.default.removeItem(atPath: folder + "/etcd")
+            if hasCopy { try FileManager.default.moveItem(atPath: folder + "/etcd.copy", toPath: folder + "/etcd") }
+            etcd = try Self.etcd(folder, port)
+            try await waitForEtcd()
         }
 
         var etcdEndpoint: String { "http://127.0.0.1:\(port)" }
