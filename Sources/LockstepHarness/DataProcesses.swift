@@ -72,14 +72,10 @@ package final class DataProcesses {
         etcd.end(signal: SIGTERM)
     }
 
-    /// What the records say of a store, asked by the operator's command.
+    /// The record of a store, asked by the operator's command.
     package func record(of store: String) throws -> Record {
-        let output = try ChildProcess.output(program, ["cluster", "status", "--data", node(0).path, "--json"])
-        let records = try JSONDecoder().decode(Records.self, from: Data(output.utf8))
-        guard let record = records.stores.first(where: { $0.store == store }) else {
-            throw LockstepError(.unavailable, "etcd has no record of \(store)")
-        }
-        return record
+        let output = try ChildProcess.output(program, ["cluster", "status", "--data", node(0).path, "--json", store])
+        return try JSONDecoder().decode(Record.self, from: Data(output.utf8))
     }
 
     /// Waits until a store's record satisfies a condition.
@@ -95,14 +91,13 @@ package final class DataProcesses {
         }
     }
 
-    /// A part of what `cluster status --json` prints.
+    /// A part of what `cluster status --json` prints of a store.
     package struct Record: Decodable, Sendable {
-        package let store: String
         package let primary: String
-        package let members: [String]
-    }
+        package let inSync: [Member]
 
-    private struct Records: Decodable {
-        var stores: [Record]
+        package struct Member: Decodable, Sendable {
+            package let node: String
+        }
     }
 }

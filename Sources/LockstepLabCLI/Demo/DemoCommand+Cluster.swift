@@ -54,7 +54,7 @@ final class FailoverKiller {
             try await ledger.wait(for: "acknowledgements") { self.ledger.totals.acknowledged > before + 200 }
             // Who is not a member yet cannot take over; all are, so that nothing but the primary is missing.
             let count = nodes.names.count
-            try await nodes.wait(for: Hosted.counters) { $0.members.count == count }
+            try await nodes.wait(for: Hosted.counters) { $0.inSync.count == count }
             // Anywhere in the primary's work, not only at its turns' ends.
             try await Task.sleep(for: .milliseconds(Int.random(in: 20...400)))
             let primary = try nodes.record(of: Hosted.counters).primary
