@@ -34,9 +34,6 @@ extension ClusterSimulation {
     private func perform(_ node: ClusterNode) -> ClusterNode.Write? {
         guard !node.writes.isEmpty else { return nil }
         let write = node.writes.removeFirst()
-        if case .truncate(let position) = write, let first = node.disk.index(after: position.sequence) {
-            checker.cuts(node.disk.batches[first...], node)
-        }
         node.write(write)
         return write
     }

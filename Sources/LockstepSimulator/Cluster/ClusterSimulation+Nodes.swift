@@ -180,6 +180,9 @@ extension ClusterSimulation {
         case .truncate(let position):
             counts.truncations += 1
             trace(node, .truncated, position.epoch.rawValue, position.sequence.rawValue)
+            if let first = node.disk.index(after: position.sequence) {
+                checker.cuts(node.disk.batches[first...], node)
+            }
             write(.truncate(position), at: node)
         case .wantsSnapshot:
             add(.snapshot(node, life: node.life), after: random.between(20, 500) * Span.millisecond)

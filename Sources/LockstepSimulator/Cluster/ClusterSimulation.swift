@@ -218,7 +218,8 @@ package final class ClusterSimulation {
                     + "\(primary.replication?.inSync.required.map(\.description) ?? [])"
             }
             guard let standby = node.standby else { return "\(node.name) down" }
-            return "\(node.name) \(standby.phase) \(standby.election.phase) \(standby.log.end.sequence)"
+            return "\(node.name) \(standby.phase) \(standby.election.phase), has \(standby.log.durable) of "
+                + "\(standby.log.end.sequence), promised \(standby.election.promised), \(node.writes.count) writes"
         }
         let record = arbiter.stored.record
         let waiting = clients.filter { $0.answered != $0.submitted }
