@@ -156,7 +156,10 @@ package struct StandbyStateMachine: Hashable, Sendable {
         guard now >= nextFetch else { return }
         nextFetch = .never
         switch phase {
-        case .settling: fetch(now: now, into: &directives)
+        case .settling:
+            // During a campaign it is not ready, and is looked at again.
+            nextFetch = now.advanced(byMilliseconds: Self.retryMilliseconds)
+            fetch(now: now, into: &directives)
         case .fetching: planIsMissing(now: now, into: &directives)
         case .streaming: settle(now: now, into: &directives)
         case .seeking, .lacking, .won, .halted: break

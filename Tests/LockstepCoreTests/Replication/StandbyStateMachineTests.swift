@@ -228,6 +228,30 @@ import Testing
         #expect(standby.machine.log.end == batches[1].position && standby.said.isEmpty)
     }
 
+    /// A standby whose FETCH was due while it campaigned says it when the campaign has failed, though the same primary
+    /// reigns.
+    @Test func aFetchThatWasDueInACampaignIsSaidAfterIt() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let batches = Self.batches(1)
+        standby.append(batches, nonce)
+        standby.run { $0.appended(through: batches[0].head.last, now: $1, into: &$2) }
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[0].position)))
+        standby.run { $0.recordRead(Self.record, request: 2, now: $1, into: &$2) }
+        #expect(standby.machine.election.phase == .promising)
+        standby.run { $0.disconnected(isRefused: false, now: $1, into: &$2) }
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        #expect(standby.machine.phase == .settling && standby.said.isEmpty, "who campaigns follows nobody")
+        standby.run { $0.promiseStored(Epoch(rawValue: 10), now: $1, into: &$2) }
+        let newer = StoredRecord(Self.record.record.rewritten(attempt: AttemptID(rawValue: 3)), revision: 6)
+        standby.run { $0.refused(newer, request: 3, now: $1, into: &$2) }
+        #expect(standby.machine.election.phase == .following)
+        standby.now = standby.now.advanced(byMilliseconds: 250)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        guard case .fetch? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+    }
+
     /// Another node that asks is told what this one knows; a FETCH of it is refused.
     @Test func itAnswersOthers() throws {
         var standby = Standby()
