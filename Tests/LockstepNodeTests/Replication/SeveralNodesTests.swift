@@ -82,7 +82,7 @@ import Testing
                     try await until { try await copy.status().phase == .live }
                     try await until {
                         let (own, other) = (
-                            try await copy.status(withDigest: true), try await lives[0].port.status(withDigest: true)
+                            try await copy.status(), try await lives[0].port.status()
                         )
                         return own.digest != nil && own.digest == other.digest && own.sequence == other.sequence
                     }
