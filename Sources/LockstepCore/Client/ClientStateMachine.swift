@@ -91,6 +91,9 @@ package struct ClientStateMachine: Hashable, Sendable {
         knowledge.give(position, mark)
     }
 
+    /// An epoch that was seen before this machine was made: what is below is old news.
+    package mutating func reached(_ epoch: Epoch) { link.reached(epoch) }
+
     package mutating func start(now: Tick, into directives: inout [ClientDirective]) {
         precondition(phase == .created, "a client is started once; it is \(phase)")
         connect(now: now, into: &directives)

@@ -65,7 +65,7 @@ package struct PrimaryLink: Hashable, Sendable {
     private var doubtedSince = Tick.never
     /// Since when the peer owes an answer, and gave none; of several nodes.
     private var owedSince = Tick.never
-    /// Of the primaries that said WELCOME; of several nodes.
+    /// Of the primaries that said WELCOME, and of what was known before them.
     private var highestEpoch = Epoch.zero
 
     init(endpoints: [String], cluster: ClusterID?) {
@@ -185,6 +185,9 @@ package struct PrimaryLink: Hashable, Sendable {
     /// Whether another boot has said WELCOME on this connection after this one: what still comes of it is old.
     func isReplaced(_ boot: BootID) -> Bool { boots.dropLast().contains(boot) }
 
+    /// This epoch came to be.
+    mutating func reached(_ epoch: Epoch) { highestEpoch = max(highestEpoch, epoch) }
+
     /// Whether another node is to be asked: a durable primary has a lower epoch than is known, so it has lost its post and
     /// does not know yet.
     func isOldNews(_ new: Welcome, known: Epoch) -> Bool {
@@ -200,7 +203,7 @@ package struct PrimaryLink: Hashable, Sendable {
             route.arrived(atPrimary: new.role == .primary, took: (now - greetedAt) / Tick.milliseconds(1))
             paid(now: now)
         }
-        if new.role == .primary { highestEpoch = max(highestEpoch, new.commit.epoch) }
+        if new.role == .primary { reached(new.commit.epoch) }
         phase = .welcomed
         attemptEnds = .never
     }

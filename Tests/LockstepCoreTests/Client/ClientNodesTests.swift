@@ -151,6 +151,11 @@ struct ClientNodesTests {
         script.wait(20)
         try script.welcome()
         #expect(script.connects == ["b"])
+        script.primary.epoch = Epoch(rawValue: 7)
+        script.event { client, _, _ in client.reached(Epoch(rawValue: 8)) }
+        script.wait(20)
+        try script.welcome()
+        #expect(script.connects == ["c"])
     }
 
     /// Who owes an answer is asked whether it is there after 250 ms, and given up half a second later; at rest a second
@@ -185,7 +190,9 @@ struct ClientNodesTests {
         #expect(next == (reason == .diskFull ? [] : ["b"]))
     }
 
-    /// That one of several cannot serve is no trouble; that none can is told. What only an operator can end is told at once.
+    /// That one of several cannot serve is no trouble; that none can is told.
+    ///
+    /// What only an operator can end is told at once.
     @Test func refusalsLeadToTheNext() throws {
         var script = ClientScript(others: Self.others)
         let foreign = Refused(nonce: try #require(script.helloNonce), reason: .unknownStore, text: "no", endpoint: "")

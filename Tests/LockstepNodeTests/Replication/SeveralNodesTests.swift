@@ -42,7 +42,9 @@ import Testing
     }
 
     /// Every action of a client is answered once, in whatever order nodes stop in order, get stuck and come back; and a
-    /// replica ends with the same state. The log has the longest pause.
+    /// replica ends with the same state.
+    ///
+    /// The log has the longest pause.
     @Test func callersSeeNoMoreThanAPause() async throws {
         let cluster = try await DataNodes(3, minimum: 2)
         let client = try Node(.client(of: cluster.endpoints))
@@ -69,9 +71,9 @@ import Testing
                             try await callers.goOn(for: 200)
                         }
                         _ = try await cluster.primary(with: 3, after: epoch)
-                        callers.end()
-                        try await sent
                     }
+                    callers.end()
+                    try await sent
                     print("the longest pause: \(stop) of a stop in order, \(callers.longest) of a stuck disk")
                     let sums = callers.sums
                     #expect(sums.count >= 2_000 && sums.sorted() == Array(1...UInt64(sums.count)))
