@@ -44,6 +44,7 @@ package final class ReplicaDriver: StoreDriver {
     package func start(now: Tick, wall _: LogTime) {
         machine.start(now: now, state: state)
         host.setKnown(machine.told, mark: machine.log.mark)
+        host.client.reached(machine.highestEpoch)
     }
 
     // MARK: - Events
@@ -61,6 +62,9 @@ package final class ReplicaDriver: StoreDriver {
         machine.welcomed(welcome, endpoint: endpoint, now: now, state: state, into: &directives)
         execute(now: now)
     }
+
+    /// Clients that come here are sent on to this primary.
+    func sendsOn(to endpoint: String) { machine.sendsOn(to: endpoint) }
 
     package func linkLost(now: Tick) {
         held = nil
