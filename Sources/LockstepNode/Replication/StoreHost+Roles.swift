@@ -65,7 +65,11 @@ extension StoreHost {
             mailbox.put { host in
                 switch outcome {
                 case .success: host.reopen(journal)
-                case .failure(let failure): host.halt(.journalFailed("\(failure)"))
+                case .failure(.diskFull):
+                    // Without it an older state would be shown; the driver comes again.
+                    host.raise(.diskFull)
+                    host.primary?.isSteppingDown = false
+                case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
                 }
             }
         }
@@ -73,7 +77,7 @@ extension StoreHost {
 
     private func reopen(_ journal: any ArbitratedJournal) {
         guard let state, let primary else { return }
-        let desk = primary.desk
+        let (desk, memory) = (primary.desk, primary.memory)
         let recovered: RecoveredStore
         if let kept = primary.committedStore {
             // Nothing has to be forgotten, as after a handover: state and consumers stay.
@@ -85,7 +89,7 @@ extension StoreHost {
         }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         desk.roleChanged(retries: true)
-        let driver = makeStandby(journal, state, recovered, desk: desk, now: now)
+        let driver = makeStandby(journal, state, recovered, desk: desk, memory: memory, now: now)
         role = .standby(driver)
         driver.start(now: now, wall: wall)
     }
@@ -99,10 +103,10 @@ extension StoreHost {
         }
     }
 
-    /// The standby and its replica of a journal that was read.
+    /// The standby and its replica of a journal that was read; `memory` is what a primary before it knew of the arbiter.
     func makeStandby(
         _ journal: any ArbitratedJournal, _ state: ObservedState, _ recovered: RecoveredStore,
-        desk: JournalDesk? = nil, now: Tick
+        desk: JournalDesk? = nil, memory: ArbiterMemory? = nil, now: Tick
     ) -> StandbyDriver {
         let identity = journal.identity
         let arbitration = journal.arbitration
@@ -121,7 +125,8 @@ extension StoreHost {
         let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: .zero)
         let machine = StandbyStateMachine(
             .init(election: .init(candidate: candidate), stamp: stamp, seed: services.generator.next()), log: kept,
-            promised: arbitration?.promised ?? .zero, memory: arbitration?.arbiter ?? ArbiterMemory(), now: now)
+            promised: arbitration?.promised ?? .zero, memory: memory ?? arbitration?.arbiter ?? ArbiterMemory(),
+            now: now)
         let configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: identity.cluster, boot: services.boot,
             incarnation: identity.incarnation, channel: identity.channel, hasJournal: true,
