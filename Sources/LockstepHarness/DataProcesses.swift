@@ -54,6 +54,8 @@ package final class DataProcesses {
     package var folders: [NodeFolder] { names.indices.map(node) }
     package var endpoints: [String] { names.indices.map(endpoint) }
 
+    package func child(_ index: Int) -> ChildProcess? { children[index] }
+
     package func start(_ index: Int) throws {
         children[index] = try ChildProcess(
             names[index], program, ["serve", "--data", node(index).path, "--listen", endpoint(index)],
