@@ -1,5 +1,6 @@
 import Foundation
 import LockstepCommands
+import LockstepFolders
 import LockstepHarness
 import LockstepNode
 import LockstepServer

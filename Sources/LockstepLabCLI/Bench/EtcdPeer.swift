@@ -28,7 +28,7 @@ struct EtcdPeer: Sendable {
     ) throws -> Load {
         let folder = setting.folder + "/etcd"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let servers = try (0..<members).map { try start($0, of: members, folder, setting) }
+        let servers = try (0..<members).map { try startMember($0, of: members, folder, setting) }
         defer {
             for server in servers { server.end(SIGKILL) }
             try? FileManager.default.removeItem(atPath: folder)  // A left-over is removed with the folder above it.
@@ -56,7 +56,8 @@ struct EtcdPeer: Sendable {
 
     private static func port(_ index: Int, _ setting: BenchSetting) -> Int { setting.peerPort + 20 + 2 * index }
 
-    private func start(_ index: Int, of members: Int, _ folder: String, _ setting: BenchSetting) throws -> ChildProcess
+    private func startMember(_ index: Int, of members: Int, _ folder: String, _ setting: BenchSetting) throws
+        -> ChildProcess
     {
         func peers(_ index: Int) -> String { "http://127.0.0.1:\(Self.port(index, setting) + 1)" }
         let clients = "http://127.0.0.1:\(Self.port(index, setting))"
