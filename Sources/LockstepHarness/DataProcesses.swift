@@ -28,7 +28,8 @@ package final class DataProcesses {
         for (index, name) in names.enumerated() {
             var arguments = ["init", "--data", node(index).path, "--node", name, "--etcd", etcd.endpoint, "--json"]
             if let cluster { arguments += ["--cluster", cluster] }
-            _ = try ChildProcess.output(program, arguments)
+            let outcome = try ChildProcess.run(program, arguments)
+            guard outcome.status == 0 else { throw LockstepError(.unavailable, outcome.errors) }
             cluster = try node(index).identity().cluster
         }
         try await createRecords(minimum: minimum)
