@@ -28,7 +28,8 @@ package final class DataProcesses {
         for (index, name) in names.enumerated() {
             var arguments = ["init", "--data", node(index).path, "--node", name, "--etcd", etcd.endpoint, "--json"]
             if let cluster { arguments += ["--cluster", cluster] }
-            _ = try ChildProcess.output(program, arguments)
+            let outcome = try ChildProcess.run(program, arguments)
+            guard outcome.status == 0 else { throw LockstepError(.unavailable, outcome.errors) }
             cluster = try node(index).identity().cluster
         }
         try await createRecords(minimum: minimum)
@@ -53,6 +54,8 @@ package final class DataProcesses {
     package func endpoint(_ index: Int) -> String { "tcp://127.0.0.1:\(port + 10 * index)" }
     package var folders: [NodeFolder] { names.indices.map(node) }
     package var endpoints: [String] { names.indices.map(endpoint) }
+
+    package func child(_ index: Int) -> ChildProcess? { children[index] }
 
     package func start(_ index: Int) throws {
         children[index] = try ChildProcess(
