@@ -126,10 +126,12 @@ package final class Console: Service {
     func status() async throws -> StatusAnswer {
         let status = try await node.status(listing: Self.listLimit)
         var runs: [RunsAnswer] = []
-        if status.role == .primary {
-            for store in stores {
-                let answer = try await store.runs(Self.listLimit)
-                if answer.count > 0 { runs.append(answer) }
+        let own = Set(status.stores.filter { status.role(in: $0) == .primary }.map(\.name))
+        if !own.isEmpty {
+            for store in stores where own.contains(store.name) {
+                // A data node may have lost the post meanwhile.
+                guard let answer = try? await store.runs(Self.listLimit), answer.count > 0 else { continue }
+                runs.append(answer)
             }
         }
         return StatusAnswer(

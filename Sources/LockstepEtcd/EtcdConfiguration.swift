@@ -83,7 +83,7 @@
             {
                 throw wrong(
                     "\(open.text) would be asked in plain text, and whoever is in between could change who is primary: "
-                        + "use https, or allow plain text")
+                        + "use https, or allow plain text (--etcd-plaintext)")
             }
             let prefix = configuration.prefix
             guard prefix.hasPrefix("/"), !prefix.hasSuffix("/"), prefix.utf8.count <= 256 else {

@@ -129,7 +129,8 @@ extension NodeConfiguration.Role {
     /// The role as a status has it.
     package var inStatus: NodeStatus.Role {
         switch self {
-        case .primary, .data: .primary
+        case .primary: .primary
+        case .data: .data
         case .replica: .replica
         case .client: .client
         }

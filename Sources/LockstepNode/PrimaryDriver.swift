@@ -311,6 +311,7 @@ package final class PrimaryDriver: StoreDriver {
         status.peerCount = peers.liveCount
         status.lostReplicas = peers.lost.map(listed)
         status.setJournal(journal)
+        status.dataNode = dataNode
     }
 }
 

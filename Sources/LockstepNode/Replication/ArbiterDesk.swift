@@ -81,7 +81,8 @@ package final class ArbiterDesk: Sendable {
 extension StoreHost {
     /// The arbiter has answered a reading; nil: the store has no record, so nothing can be decided by it.
     func recordRead(_ stored: StoredRecord?, request: UInt64) {
-        guard let stored else { return arbiterFailed("the store \(name) has no record") }
+        guard let stored else { return recordIsMissing() }
+        clear(.recordMissing)
         let now = MonotonicClock.now
         standby?.recordRead(stored, request: request, now: now)
         primary?.recordFound(stored, request: request)
@@ -93,7 +94,7 @@ extension StoreHost {
     }
 
     func attemptRefused(_ stored: StoredRecord?, request: UInt64) {
-        guard let stored else { return arbiterFailed("the store \(name) has no record") }
+        guard let stored else { return recordIsMissing() }
         standby?.attemptRefused(stored, request: request, now: MonotonicClock.now)
         primary?.recordFound(stored, request: request)
     }

@@ -40,9 +40,7 @@ extension StandbyDriver {
             journal.promise(epoch) { outcome in mailbox.put { $0.standby?.promised(epoch, outcome) } }
         case .withdrawPromise: journal.promise(nil) { outcome in mailbox.put { $0.standby?.failed(outcome) } }
         case .won(let stored): host.won(stored)
-        case .arbiterWasSetBack(let stored):
-            host.logger.debug(
-                "the arbiter was set back", metadata: [LogKey.sequence: "\(stored.record.number)"])
+        case .arbiterWasSetBack(let stored): host.arbiterWasSetBack(stored, machine.election.memory)
         case .halt(let fault): host.halt(fault)
         case .count(let counter): host.count(counter)
         }

@@ -86,6 +86,7 @@ package final class StandbyDriver: StoreDriver {
     }
 
     func recordRead(_ stored: StoredRecord, request: UInt64, now: Tick) {
+        if stored.record.number >= machine.election.memory.number { host.clear(.arbiterSetBack) }
         step { $0.recordRead(stored, request: request, now: now, into: &$1) }
     }
 
@@ -192,13 +193,17 @@ package final class StandbyDriver: StoreDriver {
         replica.encoded(number, info, now: now)
     }
 
-    package func observe(_ metrics: NodeMetrics, now: Tick) { replica.observe(metrics, now: now) }
+    package func observe(_ metrics: NodeMetrics, now: Tick) {
+        replica.observe(metrics, now: now)
+        observeMembers(metrics)
+    }
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         replica.fill(&status, limit: limit)
         status.incarnation = "\(journal.identity.incarnation)"
         status.isVolatile = journal.isVolatile
         status.setJournal(journal)
+        status.dataNode = dataNode
     }
 
     package func beginStop() {}

@@ -14,7 +14,10 @@
                       \(Server.name) cluster status --data data/node-a
                       \(Server.name) cluster members --data data/node-a
                     """,
-                subcommands: [])
+                subcommands: [
+                    ClusterCreateCommand<Server>.self, ClusterStatusCommand<Server>.self,
+                    ClusterMembersCommand<Server>.self,
+                ])
         }
 
         /// Read from the command line.
