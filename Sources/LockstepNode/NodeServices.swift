@@ -103,6 +103,12 @@ package final class NodeServices {
         guard let keys, let file = keys.access else { return }
         let book = try AccessBook(file, logger: logger) { [signaller = loop.signaller] in signaller.signal() }
         self.book = book
+        let upstreams = configuration.upstreams.map(\.description)
+        if upstreams.count > 1, let unknown = upstreams.first(where: { dialing($0)?.isEmpty ?? false }) {
+            throw LockstepError(
+                .invalidConfiguration,
+                "no public key of \(unknown) is known: add its address to the access list, or leave it out")
+        }
         guard configuration.listen != nil else { return }
         let desk = try AccessDesk(keys, book, in: context, logger: logger)
         try desk.testSelf(in: context)

@@ -62,6 +62,9 @@ package final class ReplicaDriver: StoreDriver {
         execute(now: now)
     }
 
+    /// Clients that come here are sent on to this primary.
+    func sendsOn(to endpoint: String) { machine.sendsOn(to: endpoint) }
+
     package func linkLost(now: Tick) {
         held = nil
         machine.linkLost(now: now, into: &directives)

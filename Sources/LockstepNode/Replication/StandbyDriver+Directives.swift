@@ -59,7 +59,9 @@ extension StandbyDriver {
         let isSame = followed == primary
         followed = primary
         host.connectReplication(to: primary, anew: isSame, now: now)
-        if !isSame, let endpoint = primary.endpoints.first { host.relocate(to: endpoint, now: now) }
+        guard !isSame, let endpoint = primary.endpoints.first else { return }
+        host.relocate(to: endpoint, now: now)
+        replica.sendsOn(to: endpoint)
     }
 
     private func truncated(_ outcome: Result<CutBatches, TruncationFailure>, to position: Position) {

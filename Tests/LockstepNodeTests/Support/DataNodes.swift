@@ -12,7 +12,7 @@ struct DataNodes {
     let arbiter: MemoryArbiter
     let names: [NodeID]
     private let journals: [MemoryJournal]
-    private let endpoints: [String]
+    let endpoints: [String]
 
     /// One life of a node.
     struct Life: Sendable {
