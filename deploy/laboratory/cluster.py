@@ -133,7 +133,7 @@ class Laboratory:
 
     @property
     def upstream(self):
-        """Where replicas find the primary."""
+        """Where clients and replicas find the primary."""
         return ",".join(self.nodes[letter].endpoint for letter in self.data or ["a"])
 
     def add(self, letter, role="replica", name=None, keys=None):

@@ -138,9 +138,8 @@ class PreparedLaboratory(Laboratory):
 
     def start_client(self, name, workload, history, *more):
         """Starts a client process on the host `k`; it works until it is told to stop."""
-        command = [NODES, "chaos", "client", "--workload", workload, "--history", history, "--seconds", "86400", *more]
-        for letter in self.data or ["a"]:
-            command += ["--node", self.nodes[letter].endpoint]
+        command = [NODES, "chaos", "client", "--node", self.upstream, "--workload", workload, "--history", history,
+                   "--seconds", "86400", *more]
         for letter in sorted(set(self.nodes) - {"a"} | set(self.data)):
             command += ["--replica", self.nodes[letter].endpoint]
         if not self.plaintext:
