@@ -1,4 +1,4 @@
-package import LockstepCore
+import LockstepCore
 
 extension StoreStatus {
     /// What a data node is for a store, and what it knows of the store's record (PROTOCOL, R-75).

@@ -9,8 +9,8 @@
                 commandName: "create", abstract: "Makes the records of a cluster's new stores in etcd, once.",
                 discussion: """
                     This folder's node is the first primary of the stores, and their only member; the other data nodes become \
-                    members by themselves, as soon as they follow it. It is refused for a store that has a record, or a \
-                    journal with entries.
+                    members by themselves, as soon as they follow it. It is refused for a store that has a record, or entries \
+                    in this folder or at a node that is listed.
 
                     --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
                     is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a node \
@@ -62,6 +62,7 @@
             var generator = SystemRandomNumberGenerator()
             let id = StoreID(cluster: opened.cluster, name: store)
             let nodes = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+            try await opened.checkOthersAreEmpty(nodes, store: store)
             let address = nodes.first { $0.node == opened.node }
             let record = ConfigurationRecord(
                 cluster: opened.cluster, store: id, channel: journal.channel, epoch: Epoch(rawValue: 1),

@@ -1,4 +1,5 @@
 #if Etcd
+    import Foundation
     import LockstepCore
     import LockstepFolders
     import LockstepNode
@@ -38,6 +39,29 @@
             else { throw noDataNode(store) }
             return LocalJournal(
                 incarnation: incarnation, channel: Channel(rawValue: UInt16(channel)), end: data.end)
+        }
+
+        /// Refuses while another data node that is listed has entries of a store, or does not say.
+        @concurrent func checkOthersAreEmpty(_ nodes: [NodeAddress], store: String) async throws {
+            let keys = try LinkKeys(try folder.keys(of: identity))
+            for other in nodes where other.node != node {
+                guard let endpoint = other.endpoints.first else { continue }
+                let answer: Data
+                do {
+                    answer = try await AdministrationClient.ask(at: endpoint, keys: try keys.all(for: endpoint))
+                } catch let error as LockstepError {
+                    throw CommandFailure(
+                        "\(other.node) is listed, and does not say whether it has entries of \(store): \(error.message)",
+                        status: .unreachable)
+                }
+                let status = try JSONDecoder().decode(NodeStatus.self, from: answer)
+                guard let found = status.stores.first(where: { $0.name == store }) else { continue }
+                guard max(found.commit, found.dataNode?.end ?? 0) == 0 else {
+                    throw CommandFailure(
+                        "\(other.node) has entries of \(store), and only a new store is created: if its record was lost, "
+                            + "use \"cluster rebind\"")
+                }
+            }
         }
 
         private func noDataNode(_ store: String) -> CommandFailure {
