@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 from namespaces import CannotRun, wait_until
 
@@ -11,6 +12,20 @@ UNIT = f"{HERE}/etcd.service"
 FOLDER, DATA, COPY = "/var/lib/etcd", "/var/lib/etcd/default", "/var/lib/etcd/copy.db"
 PREFIX = "/lockstep"  # of all keys of Lockstep
 PLACE = "http://127.0.0.1:2379"  # of a member, for its own host
+
+
+def check_data_nodes(program):
+    """Refuses with one line what keeps data nodes from being run here."""
+    for needed, package in (("etcd", "etcd-server"), ("etcdctl", "etcd-client")):
+        if not shutil.which(needed):
+            raise CannotRun(f"data nodes need {needed}: install {package} (deploy/setup --lab)")
+    if not knows(program, "cluster"):
+        raise CannotRun(f"data nodes need {program} to be built with --traits Etcd")
+
+
+def knows(program, *command):
+    """Whether the operator's program has a command."""
+    return subprocess.run([program, *command, "--help"], capture_output=True).returncode == 0
 
 
 class Etcd:
@@ -23,12 +38,6 @@ class Etcd:
     def endpoints(self):
         """Where data nodes ask."""
         return ",".join(f"http://{host.address}:2379" for host in self.members.values())
-
-    @staticmethod
-    def check_machine():
-        for program, package in (("etcd", "etcd-server"), ("etcdctl", "etcd-client")):
-            if not shutil.which(program):
-                raise CannotRun(f"{program} is missing: install {package} (deploy/setup --lab)")
 
     # MARK: up
 

@@ -14,7 +14,7 @@ OPERATED = ("data-nodes", "rebind")
 
 # MARK: processes
 
-@nemesis("SIGTERM to the primary, which gives its posts away and is started again at the end", seconds=(1, 3), needs=DATA)
+@nemesis("SIGTERM to the primary, which gives its posts away; it starts again at the end", seconds=(1, 3), needs=DATA)
 def stop_primary(lab, fault):
     letter = a_primary(lab, fault)
     fault.note(target=letter)
@@ -70,7 +70,7 @@ def cut_standbys(lab, fault):
     yield from rule(lab, fault, both(([primary], followers(lab, primary))), cut=True)
 
 
-@nemesis("what the primary sends to etcd or to the other nodes is lost, or what they send to it", seconds=(3, 6), needs=DATA)
+@nemesis("what the primary sends to etcd or the other nodes is lost, or what they send to it", seconds=(3, 6), needs=DATA)
 def cut_one_way(lab, fault):
     primary = a_primary(lab, fault)
     others = fault.random.choice([lab.keepers, followers(lab, primary), lab.keepers + followers(lab, primary)])

@@ -300,8 +300,8 @@ class Report:
             f"over time    {figures['rate']} operations a second (median), p99 of the first and the last sixth "
             f"{figures['p99Milliseconds']} ms"]
         if self.options.data_nodes:
-            lines.append(f"failovers    {figures['failovers']} epochs after the first: {figures['epochs']}; seconds without "
-                         f"an acknowledgement in faults {figures['pauses']}")
+            lines.append(f"failovers    {figures['failovers']} epochs after the first: {figures['epochs']}; seconds "
+                         f"without an acknowledgement in faults {figures['pauses']}")
         lines += [f"growth       of {node} in an hour: {entry['resident']} MiB resident, {entry['files']} files, "
                   f"{entry['wal']} MiB WAL" for node, entry in figures["slopes"].items() if self.seconds > 600]
         for letter, kinds in self.raw["hostile"].get("tried", {}).items():
