@@ -67,7 +67,7 @@ def is_own_folder():
 def own(place):
     """What this laboratory has made there: names of hosts and of the switch after its prefix, and no longer ones."""
     found = (os.path.basename(path) for path in glob.glob(f"{place}/{glob.escape(PREFIX)}*"))
-    return sorted(name for name in found if re.fullmatch("switch|[a-z]", name[len(PREFIX):]))
+    return sorted(name for name in found if re.fullmatch("switch|[a-z][0-9]?", name[len(PREFIX):]))
 
 
 def remove():

@@ -11,7 +11,8 @@ from . import machine
 from .cluster import METRICS, NODE_KEYS, NODES, PORT, Laboratory, key_file, ready
 
 WORDS = 400  # as many as the workload `searches` knows
-UNITS = ("lockstep-primary", "lockstep-replica")
+UNITS = ("lockstep-primary", "lockstep-replica", "lockstep-data")
+ON_COUNTERS = {"increments", "stream", "mixed"}  # workloads that write that store; `mixed` writes the other one, too
 SHELL = ["sh", "-c", 'exec "$@"', "sh"]
 HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/IntegrationTests/hostile_keys.py")
 DENIED = re.compile(r"lockstep_(denials|handshakes_failed)_total[ {]")
@@ -21,9 +22,10 @@ BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY
 class PreparedLaboratory(Laboratory):
     """A laboratory with what nemeses need beside the hosts."""
 
-    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False):
-        super().__init__(program, lab_program, replicas, plaintext)
+    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False, data_nodes=0, members=1):
+        super().__init__(program, lab_program, replicas, plaintext, data_nodes, members)
         self.previous = previous or lab_program
+        self.written = ["counters"]  # the stores that the clients write
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
         self.clocks, self.searches, self.options, self.variables = False, False, [], {}
         self.output, self.histories, self.problems = "", [], []
@@ -32,27 +34,30 @@ class PreparedLaboratory(Laboratory):
         """Makes what hosts find when they boot, and notes what nodes are told."""
         self.clocks, self.options, self.capacity = faked_clocks, list(options.node_options), options.capacity
         self.searches = "searches" in options.workloads
+        asked = set(options.workloads)
+        self.written = (["counters"] * bool(asked & ON_COUNTERS) + ["search"] * self.searches
+                        + ["workbench"] * bool(asked - (ON_COUNTERS - {"mixed"}) - {"searches"}))
         if options.defect:
             self.variables["LOCKSTEP_DEFECT"] = options.defect
         for letter, host in self.hosts.items():
             os.makedirs(host.folder, exist_ok=True)
-            if small_disks and letter not in ("k", "m"):
+            if small_disks and letter not in self.bare:
                 subprocess.check_call(["truncate", "-s", "512M", f"{host.folder}/disk.img"])
                 subprocess.check_call(["mkfs.ext4", "-q", "-F", f"{host.folder}/disk.img"])
 
-    def add(self, letter, role="replica", name=None):
-        node = super().add(letter, role, name)
+    def add(self, letter, role="replica", name=None, keys=None):
+        node = super().add(letter, role, name, keys)
         node.options = node.options + self.options
-        if self.searches and role == "primary":
+        if self.searches and role != "replica":
+            if not os.path.exists(self.hosts[letter].path("/etc/lockstep/search.index")):
+                self.make_index(self.hosts[letter])
             node.options += ["--search-index", "/etc/lockstep/search.index", "--search-fresh", "5"]
-        node.configure(self.nodes["a"].endpoint)
+        node.configure(self.upstream)
         return node
 
     def create(self):
-        if self.searches:
-            self.make_index(self.hosts["a"])
         for letter, host in self.hosts.items():
-            if letter not in ("k", "m"):
+            if letter not in self.bare:
                 self.tell(host)
         return super().create()
 
@@ -97,17 +102,45 @@ class PreparedLaboratory(Laboratory):
         os.replace(path + ".new", path)
 
     def busy(self):
-        """How often the primary has refused actions because it had too many."""
-        status = self.status("a")
-        return sum(store["counters"].get("busy", 0) for store in status["stores"]) if status else 0
+        """How often the primaries have refused actions because they had too many."""
+        statuses = self.statuses()
+        found = [store for letter in set(self.posts(statuses).values())
+                 for store in (statuses.get(letter) or {"stores": []})["stores"]]
+        return sum(store["counters"].get("busy", 0) for store in found)
+
+    # MARK: data nodes
+
+    def epoch(self, store):
+        """The epoch of the newest record of a store that a node knows."""
+        known = [entry["dataNode"] for status in self.statuses(1).values() if status for entry in status["stores"]
+                 if entry["name"] == store and entry.get("dataNode")]
+        return max((entry["epoch"] or 0 for entry in known), default=0)
+
+    def is_back(self, letter):
+        """Whether a node serves, and is a member of all stores if it is a data node."""
+        if letter not in self.data:
+            return self.is_ready(letter)
+        return self.is_whole(self.statuses())
+
+    def await_removal(self, node):
+        """Waits until no record names a data node as a member."""
+        def is_out():
+            return not any(node.name in (store.get("dataNode") or {"inSync": []})["inSync"]
+                           for status in self.statuses(1).values() if status for store in status["stores"])
+        if self.data and not wait_until(is_out, 10, 0.1):
+            raise RuntimeError(f"{node.name} does not run, and is still a member after 10 s")
+
+    def rebind(self, store):
+        """Has an operator say that the record of a store is to be made from what the data nodes know."""
+        self.operate("rebind", store)
 
     # MARK: clients
 
     def start_client(self, name, workload, history, *more):
         """Starts a client process on the host `k`; it works until it is told to stop."""
-        command = [NODES, "chaos", "client", "--node", self.nodes["a"].endpoint, "--workload",
-                   workload, "--history", history, "--seconds", "86400", *more]
-        for letter in sorted(set(self.nodes) - {"a"}):
+        command = [NODES, "chaos", "client", "--node", self.upstream, "--workload", workload, "--history", history,
+                   "--seconds", "86400", *more]
+        for letter in sorted(set(self.nodes) - {"a"} | set(self.data)):
             command += ["--replica", self.nodes[letter].endpoint]
         if not self.plaintext:
             command += ["--keys", key_file("client"), "--nodes", NODE_KEYS]
@@ -182,6 +215,8 @@ class PreparedLaboratory(Laboratory):
 
     def start_all(self):
         """Starts what a fault may have left down; the units restart the rest."""
+        if self.etcd:
+            self.etcd.start()
         for node in self.nodes.values():
             node.start()
 
