@@ -41,7 +41,9 @@ import Testing
         func raise() { value.store(true, ordering: .releasing) }
     }
 
-    /// Adds 1, again and again; each answer is above the one before. Returns how many were answered.
+    /// Adds 1, again and again; each answer is above the one before.
+    ///
+    /// Returns how many were answered.
     private static func load(_ life: DataNodes.Life, until isOver: Flag) async throws -> UInt64 {
         var (count, last): (UInt64, UInt64) = (0, 0)
         while !isOver.isRaised {
