@@ -22,8 +22,9 @@ BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY
 class PreparedLaboratory(Laboratory):
     """A laboratory with what nemeses need beside the hosts."""
 
-    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False, data_nodes=0, members=1):
-        super().__init__(program, lab_program, replicas, plaintext, data_nodes, members)
+    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False, data_nodes=0, members=1,
+                 tls=False):
+        super().__init__(program, lab_program, replicas, plaintext, data_nodes, members, tls)
         self.previous = previous or lab_program
         self.written = ["counters"]  # the stores that the clients write
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0

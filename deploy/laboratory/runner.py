@@ -76,7 +76,7 @@ class Run:
         self.samples, self.invalid = [], []
         self.lab = PreparedLaboratory(
             options.program, options.lab_program, options.replicas, options.previous, options.plaintext,
-            options.data_nodes, options.etcd)
+            options.data_nodes, options.etcd, options.etcd_tls)
         self.problems = self.lab.problems
         self.clients, self.denials = [], {}
         self.is_over = threading.Event()
