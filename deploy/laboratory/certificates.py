@@ -29,7 +29,8 @@ def make(folder, addresses):
     library = machine.faketime()
     environment = dict(os.environ, LD_PRELOAD=library, FAKETIME="-1d") if library else None
     names = ",".join(f"IP:{address}" for address in ["127.0.0.1", *addresses])
-    done = subprocess.run(["sh", "-c", SCRIPT, "sh", names], cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        ["sh", "-c", SCRIPT, "sh", names], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"openssl made no certificates: {done.stderr[-300:]}")
 

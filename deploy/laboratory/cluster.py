@@ -198,7 +198,8 @@ class Laboratory:
         with open(f"{hosts.folder()}/lab.json", "w", encoding="utf-8") as file:
             json.dump({"program": self.program, "lab_program": self.lab_program, "replicas": self.replicas,
                        "plaintext": self.plaintext, "access": self.access, "cluster": self.cluster,
-                       "data_nodes": len(self.data), "members": len(self.keepers) or 1, "tls": bool(self.etcd and self.etcd.tls),
+                       "data_nodes": len(self.data), "members": len(self.keepers) or 1,
+                       "tls": bool(self.etcd and self.etcd.tls),
                        "nodes": roles}, file)
 
     @classmethod

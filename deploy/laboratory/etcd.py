@@ -73,7 +73,8 @@ class Etcd:
                     certificates.give(self.folder, host, name, (owner.st_uid, owner.st_gid))
                 for kind in ("", "PEER_"):
                     settings.update({
-                        f"{kind}CERT_FILE": f"{certificates.SERVER}.pem", f"{kind}KEY_FILE": f"{certificates.SERVER}.key",
+                        f"{kind}CERT_FILE": f"{certificates.SERVER}.pem",
+                        f"{kind}KEY_FILE": f"{certificates.SERVER}.key",
                         f"{kind}TRUSTED_CA_FILE": certificates.AUTHORITY, f"{kind}CLIENT_CERT_AUTH": "true"})
             os.makedirs(host.path("/etc/default"), exist_ok=True)
             with open(host.path("/etc/default/etcd"), "w", encoding="ascii") as file:
