@@ -66,7 +66,7 @@ class Laboratory:
     replicas follow, and etcd is on `e`, or on `e1` to `e3`.
     """
 
-    def __init__(self, program, lab_program, replicas=2, plaintext=False, data_nodes=0, members=1):
+    def __init__(self, program, lab_program, replicas=2, plaintext=False, data_nodes=0, members=1, tls=False):
         self.program, self.lab_program, self.replicas, self.plaintext = program, lab_program, replicas, plaintext
         self.access = None  # the text of the access list, as the last command left it
         self.hosts = {}
@@ -76,7 +76,7 @@ class Laboratory:
         self.keepers = [] if not data_nodes else ["e"] if members == 1 else [f"e{n}" for n in range(1, members + 1)]
         for number, letter in enumerate(letters + ["x", "k"] + ["m"] * (not plaintext) + self.keepers, start=1):
             self.hosts[letter] = Host(letter, number)
-        self.etcd = Etcd({letter: self.hosts[letter] for letter in self.keepers}) if data_nodes else None
+        self.etcd = Etcd({letter: self.hosts[letter] for letter in self.keepers}, tls) if data_nodes else None
         self.bare = {"k", "m", *self.keepers}  # hosts that never have a node
         self.switch = Switch()
         self.nodes = {}  # letter -> Node
@@ -144,7 +144,7 @@ class Laboratory:
         command = [NODES, "init", "--data", node.data, "--node", node.name, "--json"]
         command += [word for store in STORES for word in ("--store", store)]
         if role == "data":
-            command += ["--etcd", self.etcd.endpoints, "--etcd-plaintext"]
+            command += self.etcd.options(host)
         if keys:
             command += ["--keys", keys]
         if self.cluster:
@@ -199,6 +199,7 @@ class Laboratory:
             json.dump({"program": self.program, "lab_program": self.lab_program, "replicas": self.replicas,
                        "plaintext": self.plaintext, "access": self.access, "cluster": self.cluster,
                        "data_nodes": len(self.data), "members": len(self.keepers) or 1,
+                       "tls": bool(self.etcd and self.etcd.tls),
                        "nodes": roles}, file)
 
     @classmethod
@@ -210,7 +211,7 @@ class Laboratory:
         except FileNotFoundError as error:
             raise CannotRun("no laboratory is up: begin with deploy/lab up") from error
         laboratory = cls(saved["program"], saved["lab_program"], saved["replicas"], plaintext=saved["plaintext"],
-                         data_nodes=saved["data_nodes"], members=saved["members"])
+                         data_nodes=saved["data_nodes"], members=saved["members"], tls=saved["tls"])
         laboratory.cluster, laboratory.access = saved["cluster"], saved["access"]
         for letter, (role, name) in saved["nodes"].items():
             laboratory.nodes[letter] = Node(laboratory.hosts[letter], role, laboratory.plaintext)

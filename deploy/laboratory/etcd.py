@@ -6,17 +6,17 @@ import subprocess
 
 from namespaces import CannotRun, wait_until
 
+from . import certificates, hosts
 from .hosts import HERE
 
 UNIT = f"{HERE}/etcd.service"
 FOLDER, DATA, COPY = "/var/lib/etcd", "/var/lib/etcd/default", "/var/lib/etcd/copy.db"
 PREFIX = "/lockstep"  # of all keys of Lockstep
-PLACE = "http://127.0.0.1:2379"  # of a member, for its own host
 
 
-def check_data_nodes(program):
+def check_data_nodes(program, tls=False):
     """Refuses with one line what keeps data nodes from being run here."""
-    for needed, package in (("etcd", "etcd-server"), ("etcdctl", "etcd-client")):
+    for needed, package in [("etcd", "etcd-server"), ("etcdctl", "etcd-client")] + [("openssl", "openssl")] * tls:
         if not shutil.which(needed):
             raise CannotRun(f"data nodes need {needed}: install {package} (deploy/setup --lab)")
     if not knows(program, "cluster"):
@@ -31,31 +31,57 @@ def knows(program, *command):
 class Etcd:
     """One member or three, by the letters of their hosts."""
 
-    def __init__(self, members):
+    def __init__(self, members, tls=False):
         self.members = members  # letter -> Host
+        self.tls, self.scheme = tls, "https" if tls else "http"
+        self.place = f"{self.scheme}://127.0.0.1:2379"  # of a member, for its own host
 
     @property
     def endpoints(self):
         """Where data nodes ask."""
-        return ",".join(f"http://{host.address}:2379" for host in self.members.values())
+        return ",".join(f"{self.scheme}://{host.address}:2379" for host in self.members.values())
+
+    @property
+    def folder(self):
+        """Where the certificates are made."""
+        return f"{hosts.folder()}/certificates"
+
+    def options(self, host):
+        """What `lockstep init` is told on the host of a data node."""
+        if not self.tls:
+            return ["--etcd", self.endpoints, "--etcd-plaintext"]
+        certificates.give(self.folder, host, "client")
+        return ["--etcd", self.endpoints, "--etcd-authority", certificates.AUTHORITY, "--etcd-certificate",
+                f"{certificates.CLIENT}.pem", "--etcd-key", f"{certificates.CLIENT}.key"]
 
     # MARK: up
 
     def configure(self):
         """Writes the environment file that the unit reads, on each host."""
+        if self.tls:
+            certificates.make(self.folder, [host.address for host in self.members.values()])
         for letter, host in self.members.items():
+            address = f"{self.scheme}://{host.address}:2379"
             settings = {
-                "NAME": letter, "DATA_DIR": DATA, "LISTEN_CLIENT_URLS": f"{PLACE},http://{host.address}:2379",
-                "ADVERTISE_CLIENT_URLS": f"http://{host.address}:2379", "LISTEN_PEER_URLS": self.peer(host),
+                "NAME": letter, "DATA_DIR": DATA, "LISTEN_CLIENT_URLS": f"{self.place},{address}",
+                "ADVERTISE_CLIENT_URLS": address, "LISTEN_PEER_URLS": self.peer(host),
                 "INITIAL_ADVERTISE_PEER_URLS": self.peer(host), "INITIAL_CLUSTER": self.cluster,
                 "INITIAL_CLUSTER_STATE": "new", "LOG_LEVEL": "warn"}
+            if self.tls:
+                owner = os.stat(host.path(FOLDER))
+                for name in ("server", "client"):
+                    certificates.give(self.folder, host, name, (owner.st_uid, owner.st_gid))
+                for kind in ("", "PEER_"):
+                    settings.update({
+                        f"{kind}CERT_FILE": f"{certificates.SERVER}.pem",
+                        f"{kind}KEY_FILE": f"{certificates.SERVER}.key",
+                        f"{kind}TRUSTED_CA_FILE": certificates.AUTHORITY, f"{kind}CLIENT_CERT_AUTH": "true"})
             os.makedirs(host.path("/etc/default"), exist_ok=True)
             with open(host.path("/etc/default/etcd"), "w", encoding="ascii") as file:
                 file.writelines(f"ETCD_{name}={value}\n" for name, value in settings.items())
 
-    @staticmethod
-    def peer(host):
-        return f"http://{host.address}:2380"
+    def peer(self, host):
+        return f"{self.scheme}://{host.address}:2380"
 
     @property
     def cluster(self):
@@ -88,7 +114,9 @@ class Etcd:
 
     def ctl(self, *words):
         """What etcdctl says, asked at the first member's host."""
-        return next(iter(self.members.values())).call("etcdctl", *words)
+        shown = ["--cacert", certificates.AUTHORITY, "--cert", f"{certificates.CLIENT}.pem", "--key",
+                 f"{certificates.CLIENT}.key"] if self.tls else []
+        return next(iter(self.members.values())).call("etcdctl", *shown, *words)
 
     def leader(self):
         """The letter of the member that leads; all must answer."""
@@ -106,7 +134,7 @@ class Etcd:
     def save(self):
         """Makes a copy of all that is in etcd."""
         first = next(iter(self.members.values()))
-        first.call("etcdctl", "--endpoints", PLACE, "snapshot", "save", COPY)
+        self.ctl("--endpoints", self.place, "snapshot", "save", COPY)
         for host in self.members.values():
             if host is not first:
                 shutil.copy(first.path(COPY), host.path(COPY))

@@ -70,7 +70,8 @@ def cut_standbys(lab, fault):
     yield from rule(lab, fault, both(([primary], followers(lab, primary))), cut=True)
 
 
-@nemesis("what the primary sends to etcd or the other nodes is lost, or what they send to it", seconds=(3, 6), needs=DATA)
+@nemesis("what the primary sends to etcd or the other nodes is lost, or what they send to it", seconds=(3, 6),
+         needs=DATA)
 def cut_one_way(lab, fault):
     primary = a_primary(lab, fault)
     others = fault.random.choice([lab.keepers, followers(lab, primary), lab.keepers + followers(lab, primary)])

@@ -80,7 +80,8 @@ def corruption(lab, fault):
 @nemesis("a bit of 0.2 to 2 % of the payloads flips under a right checksum, so that only the programs can find it")
 def forgery(lab, fault):
     # What etcd is told has no check of its own without TLS.
-    nodes = [letter for letter in lab.hosts if letter != "x" and letter not in lab.keepers]
+    spared = {"x"} | (set() if lab.etcd and lab.etcd.tls else set(lab.keepers))
+    nodes = [letter for letter in lab.hosts if letter not in spared]
     pairs = [(source, to) for source in nodes for to in nodes if source != to]
     yield from rule(lab, fault, pairs, forge=round(fault.random.uniform(0.002, 0.02), 4))
 

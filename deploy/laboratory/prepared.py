@@ -22,8 +22,9 @@ BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY
 class PreparedLaboratory(Laboratory):
     """A laboratory with what nemeses need beside the hosts."""
 
-    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False, data_nodes=0, members=1):
-        super().__init__(program, lab_program, replicas, plaintext, data_nodes, members)
+    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False, data_nodes=0, members=1,
+                 tls=False):
+        super().__init__(program, lab_program, replicas, plaintext, data_nodes, members, tls)
         self.previous = previous or lab_program
         self.written = ["counters"]  # the stores that the clients write
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
@@ -131,8 +132,19 @@ class PreparedLaboratory(Laboratory):
             raise RuntimeError(f"{node.name} does not run, and is still a member after 10 s")
 
     def rebind(self, store):
-        """Has an operator say that the record of a store is to be made from what the data nodes know."""
-        self.operate("rebind", store)
+        """Has an operator say that etcd holds, on the host of the node that has most of a store."""
+        said = {}
+
+        def is_bound():
+            for letter in self.data:
+                try:
+                    return self.operate("rebind", store, "--yes", letter=letter) is not None
+                except RuntimeError as error:
+                    said[letter] = str(error)[-300:]
+            return False
+
+        if not wait_until(is_bound, 20, 0.5):
+            self.problems.append(f"{store} cannot be bound to etcd again: {said}")
 
     # MARK: clients
 

@@ -76,7 +76,7 @@ class Run:
         self.samples, self.invalid = [], []
         self.lab = PreparedLaboratory(
             options.program, options.lab_program, options.replicas, options.previous, options.plaintext,
-            options.data_nodes, options.etcd)
+            options.data_nodes, options.etcd, options.etcd_tls)
         self.problems = self.lab.problems
         self.clients, self.denials = [], {}
         self.is_over = threading.Event()
@@ -114,7 +114,8 @@ class Run:
         ended = time.monotonic()
         self.await_equal()
         if lab.data:
-            time.sleep(2)  # A data node stores its commit number 1 s after the last entry, which nobody can ask for.
+            # A data node stores its commit number 1 s after the last entry, which nobody can ask for.
+            time.sleep(2)
         self.is_over.set()
         for thread in threads:
             thread.join(10)
@@ -215,8 +216,9 @@ class Run:
         while time.monotonic() < healed + RECOVERY_LIMIT:
             statuses = lab.statuses()
             wanted = wanted or lab.committed(statuses)
-            if wanted and all(ready(status) and all(store["commit"] >= wanted[store["name"]] for store in status["stores"])
-                              for status in statuses.values()) and lab.committed(statuses):
+            if wanted and lab.committed(statuses) and all(
+                    ready(status) and all(store["commit"] >= wanted[store["name"]] for store in status["stores"])
+                    for status in statuses.values()):
                 return round(time.monotonic() - healed, 3)
             time.sleep(0.05)
         return None
