@@ -25,8 +25,7 @@
         @OptionGroup(title: "etcd") var etcd: EtcdOptions
         @Option(
             help:
-                "How many members must have what is acknowledged: 1 to 16. With 2 nothing is acknowledged before a second "
-                + "data node follows. (default: 2)",
+                "How many members must have what is acknowledged; with 2 a second data node must follow first. (default: 2)",
             transform: Within.whole(1...Limits.inSyncMembers))
         var minimum = 2
 

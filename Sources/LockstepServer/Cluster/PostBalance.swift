@@ -6,6 +6,8 @@ package struct PostBalance {
     package struct Move: Hashable, Sendable {
         package var store: String
         package var to: NodeID
+
+        package init(store: String, to: NodeID) { (self.store, self.to) = (store, to) }
     }
 
     private let records: [(store: String, record: ConfigurationRecord)]
