@@ -251,6 +251,7 @@ extension ClusterSimulation {
                 if let error = node.show(batch) { fail(.digest, "\(node.name) cannot apply its log: \(error)") }
             }
             checker.shows(node.shown, node)
+            if let last = batches.last { checkDisks(last, node) }
         case .send(let frame, let connection):
             guard let link = clientLinks[connection] else { return }
             if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
@@ -260,6 +261,14 @@ extension ClusterSimulation {
         case .alarm(let alarm): fail(.falseAlarm, "\(node.name): \(alarm)")
         default: break  // What broadcasts, snapshots and effects want is not simulated here.
         }
+    }
+
+    /// What is committed is on as many disks as the minimum says; none is lost in between.
+    private func checkDisks(_ batch: SealedBatch, _ node: ClusterNode) {
+        guard options.strength(.lostDisk) == 0 else { return }
+        let end = batch.head.last
+        let count = nodes.count { $0.disk.base.log.position.sequence >= end || $0.disk.hash(at: end) == batch.hash }
+        if count < options.minimum { fail(.durability, "\(node.name) commits \(end), which \(count) disks have") }
     }
 
     private func replicate(_ directive: ReplicationDirective, at node: ClusterNode) {

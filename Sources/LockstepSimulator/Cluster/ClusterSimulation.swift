@@ -47,13 +47,22 @@ package final class ClusterSimulation {
         package var additions = 0
         package var removals = 0
         package var lostDisks = 0
+
+        /// By their names, without those that did not happen.
+        var named: [String: Int] {
+            [
+                "elections": elections, "depositions": depositions, "truncations": truncations,
+                "snapshots": snapshots, "additions": additions, "removals": removals, "lost disks": lostDisks,
+            ].filter { $0.value > 0 }
+        }
     }
 
     package init(_ options: ClusterOptions) {
         self.options = options
         random = SplitMix64(seed: options.seed)
         nodes = (0..<options.nodes).map { ClusterNode($0, store: Self.store) }
-        clients = (0..<options.clients).map { ClusterClient($0, isReader: false) }
+        clients =
+            (0..<options.clients).map { ClusterClient($0, isReader: false) }
             + [ClusterClient(options.clients, isReader: true)]
         links = Array(repeating: Array(repeating: nil, count: options.nodes), count: options.nodes)
         let first = ConfigurationRecord(
