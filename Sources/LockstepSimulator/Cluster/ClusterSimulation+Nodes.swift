@@ -214,7 +214,6 @@ extension ClusterSimulation {
         let epoch = stored.record.epoch
         trace(node, .won, epoch.rawValue, node.disk.end.sequence.rawValue)
         checker.won(epoch, node.boot, hash: node.disk.hash(at: checker.committed), name: node.name)
-        script(.won(node, epoch))
         var configuration = PrimaryConfiguration(
             cluster: Self.cluster, node: node.name.name, incarnation: node.incarnation, boot: node.boot,
             channel: Self.channel, storeName: "counters", isVolatile: false, publishEndpoint: "", bulkEndpoint: "")
@@ -284,7 +283,6 @@ extension ClusterSimulation {
         case .over:
             counts.depositions += 1
             trace(node, .deposed, node.primary?.epoch.rawValue ?? 0, 0)
-            script(.deposed(node))
             // What is at the disk is waited for, and what is known to be committed is kept with it.
             let committed = node.primary?.committed.position.sequence ?? .zero
             flush(node)
