@@ -213,6 +213,11 @@ extension ClusterSimulation {
         counts.elections += 1
         let epoch = stored.record.epoch
         trace(node, .won, epoch.rawValue, node.disk.end.sequence.rawValue)
+        // The newest records are last.
+        if !arbiter.history.reversed().contains(where: { $0.record.epoch == epoch && $0.record.primary == node.place })
+        {
+            fail(.leadership, "\(node.name) opens \(epoch), which no record gave it")
+        }
         checker.won(epoch, node.boot, hash: node.disk.hash(at: checker.committed), name: node.name)
         var configuration = PrimaryConfiguration(
             cluster: Self.cluster, node: node.name.name, incarnation: node.incarnation, boot: node.boot,
