@@ -73,7 +73,6 @@ extension ClusterSimulation {
         let before = arbiter.stored
         let answer = arbiter.serve(order)
         if case .applied = answer { wrote(arbiter.stored, after: before) }
-        script(.served(order, answer))
         for _ in 0..<(strikes(.arbiterDouble, 0.3) ? 2 : 1) {
             guard let delay = arbiterDelay() else { continue }
             add(.answer(answer, node: order.node, life: order.life), after: delay)

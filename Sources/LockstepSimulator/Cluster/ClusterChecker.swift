@@ -17,6 +17,8 @@ struct ClusterChecker {
     /// How many tickets somebody was told to be taken.
     private(set) var floor: UInt64 = 0
     private(set) var violation: Violation?
+    /// How far each node has shown the log, and in which life.
+    private var shownThrough: [NodeID: (boot: BootID, end: SequenceNumber)] = [:]
 
     private struct Place: Hashable {
         var epoch: Epoch
@@ -84,6 +86,10 @@ struct ClusterChecker {
     /// A node shows a state.
     mutating func shows(_ shown: ClusterNode.Shown, _ node: ClusterNode) {
         let end = shown.log.position.sequence
+        if let before = shownThrough[node.name], before.boot == node.boot, before.end > end {
+            fail(.monotonic, "\(node.name) knows \(end) to be committed, and knew \(before.end)")
+        }
+        shownThrough[node.name] = (node.boot, end)
         guard let hash = hashes[end], hash == shown.log.position.hash else {
             return fail(.committedOnly, "\(node.name) shows \(end), which has not committed")
         }

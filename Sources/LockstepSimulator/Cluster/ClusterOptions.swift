@@ -32,6 +32,7 @@ package struct ClusterOptions: Hashable, Sendable {
             let strength = 0.1 + 0.9 * random.fraction()
             options.plan[fault] = pins[fault] ?? (isOn ? strength : 0)
         }
+        if random.chance(0.1), pins.isEmpty { return random.pick(ClusterScript.allCases).options(seed: seed) }
         return options
     }
 
@@ -44,7 +45,7 @@ package struct ClusterOptions: Hashable, Sendable {
             return strength > 0 ? "\(fault.rawValue)=\(Double(Int(strength * 100)) / 100)" : nil
         }
         return "\(nodes) data nodes, at least \(minimum) in sync, \(clients) clients; faults: "
-            + (faults.isEmpty ? "none" : faults.joined(separator: " "))
+            + (script.map { "the script \($0.rawValue)" } ?? (faults.isEmpty ? "none" : faults.joined(separator: " ")))
     }
 }
 

@@ -174,7 +174,6 @@ extension ClusterSimulation {
             return fail(.invariant, "\(node.name) cannot read what a data node says")
         }
         if case .fetch = request { link.hasFetched = true }
-        script(.request(request, link))
         guard node.standby == nil else {
             if let answer = node.standby?.answer(to: request) { send(answer, link, .down) }
             return

@@ -213,8 +213,12 @@ extension ClusterSimulation {
         counts.elections += 1
         let epoch = stored.record.epoch
         trace(node, .won, epoch.rawValue, node.disk.end.sequence.rawValue)
+        // The newest records are last.
+        if !arbiter.history.reversed().contains(where: { $0.record.epoch == epoch && $0.record.primary == node.place })
+        {
+            fail(.leadership, "\(node.name) opens \(epoch), which no record gave it")
+        }
         checker.won(epoch, node.boot, hash: node.disk.hash(at: checker.committed), name: node.name)
-        script(.won(node, epoch))
         var configuration = PrimaryConfiguration(
             cluster: Self.cluster, node: node.name.name, incarnation: node.incarnation, boot: node.boot,
             channel: Self.channel, storeName: "counters", isVolatile: false, publishEndpoint: "", bulkEndpoint: "")
@@ -251,6 +255,7 @@ extension ClusterSimulation {
                 if let error = node.show(batch) { fail(.digest, "\(node.name) cannot apply its log: \(error)") }
             }
             checker.shows(node.shown, node)
+            if let last = batches.last { checkDisks(last, node) }
         case .send(let frame, let connection):
             guard let link = clientLinks[connection] else { return }
             if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
@@ -262,6 +267,14 @@ extension ClusterSimulation {
         }
     }
 
+    /// What is committed is on as many disks as the minimum says; none is lost in between.
+    private func checkDisks(_ batch: SealedBatch, _ node: ClusterNode) {
+        guard options.strength(.lostDisk) == 0 else { return }
+        let end = batch.head.last
+        let count = nodes.count { $0.disk.base.log.position.sequence >= end || $0.disk.hash(at: end) == batch.hash }
+        if count < options.minimum { fail(.durability, "\(node.name) commits \(end), which \(count) disks have") }
+    }
+
     private func replicate(_ directive: ReplicationDirective, at node: ClusterNode) {
         switch directive {
         case .send(let frame, let connection):
@@ -271,11 +284,10 @@ extension ClusterSimulation {
         case .readRecord(let request): ask(.init(node: node.index, life: node.life, request: request))
         case .changed(.adds): counts.additions += 1
         case .changed(.removes): counts.removals += 1
-        case .changed, .refused, .count: break
+        case .changed, .refused, .count, .postKept: break
         case .over:
             counts.depositions += 1
             trace(node, .deposed, node.primary?.epoch.rawValue ?? 0, 0)
-            script(.deposed(node))
             // What is at the disk is waited for, and what is known to be committed is kept with it.
             let committed = node.primary?.committed.position.sequence ?? .zero
             flush(node)

@@ -28,7 +28,8 @@ package final class ClusterSimulation {
     /// Frames from the first to the second do not come.
     var cuts: Set<[Int]> = []
     var connections: UInt64 = 0
-    var scriptState = ClusterScript.State()
+    /// Of the primary that a script has struck.
+    var scriptedEpoch: Epoch?
     private var queue = EventQueue<ClusterEvent>()
     private var traced = Trace()
     private(set) var steps = 0
@@ -47,13 +48,22 @@ package final class ClusterSimulation {
         package var additions = 0
         package var removals = 0
         package var lostDisks = 0
+
+        /// By their names, without those that did not happen.
+        var named: [String: Int] {
+            [
+                "elections": elections, "depositions": depositions, "truncations": truncations,
+                "snapshots": snapshots, "additions": additions, "removals": removals, "lost disks": lostDisks,
+            ].filter { $0.value > 0 }
+        }
     }
 
     package init(_ options: ClusterOptions) {
         self.options = options
         random = SplitMix64(seed: options.seed)
         nodes = (0..<options.nodes).map { ClusterNode($0, store: Self.store) }
-        clients = (0..<options.clients).map { ClusterClient($0, isReader: false) }
+        clients =
+            (0..<options.clients).map { ClusterClient($0, isReader: false) }
             + [ClusterClient(options.clients, isReader: true)]
         links = Array(repeating: Array(repeating: nil, count: options.nodes), count: options.nodes)
         let first = ConfigurationRecord(
@@ -69,7 +79,7 @@ package final class ClusterSimulation {
         for client in clients { add(.client(client), after: random.between(0, 50 * Span.millisecond)) }
         if options.script == nil { add(.fault, after: Span.second) }
         add(.look, after: 100 * Span.millisecond)
-        script(.began)
+        planScript()
     }
 
     // MARK: - For the parts
@@ -141,7 +151,6 @@ package final class ClusterSimulation {
             if !node.isUp { add(.boot(node), after: random.between(0, Span.second)) }
         }
         answeredAtHealing = clients.map(\.answered)
-        script(.healed)
     }
 
     /// Everybody has new answers, and everything that was asked has one; all nodes are equal.
@@ -190,7 +199,7 @@ package final class ClusterSimulation {
         case .look:
             look()
             add(.look, after: 100 * Span.millisecond)
-        case .script(let number): script(.due(number))
+        case .script(let number): playScript(number)
         }
     }
 

@@ -17,8 +17,9 @@ final class ClusterState: ReplicatedState {
 
         mutating func take(_ ticket: Ticket) {
             count += 1
-            let mixed = (fold ^ ticket.number &* 251 &+ UInt64(ticket.client)).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
-            fold = mixed.high ^ mixed.low
+            let next = fold ^ ticket.number &* 251 &+ UInt64(ticket.client)
+            let product = next.multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
+            fold = product.high ^ product.low
         }
 
         var digest: Digest { Digest(rawValue: UInt128(fold) << 64 | UInt128(count)) }
