@@ -1,5 +1,6 @@
 #if Etcd
     import LockstepCore
+    import LockstepFolders
     import LockstepNode
 
     /// `cluster create`: makes the records of new stores (PROTOCOL, R-75).

@@ -1,5 +1,7 @@
 #if Etcd
+    import Foundation
     import LockstepCore
+    import LockstepFolders
     import LockstepNode
 
     /// `cluster status`: the records of stores, beside who is listed in etcd.
@@ -107,12 +109,12 @@
             let listed = Dictionary(nodes.map { ($0.node.name, $0.endpoints) }) { first, _ in first }
             let names = Set(listed.keys).union(stores.flatMap { $0.inSync.map(\.node) })
             return names.sorted().map { name in
-                func stores(_ isOne: (StorePicture) -> Bool) -> [String] { stores.filter(isOne).map(\.store) }
+                func named(_ isOne: (StorePicture) -> Bool) -> [String] { stores.filter(isOne).map(\.store) }
                 return NodeRow(
                     node: name, isListed: listed[name] != nil, endpoints: listed[name] ?? [],
-                    primary: stores { $0.primary == name },
-                    member: stores { $0.primary != name && $0.inSync.contains { $0.node == name } },
-                    learner: stores { $0.learners.contains { $0.node == name } })
+                    primary: named { $0.primary == name },
+                    member: named { $0.primary != name && $0.inSync.contains { $0.node == name } },
+                    learner: named { $0.learners.contains { $0.node == name } })
             }
         }
 
