@@ -239,7 +239,7 @@ import Testing
         let batches = Self.batches(1)
         standby.append(batches, nonce)
         standby.run { $0.appended(through: batches[0].head.last, now: $1, into: &$2) }
-        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[0].position)))
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[0].position, staysMember: false)))
         standby.run { $0.recordRead(Self.record, request: 2, now: $1, into: &$2) }
         #expect(standby.machine.election.phase == .promising)
         standby.run { $0.disconnected(isRefused: false, now: $1, into: &$2) }
