@@ -13,7 +13,7 @@ package final class DataProcesses {
     private let port: Int
     private var children: [Int: ChildProcess] = [:]
 
-    /// Starts etcd, makes the folders and the records of the stores, and starts the nodes.
+    /// Starts etcd, makes the folders and the records of the stores, starts the nodes, and waits until all are members.
     ///
     /// - Parameters:
     ///   - port: The first of ten for each node and two for etcd.
@@ -34,6 +34,7 @@ package final class DataProcesses {
         }
         try await createRecords(minimum: minimum)
         for index in names.indices { try start(index) }
+        _ = try ChildProcess.output(program, ["cluster", "status", "--data", node(0).path, "--wait", "60"])
     }
 
     /// etcd answers a moment after its start.
