@@ -16,8 +16,12 @@ package final class DataProcesses {
     /// Starts etcd, makes the folders and the records of the stores, starts the nodes, and waits until all are members.
     ///
     /// - Parameters:
+    ///   - folder: Where all of it is kept; made if it is missing.
     ///   - port: The first of ten for each node and two for etcd.
-    ///   - minimum: How many nodes must have what is acknowledged.
+    ///   - nodes: How many data nodes.
+    ///   - minimum: How many of them must have what is acknowledged.
+    ///   - program: The operator's program.
+    /// - Throws: ``LockstepError`` of code `unavailable` without etcd, or if a command fails.
     package init(folder: String, port: Int, nodes: Int, minimum: Int, program: String) async throws {
         (self.folder, self.program, self.port) = (folder, program, port)
         names = (1...nodes).map { "node-\($0)" }

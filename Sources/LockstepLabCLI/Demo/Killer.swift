@@ -25,7 +25,9 @@ final class Killer {
             cluster.end(0, signal: SIGKILL)
             let atKill = ledger.totals.acknowledged
             try cluster.start(0)
-            try await ledger.wait(for: "the primary after its restart") { self.ledger.totals.acknowledged > atKill + 64 }
+            try await ledger.wait(for: "the primary after its restart") {
+                self.ledger.totals.acknowledged > atKill + 64
+            }
             longestPause = max(longestPause, last.duration(to: .now) / .seconds(1))
             Output.progress("killed \(kill) of \(kills); \(ledger.totals.acknowledged) acknowledged")
         }
