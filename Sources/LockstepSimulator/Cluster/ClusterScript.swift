@@ -8,6 +8,9 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
     case deafPrimary
     /// The primary and two of its members reach neither the others nor the arbiter; it must answer no stale read.
     case stalePrimary
+    /// A member leaves the set while it is cut off; then the arbiter shows a record that has it, and the primary dies
+    ///
+    case olderArbiter
 
     /// What it is played with.
     func options(seed: UInt64) -> ClusterOptions {
@@ -17,6 +20,7 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
         switch self {
         case .deafPrimary: (options.nodes, options.minimum) = (3, 2)
         case .stalePrimary: (options.nodes, options.minimum) = (5, 2)
+        case .olderArbiter: (options.nodes, options.minimum) = (3, 1)
         }
         return options
     }
@@ -46,6 +50,10 @@ extension ClusterSimulation {
             let far = others.dropFirst(2)
             cuts = Set(side.flatMap { one in far.flatMap { [[one.index, $0.index], [$0.index, one.index]] } })
             for node in side { arbiter.cutUntil[node.index] = now + 6 * Span.second }
+        case .olderArbiter:
+            guard let away = others.first(where: { arbiter.stored.record.contains($0.member) }) else { return }
+            scriptedMember = away.member
+            cuts = Set(nodes.filter { $0 !== away }.flatMap { [[$0.index, away.index], [away.index, $0.index]] })
         }
     }
 
@@ -55,5 +63,9 @@ extension ClusterSimulation {
         if script == .deafPrimary, arbiter.stored.record.epoch == epoch {
             fail(.waiting, "a primary that hears nobody has kept its post for 6 s")
         }
+        guard let away = scriptedMember.take(), !arbiter.stored.record.contains(away),
+            let older = arbiter.history.last(where: { $0.record.contains(away) }), setBack(to: older)
+        else { return }
+        for node in nodes where node.primary != nil { kill(node, isSilent: false) }
     }
 }

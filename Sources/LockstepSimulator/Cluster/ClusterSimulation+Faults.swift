@@ -37,7 +37,7 @@ extension ClusterSimulation {
             cut([[node.index, other.index]])
         case .arbiterAway: arbiter.awayUntil = now + random.between(100, 5_000) * Span.millisecond
         case .arbiterCut: arbiter.cutUntil[node.index] = now + random.between(100, 8_000) * Span.millisecond
-        case .arbiterSetBack: guard setBack() else { return }
+        case .arbiterSetBack: guard setBack(to: random.pick(arbiter.history)) else { return }
         case .wallClock: node.wallOffset += random.between(-3_000, 3_000) * 1_000_000
         case .pause, .orderlyStop, .slowDisk, .slowFrames, .smallWindow, .arbiterLoss, .arbiterDelay, .arbiterDouble,
             .clockRate:
@@ -92,11 +92,10 @@ extension ClusterSimulation {
     }
 
     /// The arbiter shows an older copy, if every member of it is known to know that it is older.
-    private func setBack() -> Bool {
-        guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0, arbiter.history.count > 2 else { return false }
-        let older = random.pick(Array(arbiter.history.dropLast()))
-        let knows = nodes.allSatisfy { $0.isUp && $0.disk.memory.revision > older.revision }
-        guard knows else { return false }
+    func setBack(to older: StoredRecord) -> Bool {
+        guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0, older != arbiter.stored,
+            nodes.allSatisfy({ $0.isUp && $0.disk.memory.revision > older.revision })
+        else { return false }
         arbiter.setBack(to: older)
         return true
     }

@@ -255,7 +255,7 @@ extension ClusterSimulation {
                 if let error = node.show(batch) { fail(.digest, "\(node.name) cannot apply its log: \(error)") }
             }
             checker.shows(node.shown, node)
-            if let last = batches.last { checkDisks(last, node) }
+            if let last = batches.last { check(last, node) }
         case .send(let frame, let connection):
             guard let link = clientLinks[connection] else { return }
             if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
@@ -267,8 +267,12 @@ extension ClusterSimulation {
         }
     }
 
-    /// What is committed is on as many disks as the minimum says; none is lost in between.
-    private func checkDisks(_ batch: SealedBatch, _ node: ClusterNode) {
+    /// A reign commits nothing before its opening; what is committed is on as many disks as the minimum says, where none
+    /// is lost.
+    private func check(_ batch: SealedBatch, _ node: ClusterNode) {
+        if batch.head.epoch != node.primary?.epoch {
+            fail(.committedOnly, "\(node.name) commits \(batch.head.last) before its epoch's opening")
+        }
         guard options.strength(.lostDisk) == 0 else { return }
         let end = batch.head.last
         let count = nodes.count { $0.disk.base.log.position.sequence >= end || $0.disk.hash(at: end) == batch.hash }

@@ -30,6 +30,8 @@ package final class ClusterSimulation {
     var connections: UInt64 = 0
     /// Of the primary that a script has struck.
     var scriptedEpoch: Epoch?
+    /// Whom a script has cut off.
+    var scriptedMember: Member?
     private var queue = EventQueue<ClusterEvent>()
     private var traced = Trace()
     private(set) var steps = 0
