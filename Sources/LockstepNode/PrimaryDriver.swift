@@ -32,6 +32,8 @@ package final class PrimaryDriver: StoreDriver {
     private var inherited: [SealedBatch]
     /// Another node reigns; the store is opened anew as soon as the journal is at rest.
     var isDeposed = false
+    /// When so many members were last heard as must have an action, or the reign began.
+    var lastEnoughMembers = MonotonicClock.now
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
