@@ -34,6 +34,8 @@ package final class PrimaryDriver: StoreDriver {
     var (isDeposed, isSteppingDown) = (false, false)
     /// What the journal of a data node has beside the log.
     var kept: KeptFacts
+    /// When so many members were last heard as must have an action, or the reign began.
+    var lastEnoughMembers = MonotonicClock.now
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
