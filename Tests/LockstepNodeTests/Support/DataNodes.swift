@@ -107,13 +107,19 @@ struct DataNodes {
         }
     }
 
-    /// Has a node give its post to another one; returns how that ended.
-    func handOver(_ life: Life, to target: Int) async throws -> StorePost.Handover {
-        _ = try await life.node.beginHandover(of: "sum", to: names[target].name)
-        while true {
-            if let handover = try await life.node.post(of: "sum").handover, !handover.isUnderWay { return handover }
-            try await Task.sleep(for: .milliseconds(2))
-        }
+    /// Gives the log of a node that has ended one batch more, which nobody else has.
+    func appendWhatNeverCommitted(to index: Int) async throws {
+        let journal = disks[index].base
+        journal.reopen()
+        var last: SealedBatch?
+        try journal.recover(snapshot: { _ in }, batch: { last = $0 }, tail: { last = $0 })
+        guard let last else { preconditionFailure("the log has batches") }
+        var batch = BatchBuilder(
+            store: journal.identity.store, epoch: last.head.epoch, after: last.position, time: last.head.time)
+        withBytes(of: []) { _ = batch.append(.sessionAck([]), source: $0) }
+        let sealed = batch.sealed()
+        await withCheckedContinuation { done in journal.append([sealed]) { _ in done.resume() } }
+        journal.close()
     }
 
     /// The disk of a node does nothing until `body` has ended.
