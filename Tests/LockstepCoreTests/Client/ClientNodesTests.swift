@@ -216,7 +216,7 @@ struct ClientNodesTests {
         let gaps = zip(visits.dropFirst(), visits).map { $0.at - $1.at }
         #expect(gaps.prefix(6).filter { $0 == 500 }.count >= 3 && gaps.contains(1_000))
         script.wait(4_000)
-        while script.helloNonce == nil { script.wait(10) }
+        repeat { script.wait(10) } while script.helloNonce == nil
         let endpoint = script.client.endpoint
         try script.open()
         script.submit(1)
