@@ -172,7 +172,12 @@ package struct PrimaryLink: Hashable, Sendable {
     mutating func owes(_ isOwing: Bool, now: Tick) {
         guard isOfSeveral, isOwing != (owedSince != .never) else { return }
         owedSince = isOwing ? now : .never
-        if isOwing { helloAt = min(helloAt, now.advanced(byMilliseconds: ClientTiming.doubt)) }
+        if isOwing {
+            helloAt = min(helloAt, now.advanced(byMilliseconds: ClientTiming.doubt))
+        } else if helloAt == lastHeard.advanced(byMilliseconds: ClientTiming.doubt) {
+            // What came last was the last that it owed.
+            helloAt = lastHeard.advanced(byMilliseconds: ClientTiming.ping)
+        }
     }
 
     /// The peer gave one of the answers that it owes, or says why it cannot.
