@@ -134,7 +134,7 @@ class Laboratory:
     @property
     def upstream(self):
         """Where clients and replicas find the primary."""
-        return ",".join(self.nodes[letter].endpoint for letter in self.data or ["a"])
+        return ",".join(f"tcp://{self.hosts[letter].address}:{PORT}" for letter in self.data or ["a"])
 
     def add(self, letter, role="replica", name=None, keys=None):
         """Makes a node on a host, as `lockstep-lab init` does it, and configures it; does not start it."""

@@ -129,7 +129,11 @@ class Etcd:
 
     def delete(self, cluster, store):
         """Deletes the record of a store; how many there were."""
-        return int(self.ctl("--endpoints", self.endpoints, "del", f"{PREFIX}/{cluster}/stores/{store}").split()[-1])
+        return self.remove(f"{PREFIX}/{cluster}/stores/{store}")
+
+    def remove(self, key):
+        """Deletes a key; how many there were."""
+        return int(self.ctl("--endpoints", self.endpoints, "del", key).split()[-1])
 
     def save(self):
         """Makes a copy of all that is in etcd."""

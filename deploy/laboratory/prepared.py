@@ -8,7 +8,8 @@ import sys
 from namespaces import wait_until
 
 from . import machine
-from .cluster import METRICS, NODE_KEYS, NODES, PORT, Laboratory, key_file, ready
+from .cluster import METRICS, NODE_KEYS, NODES, PORT, STORES, Laboratory, key_file, ready
+from .etcd import PREFIX
 
 WORDS = 400  # as many as the workload `searches` knows
 UNITS = ("lockstep-primary", "lockstep-replica", "lockstep-data")
@@ -141,6 +142,8 @@ class PreparedLaboratory(Laboratory):
                     return self.operate("rebind", store, "--yes", letter=letter) is not None
                 except RuntimeError as error:
                     said[letter] = str(error)[-300:]
+                    if "delete the key of that channel" in said[letter]:
+                        self.etcd.remove(f"{PREFIX}/{self.cluster}/channels/{STORES.index(store)}")
             return False
 
         if not wait_until(is_bound, 20, 0.5):
