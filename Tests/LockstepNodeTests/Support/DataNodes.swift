@@ -107,6 +107,21 @@ struct DataNodes {
         }
     }
 
+    /// Gives the log of a node that has ended one batch more, which nobody else has.
+    func appendWhatNeverCommitted(to index: Int) async throws {
+        let journal = disks[index].base
+        journal.reopen()
+        var last: SealedBatch?
+        try journal.recover(snapshot: { _ in }, batch: { last = $0 }, tail: { last = $0 })
+        guard let last else { preconditionFailure("the log has batches") }
+        var batch = BatchBuilder(
+            store: journal.identity.store, epoch: last.head.epoch, after: last.position, time: last.head.time)
+        withBytes(of: []) { _ = batch.append(.sessionAck([]), source: $0) }
+        let sealed = batch.sealed()
+        await withCheckedContinuation { done in journal.append([sealed]) { _ in done.resume() } }
+        journal.close()
+    }
+
     /// The disk of a node does nothing until `body` has ended.
     func whileStuck(_ index: Int, _ body: () async throws -> Void) async throws {
         let end = DispatchSemaphore(value: 0)
