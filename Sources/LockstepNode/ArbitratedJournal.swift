@@ -76,6 +76,8 @@ package protocol ArbitratedJournal: Journal {
     /// `batch` gets the batches through the commit number, `tail` those after it, both in order. What `tail` gets must
     /// be neither shown nor applied before it is committed. Without the mark all goes to `batch`. The method without
     /// `tail` hands out the same, the tail left out.
+    ///
+    /// It may be called again when nothing that was asked for is under way: it hands out what the journal has then.
     func recover(
         snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
         tail: (SealedBatch) throws -> Void) throws

@@ -30,8 +30,8 @@ package final class PrimaryDriver: StoreDriver {
     private var isNoting = false
     /// The end of the log before this reign that is not known to be committed; it is taken over at the start.
     private var inherited: [SealedBatch]
-    /// Another node reigns; the store is opened anew as soon as the journal is at rest, which may have been asked for.
-    var (isDeposed, isSteppingDown) = (false, false)
+    /// Another node reigns; the store is opened anew as soon as the journal is at rest.
+    var isDeposed = false
     /// What the journal of a data node has beside the log.
     var kept: KeptFacts
     /// When so many members were last heard as must have an action, or the reign began.
@@ -141,7 +141,6 @@ package final class PrimaryDriver: StoreDriver {
         }
         writeNotes()
         keepFacts()
-        stepDownIfAtRest()
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
         execute(now: now, wall: wall)
     }

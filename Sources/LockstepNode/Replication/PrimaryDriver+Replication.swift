@@ -126,8 +126,7 @@ extension PrimaryDriver {
 
     /// What is under way is waited for, since only the journal knows what became of it.
     func stepDownIfAtRest() {
-        guard isDeposed, !isSteppingDown, desk.line.isDrained else { return }
-        isSteppingDown = true
+        guard isDeposed, desk.line.isDrained else { return }
         let mailbox = host.mailbox
         // Not now: the machine's directives are still being done.
         mailbox.put { $0.steppedDown() }

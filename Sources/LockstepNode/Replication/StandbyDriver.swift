@@ -59,7 +59,7 @@ package final class StandbyDriver: StoreDriver {
         self.replica = ReplicaDriver(
             host: host, state: state, journal: nil, machine: replica, journalOfStandby: desk)
         remembered = journal.arbitration?.arbiter ?? ArbiterMemory()
-        storedCommit = machine.log.committed
+        storedCommit = journal.arbitration?.committed ?? .zero
     }
 
     package func start(now: Tick, wall: LogTime) {
@@ -91,7 +91,7 @@ package final class StandbyDriver: StoreDriver {
         case .success: host.clear(.diskFull)
         case .failure(.diskFull):
             host.raise(.diskFull)
-            remembered = ArbiterMemory()
+            (remembered, storedCommit) = (ArbiterMemory(), .zero)
         case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
         }
     }

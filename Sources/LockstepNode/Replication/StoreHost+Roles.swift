@@ -64,18 +64,18 @@ extension StoreHost {
         journal.store(commit: committed) { outcome in
             mailbox.put { host in
                 switch outcome {
-                case .success: host.reopen(journal)
+                case .success: host.reopen(journal, committed)
+                // The standby writes it when there is room.
                 case .failure(.diskFull):
-                    // Without it an older state would be shown; the driver comes again.
                     host.raise(.diskFull)
-                    host.primary?.isSteppingDown = false
+                    host.reopen(journal, committed)
                 case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
                 }
             }
         }
     }
 
-    private func reopen(_ journal: any ArbitratedJournal) {
+    private func reopen(_ journal: any ArbitratedJournal, _ committed: SequenceNumber) {
         guard let state, let primary else { return }
         let (desk, memory) = (primary.desk, primary.memory)
         let recovered: RecoveredStore
@@ -83,7 +83,7 @@ extension StoreHost {
             // Nothing has to be forgotten, as after a handover: state and consumers stay.
             recovered = kept
         } else {
-            guard let read = recover(journal, into: state) else { return }
+            guard let read = recover(journal, into: state, committed: committed) else { return }
             recovered = read
             feed.restart(at: read.log.position.sequence)
         }
@@ -94,10 +94,16 @@ extension StoreHost {
         driver.start(now: now, wall: wall)
     }
 
-    /// The state as of what the journal knows to be committed; nil if it cannot be read, and then the node ends.
-    private func recover(_ journal: any ArbitratedJournal, into state: ObservedState) -> RecoveredStore? {
+    /// The state as of what the journal, or this process, knows to be committed; nil if it cannot be read, and then the
+    /// node ends.
+    private func recover(
+        _ journal: any ArbitratedJournal, into state: ObservedState, committed: SequenceNumber = .zero
+    ) -> RecoveredStore? {
         state.reset()
-        do { return try RecoveredStore(journal, named: name, into: state, logger: services.logger) } catch {
+        do {
+            return try RecoveredStore(
+                journal, named: name, into: state, committed: committed, logger: services.logger)
+        } catch {
             services.halt(error)
             return nil
         }

@@ -86,15 +86,18 @@ import Testing
             _ = try await cluster.primary(with: 2)
             try await until { watcher.notes.withLock { $0 } == [true] }
             let epoch = try await cluster.record.epoch
+            cluster.disks[0].lacksRoom(for: [.batches])
             async let asked = lives[0].port.add([2])
-            try await cluster.whileStuck(0) { _ = try await cluster.primary(with: 1, after: epoch) }
+            _ = try await cluster.primary(with: 1, after: epoch)
             #expect(try await asked == [2])
+            cluster.disks[0].lacksRoom(for: [])
             try await until { watcher.notes.withLock { $0 } == [true, false] }
             let second = try await cluster.primary(with: 2, after: epoch)
             #expect(second == 1)
             let later = try await cluster.record.epoch
+            cluster.disks[1].lacksRoom(for: [.batches])
             async let more = lives[1].port.add([4])
-            try await cluster.whileStuck(1) { _ = try await cluster.primary(with: 1, after: later) }
+            _ = try await cluster.primary(with: 1, after: later)
             #expect(try await more == [6])
             try await until { watcher.notes.withLock { $0 } == [true, false, true] }
         }

@@ -107,6 +107,15 @@ struct DataNodes {
         }
     }
 
+    /// Has a node give its post to another one; returns how that ended.
+    func handOver(_ life: Life, to target: Int) async throws -> StorePost.Handover {
+        _ = try await life.node.beginHandover(of: "sum", to: names[target].name)
+        while true {
+            if let handover = try await life.node.post(of: "sum").handover, !handover.isUnderWay { return handover }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
     /// Gives the log of a node that has ended one batch more, which nobody else has.
     func appendWhatNeverCommitted(to index: Int) async throws {
         let journal = disks[index].base
