@@ -44,7 +44,6 @@ package final class ReplicaDriver: StoreDriver {
     package func start(now: Tick, wall _: LogTime) {
         machine.start(now: now, state: state)
         host.setKnown(machine.told, mark: machine.log.mark)
-        host.client.reached(machine.highestEpoch)
     }
 
     // MARK: - Events

@@ -135,6 +135,7 @@ package struct StoreOpening {
                 isEmpty
                     ? nil : ReplicaStateMachine(configuration: configuration, recovered: $0.log, window: $0.window)
             } ?? ReplicaStateMachine(configuration: configuration)
+        host.client.reached(machine.highestEpoch)
         let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
         start(host, as: .replica(driver), with: recovered, now: MonotonicClock.now, wall: MonotonicClock.wall)
         if let journal { verifyOlder(journal, of: host) }
