@@ -123,7 +123,7 @@ class Laboratory:
             self.operate("create", "--minimum", str(MINIMUM))
         for node in self.nodes.values():
             node.start()
-        if not wait_until(lambda: self.is_whole(self.statuses()), 30, 0.2):
+        if not wait_until(lambda: self.is_whole(self.statuses()), 60, 0.2):
             raise RuntimeError(f"the cluster did not become ready; see the logs below {hosts.folder()}")
         return self
 

@@ -75,7 +75,8 @@ class PreparedLaboratory(Laboratory):
 
     def tell(self, host):
         """Gives the nodes of a host their variables, and a clock that asks a file for its offset and rate."""
-        variables, through = dict(self.variables), []
+        # A trap's backtrace of all threads takes a minute on a busy machine, and the node is away for so long.
+        variables, through = {"SWIFT_BACKTRACE": "threads=crashed,registers=none,images=none", **self.variables}, []
         if self.clocks:
             self.write_clock(host, "+0s")
             variables.update({
@@ -125,10 +126,11 @@ class PreparedLaboratory(Laboratory):
         return self.is_whole(self.statuses())
 
     def await_removal(self, node):
-        """Waits until no record names a data node as a member."""
+        """Waits until no primary has a data node as a member."""
         def is_out():
-            return not any(node.name in (store.get("dataNode") or {"inSync": []})["inSync"]
-                           for status in self.statuses(1).values() if status for store in status["stores"])
+            posts = [store["dataNode"] for status in self.statuses(1).values() if status for store in status["stores"]
+                     if (store.get("dataNode") or {"role": None})["role"] == "primary"]
+            return len(posts) >= len(STORES) and not any(node.name in post["inSync"] for post in posts)
         if self.data and not wait_until(is_out, 10, 0.1):
             raise RuntimeError(f"{node.name} does not run, and is still a member after 10 s")
 
@@ -160,7 +162,7 @@ class PreparedLaboratory(Laboratory):
         if not self.plaintext:
             command += ["--keys", key_file("client"), "--nodes", NODE_KEYS]
         self.hosts["k"].ask("run", name=name, command=command, environment=self.variables)
-        if not wait_until(lambda: os.path.exists(history), 10):
+        if not wait_until(lambda: os.path.exists(history), 30):
             with open(f"{self.hosts['k'].folder}/{name}.log", encoding="utf-8", errors="replace") as file:
                 raise RuntimeError(f"{name} did not start: {file.read()[-300:]}")
 
