@@ -66,7 +66,7 @@ package final class Console: Service {
     private func followPrimary() async {
         defer { primary.withLock { $0 = nil } }
         while !Task.isCancelled {
-            guard let endpoint = node.primaryEndpoint else { return }
+            guard let endpoint = await node.primaryEndpoint else { return }
             // A list that cannot be read now has no keys: nothing is known then.
             let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
             let bytes = try? await AdministrationClient.ask(at: endpoint, keys: dialing, timeout: .seconds(1))

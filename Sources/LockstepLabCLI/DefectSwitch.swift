@@ -16,5 +16,7 @@ enum DefectSwitch {
 
     static func ofMachines() throws(CommandFailure) -> [String] { throw refusal }
 
+    static func ofClusters() throws(CommandFailure) -> [String] { throw refusal }
+
     static func ofStorage() throws(CommandFailure) -> [String] { throw refusal }
 }

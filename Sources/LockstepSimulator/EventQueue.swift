@@ -30,7 +30,7 @@ enum Event {
 }
 
 /// Events in the order of their time; of equal times the one that was added first comes first.
-struct EventQueue {
+struct EventQueue<Event> {
     private var heap = Heap<Item>()
     private var added: UInt64 = 0
 

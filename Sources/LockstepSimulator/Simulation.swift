@@ -22,7 +22,7 @@ package final class Simulation {
     /// An operator chose a history: from now on nodes may find out that theirs was given up.
     var isForkExpected = false
 
-    private var queue = EventQueue()
+    private var queue = EventQueue<Event>()
     private var traced = Trace()
     var random: SplitMix64
     private let generators: (network: SplitMix64, desk: SplitMix64, injector: SplitMix64)

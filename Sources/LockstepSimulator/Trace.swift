@@ -60,6 +60,16 @@ package enum TraceKind: UInt8, Hashable, Sendable {
     case effect
     /// The session's sequence number, the action's number.
     case runEnded
+    /// The number of a fault of a cluster of data nodes, its strength or target.
+    case clusterFault
+    /// A data node has won: epoch, the end of its log.
+    case won
+    /// A data node is no primary any more: epoch.
+    case deposed
+    /// Epoch, number of the record that the arbiter has written.
+    case record
+    /// A log is cut: its epoch and its end.
+    case truncated
 }
 
 /// A running hash over all that happened, and the last thousand lines of it.
@@ -124,9 +134,13 @@ package struct Trace: Sendable {
             let known = EffectEvent.allCases
             let name = Int(exactly: line.first).flatMap { known.indices.contains($0) ? known[$0].rawValue : nil }
             return "\(name ?? "-") \(line.second)"
+        case .clusterFault:
+            let known = ClusterFault.allCases
+            let name = Int(exactly: line.first).flatMap { known.indices.contains($0) ? known[$0].rawValue : nil }
+            return "\(name ?? "-") \(line.second)"
         case .started, .stopped, .paused, .connected, .persisting, .committed, .applied, .installed, .phase, .submitted,
-            .answered, .outcomeUnknown, .alarm, .operatorActed, .halted, .snapshot, .healed,
-            .runEnded:
+            .answered, .outcomeUnknown, .alarm, .operatorActed, .halted, .snapshot, .healed, .runEnded, .won, .deposed,
+            .record, .truncated:
             return "\(line.first) \(line.second)"
         }
     }

@@ -31,6 +31,7 @@ import Testing
         for arguments in [
             ["--fault", "fire=1"], ["--fault", "loss=2"], ["--seed", "x"], ["--for", "never"], ["--replicas", "0"],
             ["--seed", "1", "--seeds", "2"], ["--volatile", "maybe"], ["--jobs", "0"], ["--effects", "2"],
+            ["--cluster", "--clients", "2"], ["--cluster", "--fault", "loss=1"],
         ] {
             let run = try ChildProcess.run(try #require(Self.program), ["simulate"] + arguments)
             #expect(run.status == 64, "\(arguments): \(run.output)")
@@ -77,6 +78,28 @@ import Testing
 
     @Test(.enabled(if: defective != nil)) func thereAreEnoughPlantedDefects() {
         #expect(Self.defects.count >= 14)
+    }
+
+    static var clusterDefects: [String] {
+        guard let defective else { return [] }
+        let listed = try? ChildProcess.run(defective, ["simulate", "--cluster", "--list-defects"])  // As above.
+        return listed?.output.split(separator: "\n").map(String.init) ?? []
+    }
+
+    @Test(.enabled(if: defective != nil)) func thereAreEnoughPlantedDefectsOfFailover() {
+        #expect(Self.clusterDefects.count >= 14)
+    }
+
+    /// Every planted defect of failover is found within 4,000 seeds of several data nodes.
+    @Test(.enabled(if: defective != nil), arguments: clusterDefects)
+    func aPlantedDefectOfFailoverIsFound(defect: String) throws {
+        let run = try ChildProcess.run(
+            "/usr/bin/env",
+            [
+                "LOCKSTEP_DEFECT=\(defect)", try #require(Self.defective), "simulate", "--cluster", "--first", "1",
+                "--seeds", "4000",
+            ])
+        #expect([70, 75, 76].contains(run.status), "\(defect): \(run.output.suffix(300))")
     }
 
     /// Every planted defect is found within 2,000 seeds: a promise is broken, or a machine stops.

@@ -159,7 +159,13 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var isEpochOpen: Bool { committed.position.epoch == epoch }
 
     /// Nothing waits for the journal, and no standby for the post.
-    package var isDrained: Bool { isOver || pipeline.isDrained && replication?.isHandingOver != true }
+    ///
+    /// With standbys only its own disk is waited for: they may be too few for anything to commit, and who reigns next has
+    /// what is written.
+    package var isDrained: Bool {
+        guard !isOver, let replication else { return isOver || pipeline.isDrained }
+        return pipeline.isWritten && !replication.isHandingOver
+    }
 
     /// Nothing more is said or done: it has stopped, or somebody else reigns.
     var isOver: Bool { phase == .halted || phase == .deposed }

@@ -33,7 +33,9 @@ extension StandbyStateMachine {
         guard phase != .won, phase != .halted else { return }
         let attempt = AttemptID(using: &random)
         // What is not durable here cannot be the end of a log that is taken over.
-        guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted else { return }
+        guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted && phase != .lacking else {
+            return
+        }
         elect(now: now, into: &directives) {
             [known = reportedEpoch, number = reportedNumber, end = log.end] election, directives in
             election.read(

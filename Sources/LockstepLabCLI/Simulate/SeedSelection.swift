@@ -15,6 +15,8 @@ struct SeedSelection: ParsableArguments {
     var first: UInt64?
     @Option(name: .customLong("for"), help: "How long, as 30s, 10m or 2h.", transform: SeedSelection.span)
     var duration: Double?
+    @Flag(help: "Run clusters of several data nodes, of which any may become the primary; with --fault alone.")
+    var cluster = false
     @Option(name: .customLong("fault"), help: "NAME=STRENGTH, 0 (off) to 1; may stand several times.")
     var faults: [String] = []
     @Option(
@@ -58,22 +60,39 @@ struct SeedSelection: ParsableArguments {
             pins.isVolatile = volatile.map { $0 == "on" }
             pins.effects = effects
             pins.watches = watches
-            for text in faults {
-                let parts = text.split(separator: "=", maxSplits: 1)
-                guard parts.count == 2, let fault = FaultClass(rawValue: String(parts[0])) else {
-                    throw ValidationError("--fault takes NAME=STRENGTH; lockstep-lab simulate --list-faults names them")
-                }
-                guard let strength = Double(parts[1]), (0...1).contains(strength) else {
-                    throw ValidationError("the strength of \(parts[0]) must be 0 to 1")
-                }
-                pins.strengths[fault] = strength
-            }
+            pins.strengths = try strengths(FaultClass.init(rawValue:))
             return pins
         }
     }
 
+    /// What is pinned of clusters of data nodes.
+    var clusterPins: [ClusterFault: Double] { get throws { try strengths(ClusterFault.init(rawValue:)) } }
+
+    private func strengths<Fault: Hashable>(_ named: (String) -> Fault?) throws -> [Fault: Double] {
+        var strengths: [Fault: Double] = [:]
+        for text in faults {
+            let parts = text.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, let fault = named(String(parts[0])) else {
+                throw ValidationError("--fault takes NAME=STRENGTH; lockstep-lab simulate --list-faults names them")
+            }
+            guard let strength = Double(parts[1]), (0...1).contains(strength) else {
+                throw ValidationError("the strength of \(parts[0]) must be 0 to 1")
+            }
+            strengths[fault] = strength
+        }
+        return strengths
+    }
+
     func check() throws {
-        _ = try pins
+        if cluster {
+            _ = try clusterPins
+            let others: [Any?] = [stores, replicas, clients, operations, faultTime, volatile, effects, watches]
+            guard others.allSatisfy({ $0 == nil }) else {
+                throw ValidationError("with --cluster nothing but --fault can be pinned")
+            }
+        } else {
+            _ = try pins
+        }
         guard volatile.map({ $0 == "on" || $0 == "off" }) ?? true else {
             throw ValidationError("--volatile is on or off")
         }
@@ -92,8 +111,17 @@ struct SeedSelection: ParsableArguments {
     /// What is pinned, for a line to copy; it begins with a space unless it is empty.
     var pinnedDescription: String {
         get throws {
-            let text = SimulationOptions.description(of: try pins)
-            return text.isEmpty ? "" : " " + text
+            let words = try pinnedWords
+            return words.isEmpty ? "" : " " + words.joined(separator: " ")
+        }
+    }
+
+    private var pinnedWords: [String] {
+        get throws {
+            guard cluster else {
+                return SimulationOptions.description(of: try pins).split(separator: " ").map(String.init)
+            }
+            return ["--cluster"] + faults.flatMap { ["--fault", $0] }
         }
     }
 
@@ -101,7 +129,7 @@ struct SeedSelection: ParsableArguments {
     func workerArguments(first: UInt64, share: Int?) throws -> [String] {
         var arguments = ["--first", "\(first)"]
         if let share { arguments += ["--seeds", "\(share)"] } else { arguments += ["--for", "1h"] }
-        return arguments + SimulationOptions.description(of: try pins).split(separator: " ").map(String.init)
+        return arguments + (try pinnedWords)
     }
 
     static func number(_ text: String) throws -> UInt64 {

@@ -17,6 +17,8 @@ struct SimulateCommand: ParsableCommand {
               lockstep-lab simulate --for 10m --jobs 2  as many as there is time for
               lockstep-lab simulate --seed 0x1f3a       one seed again
               lockstep-lab simulate --seed 0x1f3a --fault loss=0 --fault cut=1
+              lockstep-lab simulate --cluster --seeds 300
+                                                        several data nodes, of which any may become the primary
 
             Exit status: 0 all passed; 64 wrong usage; 70 a promise was broken; 75 a healed cluster did not come to \
             rest; 76 a machine stopped at something impossible.
@@ -46,14 +48,18 @@ struct SimulateCommand: ParsableCommand {
 
     func run() throws {
         if listFaults {
-            for fault in FaultClass.allCases {
-                Output.line(
-                    fault.rawValue.padding(toLength: 20, withPad: " ", startingAt: 0) + fault.meaning)
+            let faults =
+                selection.cluster
+                ? ClusterFault.allCases.map { ($0.rawValue, $0.meaning) }
+                : FaultClass.allCases.map { ($0.rawValue, $0.meaning) }
+            for (name, meaning) in faults {
+                Output.line(name.padding(toLength: 20, withPad: " ", startingAt: 0) + meaning)
             }
             return
         }
         if listDefects {
-            for defect in try DefectSwitch.ofMachines() { Output.line(defect) }
+            let defects = selection.cluster ? try DefectSwitch.ofClusters() : try DefectSwitch.ofMachines()
+            for defect in defects { Output.line(defect) }
             return
         }
         try DefectSwitch.apply()
@@ -76,16 +82,25 @@ struct SimulateCommand: ParsableCommand {
 
     /// A worker's whole life: it runs every seed that is its own and says how each ended.
     private static func work(_ selection: SeedSelection, number: Int, of jobs: Int) throws {
-        let pins = try selection.pins
+        let run = try runner(of: selection)
         var seed = selection.firstSeed &+ UInt64(number)
         var left = selection.count
         while left != 0 {
-            let report = SeedReport(.run(.drawn(seed: seed, pins: pins)))
+            let report = run(seed)
             let line = try JSONEncoder().encode(report)
             FileHandle.standardOutput.write(line + Data("\n".utf8))
             seed &+= UInt64(jobs)
             if left > 0 { left = max(0, left - 1) }
         }
+    }
+
+    private static func runner(of selection: SeedSelection) throws -> (UInt64) -> SeedReport {
+        if selection.cluster {
+            let pins = try selection.clusterPins
+            return { SeedReport(ClusterResult.run(.drawn(seed: $0, pins: pins))) }
+        }
+        let pins = try selection.pins
+        return { SeedReport(SimulationResult.run(.drawn(seed: $0, pins: pins))) }
     }
 
     // MARK: - Words
@@ -94,7 +109,10 @@ struct SimulateCommand: ParsableCommand {
         let revision = commit.map { ", commit \($0)" } ?? ""
         Output.line("\(Version.description)\(revision)")
         let options = (try? selection.pinnedDescription) ?? ""
-        if selection.seed != nil {
+        if selection.seed != nil, selection.cluster {
+            let drawn = ClusterOptions.drawn(seed: first, pins: (try? selection.clusterPins) ?? [:])
+            Output.line("seed 0x\(String(first, radix: 16)): \(drawn.description)")
+        } else if selection.seed != nil {
             let drawn = SimulationOptions.drawn(seed: first, pins: (try? selection.pins) ?? .init())
             let effects = drawn.effects > 0 ? ", \(Int(drawn.effects * 100)) % of the calls about effects" : ""
             Output.line(
@@ -132,8 +150,16 @@ struct SimulateCommand: ParsableCommand {
             "\(totals.seeds) seeds in \(Self.short(seconds)) s, \(Int(rate)) a minute with \(jobs) "
                 + "job\(jobs == 1 ? "" : "s"); virtual time \(Int(totals.virtualSeconds)) s, \(totals.steps) events")
         Output.line("\(totals.calls) calls: \(totals.answered) answered, \(totals.unknown) with unknown outcome")
-        if totals.seeds >= 100 {
-            Output.line("faults in fewer than 1 % of seeds: \(Self.list(totals.rareFaults))")
+        if totals.seeds >= 100, selection.cluster {
+            let rare = totals.rareFaults(of: ClusterFault.allCases.map(\.rawValue))
+            Output.line("faults in fewer than 1 % of seeds: \(Self.list(rare))")
+            Output.line(
+                "of data nodes: "
+                    + totals.deeds.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+                    .joined(separator: ", "))
+        } else if totals.seeds >= 100 {
+            let rare = totals.rareFaults(of: FaultClass.allCases.map(\.rawValue))
+            Output.line("faults in fewer than 1 % of seeds: \(Self.list(rare))")
             Output.line("unusual ways never taken: \(Self.list(totals.missedSites))")
             Output.line("of effects never seen: \(Self.list(totals.missedEffects))")
             Output.line("of replicas and operators never seen: \(Self.list(totals.missedDeeds))")

@@ -17,6 +17,8 @@ package final class StandbyDriver: StoreDriver {
     /// Whom the machine follows; nil before the first connection.
     var followed: ConfigurationRecord.Primary?
     var renewal = JournalRenewal.none
+    /// The journal cuts off the end of its log; nil if it does not.
+    var cut: Cut?
     /// What the arbiter was seen to say, as the journal has it.
     private var remembered: ArbiterMemory
     private var storedCommit: SequenceNumber
@@ -34,6 +36,15 @@ package final class StandbyDriver: StoreDriver {
         case writing(LogState)
     }
 
+    /// A cut that is not durable yet.
+    ///
+    /// What is to be appended waits for it, since the journal may find no room for it.
+    struct Cut {
+        let end: Position
+        var isUnderWay = false
+        var waiting: [SealedBatch] = []
+    }
+
     package init(
         host: StoreHost, state: ObservedState, journal: any ArbitratedJournal, machine: StandbyStateMachine,
         replica: ReplicaStateMachine, desk: JournalDesk?
@@ -48,7 +59,7 @@ package final class StandbyDriver: StoreDriver {
         self.replica = ReplicaDriver(
             host: host, state: state, journal: nil, machine: replica, journalOfStandby: desk)
         remembered = journal.arbitration?.arbiter ?? ArbiterMemory()
-        storedCommit = machine.log.committed
+        storedCommit = journal.arbitration?.committed ?? .zero
     }
 
     package func start(now: Tick, wall: LogTime) {
@@ -80,7 +91,7 @@ package final class StandbyDriver: StoreDriver {
         case .success: host.clear(.diskFull)
         case .failure(.diskFull):
             host.raise(.diskFull)
-            remembered = ArbiterMemory()
+            (remembered, storedCommit) = (ArbiterMemory(), .zero)
         case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
         }
     }
@@ -104,7 +115,8 @@ package final class StandbyDriver: StoreDriver {
     /// A frame came of the node that is followed, or that was asked what it knows.
     func received(_ frame: WaitingFrame, from node: NodeID, now: Tick) {
         frame.withFrame { bytes in
-            guard let (header, message) = try? Message.decode(bytes, rule: .any) else {
+            let rule = FrameHeader.ClusterRule.member(journal.identity.cluster.hash)
+            guard let (header, message) = try? Message.decode(bytes, rule: rule) else {
                 return host.count(.framesRefused)
             }
             if case .resync = message { return step { $0.resyncReceived(now: now, into: &$1) } }
@@ -171,7 +183,8 @@ package final class StandbyDriver: StoreDriver {
         replica.tick(now: now, wall: wall)
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
-        renew()
+        renew(now: now)
+        truncate()
         storeCommit()
     }
 

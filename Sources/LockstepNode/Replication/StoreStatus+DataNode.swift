@@ -14,7 +14,7 @@ extension StoreStatus {
         public var epoch: UInt64?
         /// The node that the record names as primary.
         public var primary: String?
-        /// The members, by name: they have all that was acknowledged.
+        /// The members, by name: they have all that was acknowledged. A standby has those of when it was told last.
         public var inSync: [String]
         /// How many members must have an action before it is acknowledged.
         public var minimum: Int?
@@ -96,13 +96,18 @@ extension PrimaryDriver {
         return found
     }
 
-    /// Who is in sync, and the alarm that too few are heard to commit anything.
-    func observeMembers(_ metrics: NodeMetrics) {
+    /// Who is in sync, and the alarm that too few are heard to commit anything: after 3 s, since nodes that start
+    /// together come one after the other.
+    func observeMembers(_ metrics: NodeMetrics, now: Tick) {
         guard let found = dataNode, let minimum = found.minimum else { return }
         metrics.observe(
             isPrimary: true, members: found.inSync.count, minimum: minimum, missing: found.missing.count)
         let heard = found.inSync.filter { !found.missing.contains($0) }.count
-        guard heard < minimum else { return host.clear(.insufficientMembers) }
+        guard heard < minimum else {
+            lastEnoughMembers = now
+            return host.clear(.insufficientMembers)
+        }
+        guard now - lastEnoughMembers >= Tick.milliseconds(3_000) else { return }
         let names = found.missing.isEmpty ? "" : ", missing \(found.missing.joined(separator: ", "))"
         host.raise(
             .insufficientMembers,

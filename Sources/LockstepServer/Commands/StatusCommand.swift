@@ -161,8 +161,12 @@ struct RateTable {
 
     /// What a data node knows of the store's record, and how far its log goes.
     private static func note(_ data: StoreStatus.DataNode) -> String {
-        guard let record = data.record, let minimum = data.minimum else {
+        guard let record = data.record, let minimum = data.minimum, let primary = data.primary else {
             return "data node: \(data.phase), no record yet, log through \(data.end)"
+        }
+        // A standby is not told who else is in sync.
+        guard data.role == .primary else {
+            return "data node: \(data.phase), its primary is \(primary), log through \(data.end)"
         }
         let missing = data.missing.isEmpty ? "" : ", missing \(data.missing.joined(separator: " "))"
         return "data node: \(data.phase), record \(record), in sync \(data.inSync.joined(separator: " ")) of at least "

@@ -4,6 +4,8 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Promise: String, Hashable, Sendable, CaseIterable {
         /// Two nodes have different entries at one place.
         case agreement
+        /// Two processes own an epoch, or one speaks as primary of an epoch that no record gave it.
+        case leadership
         /// Something acknowledged is not in the log.
         case durability
         /// A number took effect twice, or a hole stands between a session's numbers.

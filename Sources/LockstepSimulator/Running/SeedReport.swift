@@ -42,6 +42,22 @@ package struct SeedReport: Codable, Sendable, Hashable {
         trace = result.traceText
     }
 
+    /// Of a cluster of data nodes; what its nodes did is among the deeds.
+    package init(_ result: ClusterResult) {
+        seed = result.options.seed
+        promise = result.violation?.promise.rawValue
+        text = result.violation.map { "\($0.text); \(result.options.description)" }
+        traceHash = result.traceHash
+        steps = result.steps
+        virtualSeconds = Double(result.virtualTime / Span.millisecond) / 1_000
+        (calls, answered) = (result.submitted + result.reads, result.answered + result.reads)
+        unknown = result.submitted - result.answered
+        fired = Dictionary(uniqueKeysWithValues: result.fired.map { ($0.key.rawValue, $0.value) })
+        (buggifySites, operatorActs, effects) = (0, 0, [:])
+        deeds = result.counts.named
+        trace = result.traceText
+    }
+
     /// Whether a healed cluster did not come to rest, and nothing worse.
     package var isNotConverged: Bool { promise == Violation.Promise.convergence.rawValue }
 }
@@ -77,10 +93,8 @@ package struct SeedTotals: Sendable {
         deeds.merge(report.deeds) { $0 + $1 }
     }
 
-    /// Faults that fired in fewer than one seed of a hundred.
-    package var rareFaults: [String] {
-        FaultClass.allCases.map(\.rawValue).filter { (seedsWith[$0] ?? 0) * 100 < seeds }
-    }
+    /// Those of these faults that fired in fewer than one seed of a hundred.
+    package func rareFaults(of names: [String]) -> [String] { names.filter { (seedsWith[$0] ?? 0) * 100 < seeds } }
 
     /// What happened to effects in no seed.
     package var missedEffects: [String] {

@@ -16,6 +16,9 @@ enum DefectSwitch {
     /// The names of those that the simulator finds.
     static func ofMachines() throws(CommandFailure) -> [String] { PlantedDefect.ofMachines.map(\.rawValue) }
 
+    /// The names of those that the simulator of several data nodes finds.
+    static func ofClusters() throws(CommandFailure) -> [String] { PlantedDefect.ofClusters.map(\.rawValue) }
+
     /// The names of those of the journal.
     static func ofStorage() throws(CommandFailure) -> [String] { PlantedDefect.ofStorage.map(\.rawValue) }
 }

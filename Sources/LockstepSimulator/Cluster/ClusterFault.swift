@@ -1,0 +1,56 @@
+/// What may happen to a simulated cluster of data nodes; a seed turns each on or off, and says how strong it is.
+package enum ClusterFault: String, CaseIterable, Codable, Hashable, Sendable {
+    case kill, hostDeath, pause, orderlyStop, stuckDisk, slowDisk, lostDisk
+    case cutConnection, partition, oneWay, slowFrames, smallWindow
+    case arbiterLoss, arbiterDelay, arbiterDouble, arbiterAway, arbiterCut, arbiterSetBack
+    case clockRate, wallClock
+
+    /// What it does, for a person.
+    package var meaning: String {
+        switch self {
+        case .kill: "a process ends at once; the host says so, what waited for the disk is lost"
+        case .hostDeath: "a host ends at once and says nothing"
+        case .pause: "a process does nothing for up to 4 s; clock, frames and disk go on"
+        case .orderlyStop: "a primary stops in order, and gives its post away"
+        case .stuckDisk: "a disk does nothing for up to 5 s"
+        case .slowDisk: "writes take up to 300 ms"
+        case .lostDisk: "a node comes back under its name with an empty disk, as another incarnation"
+        case .cutConnection: "a connection breaks; what was under way is lost, or comes later"
+        case .partition: "some nodes do not reach the others"
+        case .oneWay: "frames from one node to another do not come"
+        case .slowFrames: "frames take up to 300 ms"
+        case .smallWindow: "primaries remember few batches, so that standbys need snapshots"
+        case .arbiterLoss: "orders to the arbiter, or its answers, are lost"
+        case .arbiterDelay: "they take up to 5 s"
+        case .arbiterDouble: "they come twice"
+        case .arbiterAway: "the arbiter answers nobody for up to 5 s"
+        case .arbiterCut: "one node does not reach the arbiter for up to 8 s"
+        case .arbiterSetBack: "the arbiter shows an older copy of the record"
+        case .clockRate: "clocks go up to 10 % faster or slower"
+        case .wallClock: "wall clocks jump by up to 50 minutes"
+        }
+    }
+
+    /// In which share of the seeds it is on.
+    var likelihood: Double {
+        switch self {
+        case .arbiterSetBack: 0.03
+        case .hostDeath, .slowDisk, .slowFrames, .smallWindow: 0.3
+        case .kill, .pause, .orderlyStop, .stuckDisk, .lostDisk, .cutConnection, .partition, .oneWay, .arbiterLoss,
+            .arbiterDelay, .arbiterDouble, .arbiterAway, .arbiterCut, .clockRate, .wallClock:
+            0.5
+        }
+    }
+
+    /// How often it strikes in a second, at full strength; nil: it has no moment of its own.
+    var rate: Double? {
+        switch self {
+        case .kill, .cutConnection: 0.6
+        case .pause, .orderlyStop, .stuckDisk, .partition, .oneWay: 0.25
+        case .hostDeath, .lostDisk, .arbiterAway, .arbiterCut: 0.15
+        case .arbiterSetBack: 0.05
+        case .wallClock: 0.2
+        case .slowDisk, .slowFrames, .smallWindow, .arbiterLoss, .arbiterDelay, .arbiterDouble, .clockRate: nil
+        }
+    }
+}

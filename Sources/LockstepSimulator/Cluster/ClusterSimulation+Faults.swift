@@ -1,0 +1,102 @@
+import LockstepCore
+
+// What strikes while clients act.
+extension ClusterSimulation {
+    /// Fifty times a second: each fault that has moments has its chance.
+    func strike() {
+        guard !isHealed else { return }
+        add(.fault, after: 20 * Span.millisecond)
+        for fault in ClusterFault.allCases {
+            let strength = options.strength(fault)
+            guard strength > 0, let rate = fault.rate, random.chance(rate * strength / 50) else { continue }
+            strike(fault)
+        }
+    }
+
+    private func strike(_ fault: ClusterFault) {
+        // Primaries are struck more often than their share.
+        var node = random.pick(nodes)
+        if random.chance(0.3), let primary = nodes.first(where: { $0.primary != nil }) { node = primary }
+        switch fault {
+        case .kill: kill(node, isSilent: false)
+        case .hostDeath: kill(node, isSilent: true)
+        case .pause where node.isUp: node.pausedUntil = now + random.between(10, 4_000) * Span.millisecond
+        case .orderlyStop where node.primary != nil && now >= node.pausedUntil:
+            node.isStopping = true
+            withPrimary(node) { machine, _ in machine.stop() }
+        case .stuckDisk: node.stuckUntil = now + random.between(10, 5_000) * Span.millisecond
+        case .lostDisk: guard loseDisk(node) else { return }
+        case .cutConnection:
+            let open = allLinks(of: node).filter { !$0.isClosed }
+            guard !open.isEmpty else { return }
+            close(random.pick(open))
+        case .partition: partition()
+        case .oneWay:
+            let other = random.pick(nodes)
+            guard other !== node else { return }
+            cut([[node.index, other.index]])
+        case .arbiterAway: arbiter.awayUntil = now + random.between(100, 5_000) * Span.millisecond
+        case .arbiterCut: arbiter.cutUntil[node.index] = now + random.between(100, 8_000) * Span.millisecond
+        case .arbiterSetBack: guard setBack(to: random.pick(arbiter.history)) else { return }
+        case .wallClock: node.wallOffset += random.between(-3_000, 3_000) * 1_000_000
+        case .pause, .orderlyStop, .slowDisk, .slowFrames, .smallWindow, .arbiterLoss, .arbiterDelay, .arbiterDouble,
+            .clockRate:
+            return
+        }
+        fire(fault, node.index)
+    }
+
+    func kill(_ node: ClusterNode, isSilent: Bool) {
+        guard node.isUp else { return }
+        losePending(node)
+        node.pausedUntil = 0
+        node.isHostDead = isSilent
+        crash(node, isSilent: isSilent)
+        let length = random.chance(0.5) ? random.between(20, 300) : random.between(300, 6_000)
+        add(.boot(node), after: length * Span.millisecond)
+    }
+
+    private func partition() {
+        let side = Set(nodes.indices.filter { _ in random.chance(0.5) })
+        var ways: [[Int]] = []
+        for one in nodes.indices {
+            for other in nodes.indices where side.contains(one) != side.contains(other) { ways.append([one, other]) }
+        }
+        cut(ways)
+    }
+
+    /// Cuts these ways; all cuts end when the next one begins, or when everything is healed.
+    private func cut(_ ways: [[Int]]) {
+        cuts = random.chance(0.4) ? [] : Set(ways)
+        // Connections break that nothing comes through for long, and others live on.
+        guard random.chance(0.5) else { return }
+        for way in cuts { if let link = links[way[0]][way[1]] { close(link) } }
+    }
+
+    /// A disk is lost, if a member remains that has all that was committed; the node comes back as another member.
+    func loseDisk(_ node: ClusterNode) -> Bool {
+        let record = arbiter.stored.record
+        let others = nodes.filter { record.contains($0.member) && $0 !== node }
+        guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0 else { return false }
+        guard !record.contains(node.member) || record.inSync.count > record.minimum && !others.isEmpty else {
+            return false
+        }
+        counts.lostDisks += 1
+        kill(node, isSilent: false)
+        node.disk = ClusterNode.Disk(base: ClusterNode.Shown(log: LogState(store: Self.store)))
+        node.recover()
+        if options.defect != .incarnationIsKept {
+            node.incarnation = Incarnation(rawValue: node.incarnation.rawValue + 1)
+        }
+        return true
+    }
+
+    /// The arbiter shows an older copy, if every member of it is known to know that it is older.
+    func setBack(to older: StoredRecord) -> Bool {
+        guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0, older != arbiter.stored,
+            nodes.allSatisfy({ $0.isUp && $0.disk.memory.revision > older.revision })
+        else { return false }
+        arbiter.setBack(to: older)
+        return true
+    }
+}

@@ -1,0 +1,312 @@
+import LockstepCore
+
+// The processes: their lives, their machines, and what these want done.
+extension ClusterSimulation {
+    // MARK: - Lives
+
+    /// A process begins, as a standby with what its disk has.
+    func start(_ node: ClusterNode) {
+        node.end()
+        node.boot = BootID(rawValue: UInt128(random.next()) << 64 | UInt128(node.index))
+        trace(node, .started, UInt64(node.life), node.disk.end.sequence.rawValue)
+        reopen(node)
+        for other in nodes where other !== node { add(.dial(from: node.index, to: other.index), after: 0) }
+        add(.heartbeat(node, life: node.life), after: random.between(0, 100 * Span.millisecond))
+    }
+
+    /// The store is opened anew from the journal.
+    private func reopen(_ node: ClusterNode) {
+        node.primary = nil
+        node.recover()
+        let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: .zero)
+        var machine = StandbyStateMachine(
+            .init(election: .init(candidate: node.place), stamp: stamp, seed: random.next()),
+            log: node.keptLog(windowBytes: windowBytes), promised: node.disk.promised, memory: node.disk.memory,
+            now: tick(of: node))
+        var directives: [StandbyDirective] = []
+        machine.start(into: &directives)
+        node.standby = machine
+        finish(directives, at: node)
+    }
+
+    private var windowBytes: Int { options.strength(.smallWindow) > 0 ? 2_048 : Limits.resendWindowBytes }
+
+    /// The process is gone; its host says so to those that are connected, or not.
+    func crash(_ node: ClusterNode, isSilent: Bool = false) {
+        trace(node, .stopped, UInt64(node.life), 0)
+        node.end()
+        for link in allLinks(of: node) { close(link, goneNode: node, isSilent: isSilent) }
+    }
+
+    // MARK: - Time
+
+    func tick(of node: ClusterNode) -> Tick {
+        Tick(rawValue: Self.firstTick + Int64(Double(now) * node.rate))
+    }
+
+    func wall(of node: ClusterNode) -> LogTime {
+        LogTime(rawValue: Self.begin + node.wallOffset + Int64(Double(now) * node.rate) / 1_000)
+    }
+
+    /// Has the machine's next deadline come as an event.
+    private func schedule(_ node: ClusterNode) {
+        var deadline = Tick.never
+        if let standby = node.standby?.nextDeadline { deadline = standby }
+        if let primary = node.primary?.nextDeadline { deadline = primary }
+        guard deadline != .never else { return }
+        let due = Int64(Double(deadline.rawValue - Self.firstTick) / node.rate) + 1
+        let time = max(due, now + 50 * Span.microsecond)
+        guard time < node.tickAt else { return }
+        node.tickAt = time
+        add(.tick(node), after: time - now)
+    }
+
+    func tick(_ node: ClusterNode) {
+        // An earlier one was scheduled since, or it is another life.
+        guard now >= node.tickAt else { return }
+        node.tickAt = .max
+        let tick = tick(of: node)
+        if let deadline = node.standby?.nextDeadline, tick >= deadline {
+            withStandby(node) { $0.ticked(now: $1, into: &$2) }
+        } else if let deadline = node.primary?.nextDeadline, tick >= deadline {
+            withPrimary(node) { $0.ticked(&$1) }
+        }
+        schedule(node)
+    }
+
+    /// A primary has taken what came.
+    func turn(_ node: ClusterNode) {
+        node.isTurnDue = false
+        guard node.primary != nil else { return }
+        withPrimary(node, isTurn: true) { $0.turnEnded(&$1) }
+        // A process that stops in order ends when its post is taken, or nobody takes it.
+        if node.isStopping, node.primary?.isDrained == true {
+            crash(node)
+            add(.boot(node), after: random.between(100 * Span.millisecond, 2 * Span.second))
+        }
+    }
+
+    func beat(_ node: ClusterNode) {
+        add(.heartbeat(node, life: node.life), after: 100 * Span.millisecond)
+        guard node.primary != nil else { return }
+        let tick = tick(of: node)
+        let isStuck = node.writeBegan != .never && tick - node.writeBegan >= Tick.milliseconds(1_000)
+        let end = node.primary?.log.position.sequence ?? .zero
+        guard !isStuck, let pulse = node.primary?.replication?.pulse(channel: Self.channel, end: end, now: tick) else {
+            return
+        }
+        let heartbeat = Heartbeat(node: node.name, boot: node.boot, time: wall(of: node), stores: [pulse])
+        let stamp = FrameStamp(channel: .none, clusterHash: Self.cluster.hash, epoch: .zero)
+        let frame = stamp.frame(.replicationReply(.heartbeat(heartbeat)))
+        for other in nodes {
+            if let link = links[other.index][node.index], link.hasFetched { send(frame, link, .down) }
+        }
+    }
+
+    // MARK: - Machines
+
+    func withStandby(
+        _ node: ClusterNode, _ event: (inout StandbyStateMachine, Tick, inout [StandbyDirective]) -> Void
+    ) {
+        let now = tick(of: node)
+        var directives: [StandbyDirective] = []
+        guard
+            node.standby.mutate({ machine in
+                event(&machine, now, &directives)
+                node.disk.memory = machine.election.memory
+            })
+        else { return }
+        finish(directives, at: node)
+    }
+
+    /// Does what a standby's machine wants after an event.
+    func finish(_ directives: [StandbyDirective], at node: ClusterNode) {
+        execute(directives, at: node)
+        if node.standby != nil { schedule(node) }
+    }
+
+    func withPrimary(
+        _ node: ClusterNode, isTurn: Bool = false, _ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void
+    ) {
+        let (now, wall) = (tick(of: node), wall(of: node))
+        let state = node.state
+        var directives: [PrimaryDirective] = []
+        guard
+            node.primary.mutate({ machine in
+                machine.step(now: now, wall: wall, state: state, into: &directives, event)
+            })
+        else { return }
+        finish(directives, at: node, isTurn: isTurn)
+    }
+
+    /// Does what a primary's machine wants after an event.
+    func finish(_ directives: [PrimaryDirective], at node: ClusterNode, isTurn: Bool) {
+        if let memory = node.primary?.replication?.memory { node.disk.memory = memory }
+        for directive in directives { execute(directive, at: node) }
+        guard node.primary != nil else { return }
+        if !isTurn, !node.isTurnDue {
+            node.isTurnDue = true
+            add(.turn(node, life: node.life), after: random.between(0, Span.millisecond))
+        }
+        schedule(node)
+    }
+
+    private func execute(_ directives: [StandbyDirective], at node: ClusterNode) {
+        for directive in directives { execute(directive, at: node) }
+        guard let log = node.standby?.log else { return }
+        show(node, through: min(log.committed, log.durable))
+    }
+
+    private func show(_ node: ClusterNode, through end: SequenceNumber) {
+        let before = node.shown.log.position.sequence
+        if let error = node.show(through: end) { fail(.digest, "\(node.name) cannot apply its log: \(error)") }
+        if node.shown.log.position.sequence > before { checker.shows(node.shown, node) }
+    }
+
+    private func execute(_ directive: StandbyDirective, at node: ClusterNode) {
+        switch directive {
+        case .connect(let primary): follow(node, primary)
+        case .send(let frame):
+            if let target = node.dials, let link = links[node.index][target] { send(frame, link, .up) }
+        case .tell(let name, let frame):
+            guard let target = nodes.first(where: { $0.name == name }) else { return }
+            if let link = links[node.index][target.index] { send(frame, link, .up) }
+        case .append(let batches, let committed):
+            // The commit number alone is written now and then.
+            guard !batches.isEmpty || random.chance(0.1) else { return }
+            write(.batches(batches, committed: committed), at: node)
+            guard options.defect == .diskLies, let end = batches.last?.head.last else { return }
+            withStandby(node) { $0.appended(through: end, now: $1, into: &$2) }
+        case .truncate(let position):
+            counts.truncations += 1
+            trace(node, .truncated, position.epoch.rawValue, position.sequence.rawValue)
+            if let first = node.disk.index(after: position.sequence) {
+                checker.cuts(node.disk.batches[first...], node)
+            }
+            write(.truncate(position), at: node)
+        case .wantsSnapshot:
+            add(.snapshot(node, life: node.life), after: random.between(20, 500) * Span.millisecond)
+        case .readRecord(let request):
+            ask(.init(node: node.index, life: node.life, request: request))
+            askPeers(node, request)
+        case .transact(let attempt, let request):
+            ask(.init(node: node.index, life: node.life, request: request, attempt: attempt))
+        case .promise(let epoch): write(.promise(epoch), at: node)
+        case .withdrawPromise(let stored):
+            write(.promise(max(stored.record.epoch, node.standby?.log.end.epoch ?? .zero)), at: node)
+        case .won(let stored): win(node, stored)
+        case .arbiterWasSetBack, .count: break
+        case .halt(let fault): fail(.falseAlarm, "\(node.name) halts: \(fault)")
+        }
+    }
+
+    private func askPeers(_ node: ClusterNode, _ request: UInt64) {
+        let epoch = node.standby?.election.promised ?? .zero
+        let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: epoch)
+        let frame = stamp.frame(.replicationRequest(.recordRequest(nonce: request)))
+        for link in links[node.index] { if let link { send(frame, link, .up) } }
+    }
+
+    /// The election is won: the rest of the log is applied, and the epoch is opened.
+    private func win(_ node: ClusterNode, _ stored: StoredRecord) {
+        guard let standby = node.standby else { return }
+        counts.elections += 1
+        let epoch = stored.record.epoch
+        trace(node, .won, epoch.rawValue, node.disk.end.sequence.rawValue)
+        // The newest records are last.
+        if !arbiter.history.reversed().contains(where: { $0.record.epoch == epoch && $0.record.primary == node.place })
+        {
+            fail(.leadership, "\(node.name) opens \(epoch), which no record gave it")
+        }
+        checker.won(epoch, node.boot, hash: node.disk.hash(at: checker.committed), name: node.name)
+        var configuration = PrimaryConfiguration(
+            cluster: Self.cluster, node: node.name.name, incarnation: node.incarnation, boot: node.boot,
+            channel: Self.channel, storeName: "counters", isVolatile: false, publishEndpoint: "", bulkEndpoint: "")
+        configuration.audienceMilliseconds = 0
+        configuration.reign = Reign(
+            won: stored, member: node.member, memory: standby.election.memory, seed: random.next())
+        var window = ResendWindow(capacity: windowBytes)
+        let end = node.shown.log.position.sequence
+        let next = node.disk.index(after: end) ?? 0
+        for batch in node.disk.batches[..<next] { window.append(batch) }
+        var tail = Array(node.disk.batches[next...])
+        if options.defect == .tailIsForgotten {
+            node.disk.batches.removeLast(tail.count)
+            tail = []
+        }
+        node.state = ClusterState(node.shown.value)
+        node.standby = nil
+        node.primary = PrimaryStateMachine(
+            configuration: configuration, recovered: node.shown.log, window: window, wall: wall(of: node),
+            now: tick(of: node))
+        withPrimary(node) { $0.start(inheriting: tail, &$1) }
+    }
+
+    private func execute(_ directive: PrimaryDirective, at node: ClusterNode) {
+        switch directive {
+        case .persist(let batches):
+            for batch in batches { checker.issued(batch, by: node) }
+            let committed = node.primary?.committed.position.sequence ?? .zero
+            write(.batches(batches, committed: committed), at: node)
+        case .committed(let batches):
+            for batch in batches {
+                checker.committed(batch, by: node)
+                trace(node, .committed, batch.head.epoch.rawValue, batch.head.last.rawValue)
+                if let error = node.show(batch) { fail(.digest, "\(node.name) cannot apply its log: \(error)") }
+            }
+            checker.shows(node.shown, node)
+            if let last = batches.last { check(last, node) }
+        case .send(let frame, let connection):
+            guard let link = clientLinks[connection] else { return }
+            if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
+            send(frame, link, .down)
+        case .replication(let wanted): replicate(wanted, at: node)
+        case .halt(let reason): fail(.falseAlarm, "\(node.name) halts: \(reason)")
+        case .alarm(let alarm): fail(.falseAlarm, "\(node.name): \(alarm)")
+        default: break  // What broadcasts, snapshots and effects want is not simulated here.
+        }
+    }
+
+    /// A reign commits nothing before its opening; what is committed is on as many disks as the minimum says, where none
+    /// is lost.
+    private func check(_ batch: SealedBatch, _ node: ClusterNode) {
+        if batch.head.epoch != node.primary?.epoch {
+            fail(.committedOnly, "\(node.name) commits \(batch.head.last) before its epoch's opening")
+        }
+        guard options.strength(.lostDisk) == 0 else { return }
+        let end = batch.head.last
+        let count = nodes.count { $0.disk.base.log.position.sequence >= end || $0.disk.hash(at: end) == batch.hash }
+        if count < options.minimum { fail(.durability, "\(node.name) commits \(end), which \(count) disks have") }
+    }
+
+    private func replicate(_ directive: ReplicationDirective, at node: ClusterNode) {
+        switch directive {
+        case .send(let frame, let connection):
+            if let link = nodeLinks[connection] { send(frame, link, .down) }
+        case .transact(let attempt, let request):
+            ask(.init(node: node.index, life: node.life, request: request, attempt: attempt))
+        case .readRecord(let request): ask(.init(node: node.index, life: node.life, request: request))
+        case .changed(.adds): counts.additions += 1
+        case .changed(.removes): counts.removals += 1
+        case .changed, .refused, .count, .postKept: break
+        case .over:
+            counts.depositions += 1
+            trace(node, .deposed, node.primary?.epoch.rawValue ?? 0, 0)
+            // What is at the disk is waited for, and what is known to be committed is kept with it.
+            let committed = node.primary?.committed.position.sequence ?? .zero
+            flush(node)
+            node.write(.batches([], committed: committed))
+            reopen(node)
+        }
+    }
+}
+
+extension Optional {
+    /// Changes what is there, without a copy of it; false if nothing is.
+    mutating func mutate(_ body: (inout Wrapped) -> Void) -> Bool {
+        guard var value = take() else { return false }
+        body(&value)
+        self = value
+        return true
+    }
+}
