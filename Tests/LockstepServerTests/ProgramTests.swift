@@ -7,7 +7,8 @@ import Testing
     @Test func aProgramHasAllCommands() {
         let names = Shop.configuration.subcommands.map { $0.configuration.commandName ?? "" }
         var all = [
-            "init", "serve", "recover", "promote", "demote", "backup", "restore", "keys", "send", "ask", "watch", "outcome",
+            "init", "serve", "recover", "promote", "demote", "backup", "restore", "keys", "send", "ask", "watch",
+            "outcome",
             "status", "top", "journal", "actions", "sessions", "clock",
         ]
         #if Etcd
