@@ -20,8 +20,8 @@ lint:
 	deploy/planted-defects --check
 
 bench:
-	swift build -c release --product lockstep
-	swift build -c release --product lockstep-lab
+	swift build -c release --traits Etcd --product lockstep
+	swift build -c release --traits Etcd --product lockstep-lab
 	$$(swift build -c release --show-bin-path)/lockstep-lab bench
 
 # The hot paths one by one, and their allocations against the limits, see Benchmarks/README.md.

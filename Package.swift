@@ -73,6 +73,7 @@ let package = Package(
     products: [
         .library(name: "Lockstep", targets: ["Lockstep"]),
         .library(name: "LockstepSQLite", targets: ["LockstepSQLite"]),
+        .library(name: "LockstepEtcd", targets: ["LockstepEtcd"]),
         .library(name: "LockstepTesting", targets: ["LockstepTesting"]),
         .library(name: "LockstepServer", targets: ["LockstepServer"]),
         .library(name: "Counters", targets: ["Counters"]),
@@ -165,7 +166,7 @@ let package = Package(
             name: "LockstepServer",
             dependencies: [
                 "Lockstep", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "LockstepHTTP",
-                "LockstepConsole", "ZeroMQ", arguments, logging, lifecycle, signals,
+                "LockstepConsole", "LockstepEtcd", "ZeroMQ", arguments, logging, lifecycle, signals,
             ] + configuration, swiftSettings: base),
         .target(
             name: "LockstepCommands",

@@ -206,7 +206,7 @@ struct CounterCommand: AsyncParsableCommand {
         var name: String
         @OptionGroup var options: Options
         func run() async throws {
-            var configuration = NodeConfiguration.client(of: options.asked.node)
+            var configuration = NodeConfiguration.client(of: parseNodes(options.asked.node))
             configuration.allowsPlaintext = options.asked.insecure
             try options.asked.keyOptions.apply(to: &configuration)
             let (name, json, asked) = (name, options.json, options.asked.node)

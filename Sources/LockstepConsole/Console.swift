@@ -66,7 +66,7 @@ package final class Console: Service {
     private func followPrimary() async {
         defer { primary.withLock { $0 = nil } }
         while !Task.isCancelled {
-            guard let endpoint = node.primaryEndpoint else { return }
+            guard let endpoint = await node.primaryEndpoint else { return }
             // A list that cannot be read now has no keys: nothing is known then.
             let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
             let bytes = try? await AdministrationClient.ask(at: endpoint, keys: dialing, timeout: .seconds(1))
@@ -126,10 +126,12 @@ package final class Console: Service {
     func status() async throws -> StatusAnswer {
         let status = try await node.status(listing: Self.listLimit)
         var runs: [RunsAnswer] = []
-        if status.role == .primary {
-            for store in stores {
-                let answer = try await store.runs(Self.listLimit)
-                if answer.count > 0 { runs.append(answer) }
+        let own = Set(status.stores.filter { status.role(in: $0) == .primary }.map(\.name))
+        if !own.isEmpty {
+            for store in stores where own.contains(store.name) {
+                // A data node may have lost the post meanwhile.
+                guard let answer = try? await store.runs(Self.listLimit), answer.count > 0 else { continue }
+                runs.append(answer)
             }
         }
         return StatusAnswer(

@@ -1,36 +1,45 @@
 #if Etcd
     import AsyncHTTPClient
     import Foundation
-    import LockstepNode
+    package import LockstepNode
     import NIOCore
     import NIOSSL
 
     /// Which etcd keeps the configuration records, and how it is reached.
-    package struct EtcdConfiguration: Hashable, Sendable {
+    ///
+    /// With `https` both ends show certificates. Whoever has a client certificate of the authority can change records, so
+    /// it is for data nodes only.
+    public struct EtcdConfiguration: Hashable, Sendable {
         /// The members, as `https://HOST:PORT`; at least one, all of one etcd, in the order in which to try them.
         ///
         /// Members that are not named are not used. `http://` is for loopback addresses, and for a network that is
         /// trusted (``allowsPlaintext``).
-        package var endpoints: [String]
+        public var endpoints: [String]
         /// The file of certificates, PEM, of the authority that signed the members' certificates; needed by `https`.
-        package var authority: String?
+        public var authority: String?
         /// The file of this node's client certificate, PEM, with those that lead to the authority; needed by `https`.
-        package var certificate: String?
+        public var certificate: String?
         /// The file of the certificate's secret key, PEM, which nobody else may read; needed by `https`.
-        package var key: String?
+        public var key: String?
         /// Before every key that is used in etcd; `/lockstep` by default.
-        package var prefix = "/lockstep"
+        public var prefix = "/lockstep"
         /// How long a connection may take until it can be used; 1 s by default.
-        package var connectTimeout = Duration.seconds(1)
+        public var connectTimeout = Duration.seconds(1)
         /// How long one member may take to answer a read before the next one is asked; 500 ms by default.
         ///
         /// The last one has the rest of the call's time. A write has the whole time at one member.
-        package var memberTimeout = Duration.milliseconds(500)
+        public var memberTimeout = Duration.milliseconds(500)
         /// Whether `http` may be spoken beyond loopback addresses, so that who is in between can change records; false.
-        package var allowsPlaintext = false
+        public var allowsPlaintext = false
 
         /// Names the members of an etcd.
-        package init(
+        ///
+        /// - Parameters:
+        ///   - endpoints: The members, as `https://HOST:PORT`.
+        ///   - authority: The file of the authority's certificates.
+        ///   - certificate: The file of this node's client certificate.
+        ///   - key: The file of its secret key.
+        public init(
             endpoints: [String], authority: String? = nil, certificate: String? = nil, key: String? = nil
         ) {
             self.endpoints = endpoints
@@ -38,6 +47,9 @@
             self.certificate = certificate
             self.key = key
         }
+
+        /// Checks everything, and reads the files of keys, without connecting; an error says what to change.
+        package func check() throws(LockstepError) { _ = try CheckedEtcdConfiguration(self) }
     }
 
     /// A configuration that contradicts nothing, with its files read.
@@ -71,7 +83,7 @@
             {
                 throw wrong(
                     "\(open.text) would be asked in plain text, and whoever is in between could change who is primary: "
-                        + "use https, or allow plain text")
+                        + "use https, or allow plain text (--etcd-plaintext)")
             }
             let prefix = configuration.prefix
             guard prefix.hasPrefix("/"), !prefix.hasSuffix("/"), prefix.utf8.count <= 256 else {

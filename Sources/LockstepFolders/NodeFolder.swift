@@ -13,14 +13,48 @@ package struct NodeFolder {
         /// The node's key file, and its access list; as they are noted, which ``NodeFolder/resolved(_:)`` makes paths of.
         package var keys: String?
         package var access: String?
+        /// Who keeps the configuration records of a data node's stores; nil of a node that is none.
+        package var etcd: Etcd?
         package init(
-            node: String, cluster: String, stores: [String], keys: String? = nil, access: String? = nil
+            node: String, cluster: String, stores: [String], keys: String? = nil, access: String? = nil,
+            etcd: Etcd? = nil
         ) {
             self.node = node
             self.cluster = cluster
             self.stores = stores
             self.keys = keys
             self.access = access
+            self.etcd = etcd
+        }
+
+        /// An etcd, and how it is reached; files as they are noted.
+        package struct Etcd: Codable, Hashable, Sendable {
+            package var endpoints: [String]
+            package var authority: String?
+            package var certificate: String?
+            package var key: String?
+            /// Before every key; nil: the usual one.
+            package var prefix: String?
+            /// Whether plain text may go beyond loopback addresses; nil: no.
+            package var plaintext: Bool?
+
+            package init(
+                endpoints: [String], authority: String? = nil, certificate: String? = nil, key: String? = nil,
+                prefix: String? = nil, plaintext: Bool? = nil
+            ) {
+                self.endpoints = endpoints
+                self.authority = authority
+                self.certificate = certificate
+                self.key = key
+                self.prefix = prefix
+                self.plaintext = plaintext
+            }
+
+            /// Everything, for the checksum.
+            fileprivate var texts: [String] {
+                ["/etcd"] + endpoints + ["/files", authority ?? "", certificate ?? "", key ?? "", prefix ?? ""]
+                    + (plaintext == true ? ["/plaintext"] : [])
+            }
         }
     }
 
@@ -100,6 +134,7 @@ private struct StoredIdentity: Codable {
     var stores: [String]
     var keys: String?
     var access: String?
+    var etcd: NodeFolder.Identity.Etcd?
     var sum: String?
 
     init(_ identity: NodeFolder.Identity) {
@@ -108,18 +143,21 @@ private struct StoredIdentity: Codable {
         stores = identity.stores
         keys = identity.keys
         access = identity.access
+        etcd = identity.etcd
         var writer = ByteWriter()
         for text in [node, cluster] + stores { writer.writeString(text) }
         // After a word that no store can be called; nothing where nothing is noted, as in files from before.
         if keys != nil || access != nil {
             for text in ["/keys", keys ?? "", access ?? ""] { writer.writeString(text) }
         }
+        for text in etcd?.texts ?? [] { writer.writeString(text) }
         var checksum = CRC32C()
         withBytes(of: writer.bytes) { checksum.update($0, 0..<writer.count) }
         sum = String(checksum.value, radix: 16)
     }
 
     var identity: NodeFolder.Identity {
-        NodeFolder.Identity(node: node, cluster: cluster, stores: stores, keys: keys, access: access)
+        NodeFolder.Identity(
+            node: node, cluster: cluster, stores: stores, keys: keys, access: access, etcd: etcd)
     }
 }

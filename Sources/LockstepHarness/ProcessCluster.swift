@@ -57,7 +57,7 @@ package final class ProcessCluster {
     }
 
     /// As the systemd units set it: a state of many small nodes lies in huge pages, where look-ups miss less.
-    private static let environment = ["GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"]
+    static let environment = ["GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"]
 
     /// Starts a node.
     package func start(_ index: Int, _ command: NodeCommand = .serve) throws {
@@ -99,34 +99,6 @@ package final class ProcessCluster {
     package func waitUntilEqual(
         _ store: String = "counters", seconds: Double = 30
     ) async throws -> (sequence: UInt64, digest: String) {
-        let deadline = ContinuousClock.now + .seconds(seconds)
-        while true {
-            var nodes: [[Mark]] = []
-            for index in 0...replicas {
-                let stores = try? await node(index).decodedStatus(digests: true).stores  // Asked again.
-                guard let stores else { continue }
-                nodes.append(
-                    stores.map { Mark(store: $0.name, sequence: $0.sequence, digest: $0.digest) }
-                        .sorted { $0.store < $1.store })
-            }
-            // A primary has no digest while entries are on their way to its journal.
-            if nodes.count == replicas + 1, let first = nodes.first, nodes.allSatisfy({ $0 == first }),
-                first.allSatisfy({ $0.digest != nil }), let mark = first.first(where: { $0.store == store }),
-                let digest = mark.digest
-            {
-                return (mark.sequence, digest)
-            }
-            guard ContinuousClock.now < deadline else {
-                throw LockstepError(.unavailable, "the nodes are not equal after \(seconds) s: \(nodes)")
-            }
-            try await Task.sleep(for: .milliseconds(50))
-        }
-    }
-
-    /// Where a store of a node stands.
-    private struct Mark: Equatable {
-        var store: String
-        var sequence: UInt64
-        var digest: String?
+        try await NodeFolder.waitUntilEqual((0...replicas).map(node), store, seconds: seconds)
     }
 }

@@ -10,7 +10,8 @@ package final class ChaosClient: Sendable {
     /// What a client does, and for how long.
     package struct Settings: Sendable {
         package var workload = ChaosWorkload.increments
-        package var primary = ""
+        /// The primary, or all data nodes.
+        package var nodes: [String] = []
         package var replicas: [String] = []
         package var workers = 8
         /// Operations a second of all workers together; 0: as fast as answers come.
@@ -25,7 +26,7 @@ package final class ChaosClient: Sendable {
         /// By which keys all nodes of the client connect; nil: in plain text.
         package var keys: NodeKeys?
 
-        /// Makes settings; the primary must be named.
+        /// Makes settings; a node must be named.
         package init() {}
     }
 
@@ -53,8 +54,9 @@ package final class ChaosClient: Sendable {
     /// Works until the time has passed or ``stop()``, then reads what was written last.
     package func run() async throws -> Counts {
         var nodes: [(node: Node, endpoint: String)] = []
-        for _ in 0..<settings.workers { nodes.append((try makeNode(settings.primary), settings.primary)) }
-        for replica in settings.replicas { nodes.append((try makeNode(replica), replica)) }
+        let written = settings.nodes.joined(separator: ",")
+        for _ in 0..<settings.workers { nodes.append((try makeNode(settings.nodes), written)) }
+        for replica in settings.replicas { nodes.append((try makeNode([replica]), replica)) }
         let stations = try nodes.map { try ObjectStation($0.node, at: $0.endpoint) }
         let all = nodes.map(\.node)
         let replicas = Array(stations.dropFirst(settings.workers))
@@ -74,8 +76,8 @@ package final class ChaosClient: Sendable {
         return counts.withLock { $0 }
     }
 
-    private func makeNode(_ endpoint: String) throws -> Node {
-        var configuration = NodeConfiguration.client(of: endpoint)
+    private func makeNode(_ endpoints: [String]) throws -> Node {
+        var configuration = NodeConfiguration.client(of: endpoints)
         configuration.keys = settings.keys
         configuration.allowsPlaintext = settings.keys == nil
         configuration.sessionTimeToLive = .seconds(3_600)

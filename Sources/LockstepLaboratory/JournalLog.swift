@@ -12,10 +12,16 @@ package struct JournalLog: Sendable {
     package var store: String
     /// The first sequence number that is still there; what is older was trimmed.
     package private(set) var first: UInt64 = 1
-    /// The last sequence number.
+    /// The last sequence number that is known to be committed.
     package private(set) var last: UInt64 = 0
-    /// The chain's hash at the end of each batch.
+    /// The chain's hash at the end of each batch, as far as it is committed.
     package private(set) var hashes: [UInt64: String] = [:]
+    /// Of a data node, what follows: the chain's hash at the end of each batch.
+    package private(set) var tail: [UInt64: String] = [:]
+    /// Whether it is a data node's (PROTOCOL, R-85).
+    package private(set) var isArbitrated = false
+    /// The epochs of the committed batches.
+    package private(set) var epochs: Set<UInt64> = []
     /// What the log says about each number of each session.
     package private(set) var actions: [ActionName: LoggedAction] = [:]
     /// What is damaged, and numbers that do not follow each other.
@@ -46,6 +52,19 @@ package struct JournalLog: Sendable {
         }
     }
 
+    /// The last sequence number, committed or not.
+    package var end: UInt64 { max(last, tail.keys.max() ?? 0) }
+
+    /// Names what a data node's journal has at the ends of its batches.
+    package init(
+        folder: String, store: String, first: UInt64 = 1, committed: [UInt64: String], tail: [UInt64: String] = [:]
+    ) {
+        (self.folder, self.store, self.first) = (folder, store, first)
+        (hashes, self.tail, isArbitrated) = (committed, tail, true)
+        last = committed.keys.max() ?? 0
+        keepsActions = false
+    }
+
     /// Whether ``actions`` are kept; the hashes say whether another journal has the same.
     private let keepsActions: Bool
 
@@ -63,8 +82,11 @@ package struct JournalLog: Sendable {
             isFirst = false
             last = batch.head.last.rawValue
             hashes[last] = "\(batch.hash)"
+            epochs.insert(batch.head.epoch.rawValue)
             try withBytes(of: batch.bytes) { try read(batch, $0, &numbers) }
         }
+        isArbitrated = reader.arbitration != nil
+        try reader.tail { tail[$0.head.last.rawValue] = "\($0.hash)" }
         try reader.close()
     }
 
@@ -131,10 +153,11 @@ package struct RebuiltStates: Sendable {
     /// The digests of both.
     package var digests: [String]
 
-    /// Rebuilds the states through the ends that are given by store, or the journal's own.
-    package init(folder: String, through ends: [String: UInt64]) throws {
-        let counters = try Self.rebuild(folder, "counters", Counters(), ends)
-        let workbench = try Self.rebuild(folder, Workbench.store, Workbench(), ends)
+    /// Rebuilds the states through the ends that are given by store, or the journals' own; `folder` names whose journal
+    /// of a store is read.
+    package init(through ends: [String: UInt64], folder: (String) -> String) throws {
+        let counters = try Self.rebuild(folder("counters"), "counters", Counters(), ends)
+        let workbench = try Self.rebuild(folder(Workbench.store), Workbench.store, Workbench(), ends)
         self.counters = counters.state.workingState
         self.workbench = workbench.state.workingState
         digests = [

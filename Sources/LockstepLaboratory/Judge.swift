@@ -2,14 +2,14 @@ import Counters
 import Lockstep
 import LockstepChecking
 
-/// Judges a run: what its clients were told, against the primary's log and the state that it leads to.
+/// Judges a run: what its clients were told, against the log and the state that it leads to.
 ///
 /// Times come from one clock, and the log has an outcome for every number, so nothing is left to guess: an operation
 /// without an answer is looked up, and is then checked like any other.
 package struct Judge {
     /// The calls, resolved from the log.
     package private(set) var history: RecordedHistory
-    /// The primary's journals, by store.
+    /// What the log has, by store.
     package let logs: [String: JournalEvidence]
     /// The most findings of a check that are kept.
     package static let findingLimit = 16
@@ -40,6 +40,16 @@ package struct Judge {
         package init(actions: [JournalLog.ActionName: JournalLog.LoggedAction], first: UInt64 = 1) {
             self.actions = actions
             self.first = first
+        }
+
+        /// Reads what journals of one history hold together.
+        package init(of logs: [JournalLog]) throws {
+            actions = [:]
+            first = logs.map(\.first).min() ?? 1
+            for log in logs {
+                let read = try JournalLog(folder: log.folder, store: log.store)
+                actions.merge(read.actions) { kept, _ in kept }
+            }
         }
     }
 

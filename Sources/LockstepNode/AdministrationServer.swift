@@ -22,6 +22,10 @@ package final class AdministrationServer {
         case sessions(store: String, after: String?)
         /// Ends sessions.
         case closeSessions(store: String, SessionChoice)
+        /// Who is the primary of a data node's store, and what else the node knows of that.
+        case post(store: String, isLooking: Bool)
+        /// The primary of a store gives its post to another data node.
+        case handover(store: String, to: String?)
 
         /// Its name on the wire.
         package var word: String {
@@ -32,6 +36,8 @@ package final class AdministrationServer {
             case .abandon: "abandon"
             case .sessions: "sessions"
             case .closeSessions: "closeSessions"
+            case .post: "post"
+            case .handover: "handover"
             }
         }
 
@@ -40,7 +46,7 @@ package final class AdministrationServer {
             switch self {
             case .status: nil
             case .dump(let store), .runs(let store), .abandon(let store, _), .sessions(let store, _),
-                .closeSessions(let store, _):
+                .closeSessions(let store, _), .post(let store, _), .handover(let store, _):
                 store
             }
         }
@@ -53,6 +59,8 @@ package final class AdministrationServer {
         var after: String?
         var choice: SessionChoice?
         var digests: Bool?
+        var to: String?
+        var look: Bool?
     }
 
     /// A state above this size is not dumped: the answer is one message.
@@ -124,12 +132,17 @@ package final class AdministrationServer {
             case ("sessions", let store?): return try answer(.sessions(store: store, after: command.after))
             case ("closeSessions", let store?):
                 return try answer(.closeSessions(store: store, command.choice ?? SessionChoice()))
-            case ("dump", nil), ("runs", nil), ("abandon", nil), ("sessions", nil), ("closeSessions", nil):
+            case ("post", let store?): return try answer(.post(store: store, isLooking: command.look ?? false))
+            case ("handover", let store?): return try answer(.handover(store: store, to: command.to))
+            case ("dump", nil), ("runs", nil), ("abandon", nil), ("sessions", nil), ("closeSessions", nil),
+                ("post", nil),
+                ("handover", nil):
                 throw LockstepError(.administration, "name the store")
             default:
                 throw LockstepError(
                     .administration,
-                    "there is no command \(command.command): status, dump, runs, abandon, sessions, closeSessions")
+                    "there is no command \(command.command): status, dump, runs, abandon, sessions, "
+                        + "closeSessions, post, handover")
             }
         } catch {
             return problem("\(error)")

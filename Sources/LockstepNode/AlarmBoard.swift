@@ -23,12 +23,18 @@ public enum AlarmKind: String, CaseIterable, Hashable, Sendable {
     case duplicateNode = "DUPLICATE_NODE"
     /// New sessions are about to be refused.
     case sessionsNearLimit = "SESSIONS_NEAR_LIMIT"
+    /// A primary with standbys has too few of them to commit anything.
+    case insufficientMembers = "INSUFFICIENT_MEMBERS"
+    /// The arbiter has no record of the store.
+    case recordMissing = "RECORD_MISSING"
+    /// The arbiter shows less than it once did.
+    case arbiterSetBack = "ARBITER_SET_BACK"
 
     /// The level of its line: `error` where the store serves no longer, or follows nobody, until somebody acts;
     /// `warning` where it goes on.
     package var level: Logger.Level {
         switch self {
-        case .primaryBehind, .ahead, .diverged: .error
+        case .primaryBehind, .ahead, .diverged, .insufficientMembers, .recordMissing, .arbiterSetBack: .error
         case .diskFull, .journalDamaged, .noPrimary, .refused, .duplicateNode, .sessionsNearLimit: .warning
         }
     }

@@ -20,13 +20,8 @@ package struct JournalArbitration: Hashable, Sendable {
         committed = position.sequence
     }
 
-    /// Takes over a promise, or its withdrawal.
-    package mutating func promise(_ epoch: Epoch?) {
-        if let epoch, let promised {
-            precondition(epoch >= promised, "a promise does not fall, unless it is withdrawn first")
-        }
-        promised = epoch
-    }
+    /// Takes over a promise, or its withdrawal; a promise below one whose withdrawal found no room changes nothing.
+    package mutating func promise(_ epoch: Epoch?) { promised = epoch.map { max($0, promised ?? .zero) } }
 
     /// Through which the log is committed, given its newest snapshot's end.
     package func committed(snapshot: SequenceNumber) -> SequenceNumber {
@@ -81,6 +76,8 @@ package protocol ArbitratedJournal: Journal {
     /// `batch` gets the batches through the commit number, `tail` those after it, both in order. What `tail` gets must
     /// be neither shown nor applied before it is committed. Without the mark all goes to `batch`. The method without
     /// `tail` hands out the same, the tail left out.
+    ///
+    /// It may be called again when nothing that was asked for is under way: it hands out what the journal has then.
     func recover(
         snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
         tail: (SealedBatch) throws -> Void) throws
@@ -109,7 +106,8 @@ package protocol ArbitratedJournal: Journal {
 
     /// Promises to acknowledge nothing below an epoch, durably, or withdraws the promise with nil.
     ///
-    /// A promise is at least as high as the one before, if that was not withdrawn. Only for an arbitrated journal.
+    /// A promise that is lower than the one before, which was not withdrawn, changes nothing. Only for an arbitrated
+    /// journal.
     func promise(_ epoch: Epoch?, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void)
 
     /// Keeps the newest that the arbiter was seen to say, durably. Only for an arbitrated journal.

@@ -7,7 +7,7 @@ package final class JournalDesk {
     private unowned let host: StoreHost
     package let journal: (any Journal)?
     private(set) var line: JournalLine
-    /// Since when a write is under way; `never` if none is.
+    /// Since when the journal has written nothing of what it was given, for whatever reason; `never` if it has all.
     package private(set) var writeBegan = Tick.never
 
     package init(host: StoreHost, journal: (any Journal)?, line: JournalLine) {
@@ -26,7 +26,10 @@ package final class JournalDesk {
 
     /// The store has another role, whose driver has this desk from now on; what it is says whether writes that found no
     /// room come again by themselves.
-    package func roleChanged(retries: Bool) { line.roleChanged(retries: retries) }
+    package func roleChanged(retries: Bool) {
+        writeBegan = .never
+        line.roleChanged(retries: retries)
+    }
 
     /// The journal was cut off after this end of a batch (PROTOCOL, R-83).
     package func truncated(to end: SequenceNumber) { line.truncated(to: end) }
@@ -46,7 +49,7 @@ package final class JournalDesk {
             switch work {
             case .write(.batches(let batches)):
                 let (metrics, began) = (host.metrics, MonotonicClock.now)
-                writeBegan = began
+                if writeBegan == .never { writeBegan = began }
                 append(batches, to: journal) { outcome in
                     if case .success = outcome { metrics.synced(nanoseconds: MonotonicClock.now - began) }
                     mailbox.put { $0.journalDesk(id)?.written(outcome) }
@@ -80,9 +83,10 @@ package final class JournalDesk {
 
     private func written(_ outcome: Result<Void, JournalFailure>) {
         let now = MonotonicClock.now
-        writeBegan = .never
         switch outcome {
-        case .success: line.written()
+        case .success:
+            writeBegan = .never
+            line.written()
         case .failure(.diskFull): line.foundNoRoom(at: now)
         // The node ends; whether it was written only the next start will tell.
         case .failure(.failed): break

@@ -13,14 +13,18 @@ package final class LinkSockets {
     private var broadcast: Socket<Dealer>?
     private var message = ZeroMQ.Message()
     private var monitor: SocketMonitor?
-    private var keyTurn = KeyTurn()
+    /// By the endpoints of nodes with keys, of which some are known.
+    private var keyTurns: [String: KeyTurn] = [:]
+    /// Where the link leads.
+    private var endpoint = ""
     /// What the link proves and expects, nil without keys; the other two go to the same node.
     private var keys: DialKeys?
     /// No key of the node is known: nothing is said to it, least of all in plain text.
     private var isSilent = false
-    /// Handshakes that failed on this link, one after the other.
+    /// Handshakes that failed with this node, one after the other.
     private var failures = 0
-    private var nextLook = Tick.zero
+    /// When ``trouble(now:)`` may have something to say.
+    package private(set) var nextLook = Tick.zero
     private var subscription = Subscription(channel: .none)
     /// Whether a frame came on this subscription.
     private var isSubscribed = false
@@ -50,7 +54,9 @@ package final class LinkSockets {
         monitor = nil
         link = nil
         linkRing.removeAll()
-        keys = choice.flatMap { keyTurn.next(for: endpoint, of: $0) }
+        if self.endpoint != endpoint { failures = 0 }
+        self.endpoint = endpoint
+        keys = choice.flatMap { $0.isEmpty ? nil : keyTurns[endpoint, default: KeyTurn()].next(for: endpoint, of: $0) }
         isSilent = choice != nil && keys == nil
         guard !isSilent else { return false }
         let socket = try Endpoints.link(context, to: endpoint, keys: keys) { monitor = try SocketMonitor($0) }
@@ -61,16 +67,16 @@ package final class LinkSockets {
 
     /// The link brought a WELCOME: its key is the right one.
     package func welcomed() {
-        keyTurn.proved()
+        keyTurns[endpoint]?.proved()
         failures = 0
     }
 
     /// Why the link does not come about, as far as its handshake says; nil if nothing is wrong.
     ///
-    /// Ten times a second.
+    /// Twenty times a second.
     package func trouble(now: Tick) throws -> LinkTrouble? {
         guard now >= nextLook else { return nil }
-        nextLook = now.advanced(byMilliseconds: 100)
+        nextLook = now.advanced(byMilliseconds: 50)
         var trouble: LinkTrouble?
         while let event = try monitor?.next() {
             switch event.kind {
@@ -80,6 +86,8 @@ package final class LinkSockets {
                 failures += 1
                 trouble = .handshake(failures)
             case .handshakeSucceeded: trouble = nil
+            // A handshake that failed ends like this, too.
+            case .disconnected, .closed: if trouble == nil { trouble = .broken }
             default: break
             }
         }
@@ -170,6 +178,8 @@ package enum LinkTrouble: Hashable, Sendable {
     case notAdmitted
     /// One side has keys and the other has none.
     case otherSecurity
+    /// The connection was lost, or nobody listens at the other end; libzmq tries again by itself.
+    case broken
     /// The handshake was begun and ended so often: the node has another key than the one that is known of it here, or
     /// it went meanwhile.
     case handshake(Int)

@@ -22,7 +22,7 @@ extension Node {
             cluster: services.cluster?.description, boot: "\(services.boot)", process: Int(getpid()),
             uptimeSeconds: Double(MonotonicClock.now - services.started) / 1e9,
             endpoint: services.ingressEndpoint.isEmpty ? nil : services.ingressEndpoint,
-            primary: services.configuration.given.role.upstream,
+            primary: primaryEndpoint,
             isPlaintext: services.configuration.isPlaintext,
             access: services.book.map { .init(entries: $0.list.entries.count, problem: $0.problem) },
             stores: hosts.map { $0.status(withDigest: withDigests, limit: limit) }
@@ -37,8 +37,11 @@ extension Node {
     /// The elements of each list of a status: an answer of the administration is one frame, of all stores together.
     static func listLimit(stores: Int) -> Int { min(1_000, 3_000 / max(1, stores)) }
 
-    /// The node that this one was told to follow; nil for a primary.
-    package nonisolated var primaryEndpoint: String? { configuration.given.role.upstream }
+    /// The node that this one was told to follow, or of several the one that it follows now; nil for a primary.
+    package var primaryEndpoint: String? {
+        let upstreams = configuration.given.role.upstreams
+        return upstreams.count > 1 ? hosts.first?.client.endpoint ?? upstreams.first : upstreams.first
+    }
 
     /// Where this node's ingress is bound; nil before ``run()`` has bound it, and without network.
     package var ingressEndpoint: String? {
@@ -55,6 +58,10 @@ extension Node {
         case .sessions(let store, let after): try encoder.encode(try sessions(of: store, after: after))
         case .closeSessions(let store, let choice):
             try encoder.encode(["closed": try closeSessions(of: store, choice)])
+        case .post(let store, let isLooking):
+            try encoder.encode(try post(of: store, isLooking: isLooking))
+        case .handover(let store, let node):
+            try encoder.encode(try beginHandover(of: store, to: node))
         }
     }
 
@@ -118,18 +125,19 @@ extension Node {
 }
 
 extension NodeConfiguration.Role {
-    /// The node that a replica or a client was told to follow.
-    package var upstream: String? {
+    /// The nodes that a replica or a client was told of; empty for others.
+    package var upstreams: [String] {
         switch self {
-        case .primary, .data: nil
-        case .replica(let primary, _, _), .client(let primary): primary
+        case .primary, .data: []
+        case .replica(let nodes, _, _), .client(let nodes): nodes
         }
     }
 
     /// The role as a status has it.
     package var inStatus: NodeStatus.Role {
         switch self {
-        case .primary, .data: .primary
+        case .primary: .primary
+        case .data: .data
         case .replica: .replica
         case .client: .client
         }

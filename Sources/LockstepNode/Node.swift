@@ -27,6 +27,8 @@ public actor Node: Service {
     /// Connections of data nodes whose streams this node serves.
     var followers: Set<Connection> = []
     var nextHeartbeat = Tick.zero
+    /// Of a data node, from the opening of its stores on.
+    var openedArbiter: (any Arbiter)?
     private var gauges: NodeGauges?
     private var administration: AdministrationServer?
     var remoteStatus = RemoteStatus()
@@ -114,16 +116,15 @@ public actor Node: Service {
             throw error
         }
         loop.setWork(LoopWork(turn: { self.turn($0) }, isWaiting: { self.isWaiting }))
-        // Effects run beside the loop, on the tasks of this group, and end with it.
-        await withTaskGroup { group in
-            for case let (port, executor?) in attached.map({ ($0.port, $0.port.executor) }) {
-                group.addTask { await executor.run(port: port) }
+        await whileArbiterIsAsked {
+            // Effects run beside the loop, on the tasks of this group, and end with it.
+            await withTaskGroup { group in
+                for case let (port, executor?) in attached.map({ ($0.port, $0.port.executor) }) {
+                    group.addTask { await executor.run(port: port) }
+                }
+                await runLoop()
+                group.cancelAll()
             }
-            if let address = dataNodeAddress, let arbiter = services?.arbiter, let mailbox = hosts.first?.mailbox {
-                group.addTask { await arbiter.run(address, mailbox) }
-            }
-            await runLoop()
-            group.cancelAll()
         }
         // The loop holds this actor as long as it has its work.
         loop.setWork(nil)
@@ -176,8 +177,8 @@ public actor Node: Service {
             let endpoints = try services.server.bind(
                 listen, in: services.context, publishes: publishes, poller: loop.poller, access: services.access)
             (services.ingressEndpoint, services.broadcastEndpoint, services.bulkEndpoint) = endpoints
-            if case .data(_, _, let arbiter) = configuration.given.role {
-                services.join(arbiter)
+            if case .data = configuration.given.role {
+                services.becomeDataNode()
                 _ = try services.server.bindReplication(listen, in: services.context, poller: loop.poller)
             }
         }
@@ -192,6 +193,10 @@ public actor Node: Service {
                 .journalForeign, "two journals of this node have the same channel: they were made by different nodes")
         }
         try services.book?.check(cluster: services.cluster)
+        // Last, since only the end of ``run()`` closes it.
+        if case .data(_, _, let source) = configuration.given.role, let cluster = services.cluster, !hosts.isEmpty {
+            openedArbiter = try source.open(cluster)
+        }
         // A node without network listens nowhere.
         guard !services.ingressEndpoint.isEmpty else { return }
         logger.info(

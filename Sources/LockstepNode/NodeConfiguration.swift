@@ -68,9 +68,9 @@ public struct NodeConfiguration: Sendable {
 
     package enum Role: Sendable {
         case primary(listen: String?, journal: JournalSource)
-        case replica(of: String, listen: String?, journal: JournalSource?)
-        case client(of: String)
-        case data(listen: String, journal: JournalSource, arbiter: any Arbiter)
+        case replica(of: [String], listen: String?, journal: JournalSource?)
+        case client(of: [String])
+        case data(listen: String, journal: JournalSource, arbiter: ArbiterSource)
 
         /// Whether a node of the role has a port for the broadcast.
         var publishes: Bool {
@@ -81,7 +81,7 @@ public struct NodeConfiguration: Sendable {
         }
     }
 
-    private init(role: Role) {
+    package init(role: Role) {
         self.role = role
         node = Self.defaultNode()
     }
@@ -106,15 +106,40 @@ public struct NodeConfiguration: Sendable {
     public static func replica(
         of primary: String, listen: String? = nil, journal: JournalSource? = nil
     ) -> NodeConfiguration {
-        NodeConfiguration(role: .replica(of: primary, listen: listen, journal: journal))
+        replica(of: [primary], listen: listen, journal: journal)
+    }
+
+    /// A node that holds the same state as its primary, wherever that is, and passes actions on to it.
+    ///
+    /// It asks the nodes one after the other until one of them is the primary or names it, and again when the primary
+    /// is gone.
+    ///
+    /// - Parameters:
+    ///   - nodes: 1 to 16 different addresses `tcp://HOST:PORT` of nodes that may be the primary, or know it.
+    ///   - listen: Where this node answers reads and helps others to join; `nil`, the default: nowhere.
+    ///   - journal: Keeps what was applied, so that a restart needs no snapshot; `nil`, the default: none.
+    /// - Returns: A replica's configuration, with defaults for the rest.
+    public static func replica(
+        of nodes: [String], listen: String? = nil, journal: JournalSource? = nil
+    ) -> NodeConfiguration {
+        NodeConfiguration(role: .replica(of: nodes, listen: listen, journal: journal))
     }
 
     /// A node without state: it sends actions and asks questions.
     ///
     /// - Parameter node: The `tcp://HOST:PORT` of a primary.
     /// - Returns: A client's configuration, with defaults for the rest.
-    public static func client(of node: String) -> NodeConfiguration {
-        NodeConfiguration(role: .client(of: node))
+    public static func client(of node: String) -> NodeConfiguration { client(of: [node]) }
+
+    /// A node without state that knows several nodes: it sends actions to whichever of them is the primary.
+    ///
+    /// It asks them one after the other until one of them is the primary or names it, and again when the primary is
+    /// gone; its sessions go on there. Reads may be answered by any of them.
+    ///
+    /// - Parameter nodes: 1 to 16 different addresses `tcp://HOST:PORT`.
+    /// - Returns: A client's configuration, with defaults for the rest.
+    public static func client(of nodes: [String]) -> NodeConfiguration {
+        NodeConfiguration(role: .client(of: nodes))
     }
 
     /// A node that may become the primary of its stores, as the arbiter has it (PROTOCOL, R-75).
@@ -129,7 +154,7 @@ public struct NodeConfiguration: Sendable {
     package static func dataNode(
         listen: String, journal: JournalSource, arbiter: any Arbiter
     ) -> NodeConfiguration {
-        NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: arbiter))
+        NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: ArbiterSource(arbiter)))
     }
 
     /// A primary without network, for tests, previews and programs of one process.
@@ -160,8 +185,8 @@ extension NodeID {
 package struct CheckedConfiguration: Sendable {
     package var given: NodeConfiguration
     package var listen: TCPEndpoint?
-    /// The ingress of the primary that a replica or client belongs to.
-    package var upstream: TCPEndpoint?
+    /// Where a replica or client looks for its primary's ingress, in this order; empty for other nodes.
+    package var upstreams: [TCPEndpoint] = []
 
     package init(_ given: NodeConfiguration) throws {
         Limits.check()
@@ -171,10 +196,11 @@ package struct CheckedConfiguration: Sendable {
         switch given.role {
         case .primary(let listen, _):
             self.listen = try listen.map { try Self.listening($0, isOpen: isOpen) }
-        case .replica(let primary, let listen, _):
-            upstream = try Self.connecting(primary, isOpen: isOpen)
+        case .replica(let nodes, let listen, _):
+            upstreams = try Self.connecting(nodes, isOpen: isOpen)
             self.listen = try listen.map { try Self.listening($0, isOpen: isOpen) }
-        case .data(let listen, _, _):
+        case .data(let listen, _, let arbiter):
+            try arbiter.check()
             let endpoint = try Self.listening(listen, isOpen: isOpen)
             guard !endpoint.isWildcard else {
                 throw LockstepError(
@@ -182,11 +208,11 @@ package struct CheckedConfiguration: Sendable {
                     "\(endpoint) is no address that other nodes reach: name the one at which this data node listens")
             }
             self.listen = endpoint
-        case .client(let primary):
-            upstream = try Self.connecting(primary, isOpen: isOpen)
+        case .client(let nodes):
+            upstreams = try Self.connecting(nodes, isOpen: isOpen)
         }
-        try given.keys?.check(listens: self.listen != nil, upstream: upstream)
-        if let listen, let upstream, listen.port != 0, listen.host == upstream.host, listen.port == upstream.port {
+        try given.keys?.check(listens: self.listen != nil, upstreams: upstreams)
+        if let listen, listen.port != 0, upstreams.contains(listen) {
             throw LockstepError(
                 .invalidConfiguration, "the node would be a replica of itself: \(listen) is its own address")
         }
@@ -210,7 +236,7 @@ package struct CheckedConfiguration: Sendable {
 
     /// Whether the node talks to other hosts without keys, as it was told to.
     package var isPlaintext: Bool {
-        given.keys == nil && [listen, upstream].contains { $0.map { !$0.isLoopback } ?? false }
+        given.keys == nil && ([listen].compactMap { $0 } + upstreams).contains { !$0.isLoopback }
     }
 
     private static func listening(_ text: String, isOpen: Bool) throws -> TCPEndpoint {
@@ -218,6 +244,27 @@ package struct CheckedConfiguration: Sendable {
         try endpoint.checkListening()
         try check(endpoint, isOpen: isOpen)
         return endpoint
+    }
+
+    /// The most nodes that a client or replica is told of.
+    package static let mostUpstreams = 16
+
+    private static func connecting(_ texts: [String], isOpen: Bool) throws -> [TCPEndpoint] {
+        guard (1...mostUpstreams).contains(texts.count) else {
+            throw LockstepError(
+                .invalidConfiguration,
+                "\(texts.count) addresses of nodes are named: name 1 to \(mostUpstreams) of those that may be the primary"
+            )
+        }
+        var endpoints: [TCPEndpoint] = []
+        for text in texts {
+            let endpoint = try connecting(text, isOpen: isOpen)
+            guard !endpoints.contains(endpoint) else {
+                throw LockstepError(.invalidConfiguration, "\(endpoint) is named twice: name each node once")
+            }
+            endpoints.append(endpoint)
+        }
+        return endpoints
     }
 
     private static func connecting(_ text: String, isOpen: Bool) throws -> TCPEndpoint {

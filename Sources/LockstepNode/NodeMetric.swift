@@ -123,6 +123,15 @@ extension NodeMetric {
     static let replicasConnected = NodeMetric("connected_replicas", .gauge, "Replicas that the primary hears.")
     static let replicasLost = NodeMetric(
         "lost_replicas", .gauge, "Replicas that the primary has heard since its start and hears no more.")
+    static let primary = NodeMetric("primary", .gauge, "Of a data node, 1 while it is the store's primary, else 0.")
+    static let inSyncMembers = NodeMetric(
+        "in_sync_members", .gauge, "Of a data node that is the primary, the members of the in-sync set, else 0.")
+    static let minimumMembers = NodeMetric(
+        "minimum_members", .gauge,
+        "Of a data node that is the primary, how many members must have an action before it is acknowledged, else 0.")
+    static let missingMembers = NodeMetric(
+        "missing_members", .gauge,
+        "Of a data node that is the primary, the members that it waits for and does not hear, else 0.")
     static let unanswered = NodeMetric(
         "unanswered_actions", .gauge, "Actions of this node's callers without an answer.")
     static let journalBatches = NodeMetric(
@@ -203,7 +212,8 @@ extension NodeMetric {
             commitDuration, syncDuration, sendDuration, effectDuration, snapshotDuration, entriesCommitted,
             batchesCommitted, actionsRejected, callersRefused, framesDropped, sendsDropped, snapshotsFailed,
             alarmsRaised, effectsEnded, alarm, serving, sequence, lag, replicaLag, replicasConnected, replicasLost,
-            unanswered, journalBatches, journalSnapshot, journalFree, buildInfo, httpConnectionsUsed,
+            primary, inSyncMembers, minimumMembers, missingMembers, unanswered, journalBatches, journalSnapshot,
+            journalFree, buildInfo, httpConnectionsUsed,
             httpConnectionsBound, httpEventStreamsUsed, httpEventStreamsBound, httpRefused, denials, handshakesFailed,
             plaintext, accessListEntries, accessListUnusable,
         ] + NodeQueues.all.flatMap { [$0.used, $0.bound] } + ProtocolCounter.allCases.map(counter(of:))

@@ -106,6 +106,14 @@ package final class NodeMetrics: Sendable {
     package func snapshotMade(nanoseconds: Int64) { snapshotDuration.recordNanoseconds(nanoseconds) }
     package func snapshotFailed() { snapshotsFailed.increment() }
 
+    /// What a data node is for the store, once a second; no other node has these gauges.
+    func observe(isPrimary: Bool, members: Int, minimum: Int, missing: Int) {
+        NodeMetric.primary.gauge(store).record(isPrimary ? 1 : 0)
+        NodeMetric.inSyncMembers.gauge(store).record(members)
+        NodeMetric.minimumMembers.gauge(store).record(minimum)
+        NodeMetric.missingMembers.gauge(store).record(missing)
+    }
+
     // MARK: - Totals
 
     /// How many actions this primary has rejected since its start.

@@ -52,8 +52,8 @@ package final class NodeServices {
     }
 
     /// Makes it a data node.
-    package func join(_ arbiter: any Arbiter) {
-        self.arbiter = ArbiterDesk(arbiter)
+    package func becomeDataNode() {
+        arbiter = ArbiterDesk()
         peers = PeerLinks(context: context)
     }
 
@@ -77,12 +77,20 @@ package final class NodeServices {
     }
 
     /// Connects to the port for data nodes of the node that listens at `endpoint`.
+    ///
+    /// An address is a hint of others: one that leads nowhere ends nothing here.
     package func connectReplication(to node: NodeID, at endpoint: String, anew: Bool) {
-        guard let peers, let ingress = try? TCPEndpoint(endpoint, use: "a data node's address") else { return }
-        _ = attempt {
+        guard let peers, let ingress = try? TCPEndpoint(endpoint, use: "a data node's address"),
+            ingress.port <= UInt16.max - Self.replicationOffset
+        else { return }
+        do {
             try peers.connect(
                 to: node, at: ingress.advanced(by: Self.replicationOffset).description, keys: dialing(endpoint),
                 anew: anew, now: MonotonicClock.now, poller: loop.poller)
+        } catch {
+            logger.debug(
+                "a data node cannot be connected to",
+                metadata: [LogKey.peer: "\(node)", LogKey.endpoint: "\(endpoint)", LogKey.reason: "\(error)"])
         }
     }
 
@@ -103,6 +111,12 @@ package final class NodeServices {
         guard let keys, let file = keys.access else { return }
         let book = try AccessBook(file, logger: logger) { [signaller = loop.signaller] in signaller.signal() }
         self.book = book
+        let upstreams = configuration.upstreams.map(\.description)
+        if upstreams.count > 1, let unknown = upstreams.first(where: { dialing($0)?.isEmpty ?? false }) {
+            throw LockstepError(
+                .invalidConfiguration,
+                "no public key of \(unknown) is known: add its address to the access list, or leave it out")
+        }
         guard configuration.listen != nil else { return }
         let desk = try AccessDesk(keys, book, in: context, logger: logger)
         try desk.testSelf(in: context)

@@ -87,6 +87,8 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public var journal: Journal?
     /// What an operator must see and has not ended.
     public var alarms: [Alarm]
+    /// Of a data node, what it is for the store; `nil` of any other.
+    public var dataNode: DataNode?
 
     /// A digest and where it was taken.
     public struct Mark: Codable, Hashable, Sendable {
@@ -162,6 +164,7 @@ extension StoreStatus {
         try container.encode(counters, forKey: .counters)
         try container.encode(journal, forKey: .journal)
         try container.encode(alarms, forKey: .alarms)
+        try container.encode(dataNode, forKey: .dataNode)
     }
 }
 

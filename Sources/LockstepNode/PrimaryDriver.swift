@@ -17,7 +17,7 @@ package final class PrimaryDriver: StoreDriver {
     private var toClient: Deque<[UInt8]> = []
     package let desk: JournalDesk
     package let snapshots: SnapshotDesk
-    private let executor: (any RunExecutor)?
+    let executor: (any RunExecutor)?
     private var isRunning = false
     /// When the oldest complete batch was found that the journal does not have yet; nil if there is none.
     private var sealed: Tick?
@@ -32,6 +32,10 @@ package final class PrimaryDriver: StoreDriver {
     private var inherited: [SealedBatch]
     /// Another node reigns; the store is opened anew as soon as the journal is at rest.
     var isDeposed = false
+    /// What the journal of a data node has beside the log.
+    var kept: KeptFacts
+    /// When so many members were last heard as must have an action, or the reign began.
+    var lastEnoughMembers = MonotonicClock.now
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
@@ -47,6 +51,7 @@ package final class PrimaryDriver: StoreDriver {
         self.state = state
         self.machine = machine
         executor = host.port.executor
+        kept = KeptFacts(journal)
         snapshots = SnapshotDesk(host: host, state: state)
         self.desk =
             desk
@@ -135,6 +140,7 @@ package final class PrimaryDriver: StoreDriver {
             step(now: now, wall: wall) { $0.freeSpaceChanged(isLow: free < Self.reserveBytes, &$1) }
         }
         writeNotes()
+        keepFacts()
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }
         execute(now: now, wall: wall)
     }
@@ -311,6 +317,7 @@ package final class PrimaryDriver: StoreDriver {
         status.peerCount = peers.liveCount
         status.lostReplicas = peers.lost.map(listed)
         status.setJournal(journal)
+        status.dataNode = dataNode
     }
 }
 

@@ -21,7 +21,12 @@ struct RecoveredStore {
     }
 
     /// Applies what the journal holds; each digest in the log must be the state's at its place.
-    init(_ journal: any Journal, named name: String, into state: ObservedState, logger: Logger) throws {
+    ///
+    /// `committed` is what this process knows to be committed, if the journal had no room to keep it.
+    init(
+        _ journal: any Journal, named name: String, into state: ObservedState, committed: SequenceNumber = .zero,
+        logger: Logger
+    ) throws {
         self.init(emptyLogOf: journal.identity.store, named: name)
         if let arbitrated = journal as? any ArbitratedJournal {
             try arbitrated.recover {
@@ -29,7 +34,7 @@ struct RecoveredStore {
             } batch: {
                 try apply($0, to: state)
             } tail: {
-                tail.append($0)
+                if $0.head.last <= committed { try apply($0, to: state) } else { tail.append($0) }
             }
         } else {
             try journal.recover {

@@ -8,7 +8,7 @@ internal import Logging
 /// the line is full nothing more is taken from the stream, whose ring then drops its oldest; that is repaired later.
 package final class ReplicaDriver: StoreDriver {
     unowned let host: StoreHost
-    private let journal: (any Journal)?
+    let journal: (any Journal)?
     private let state: ObservedState
     private(set) var machine: ReplicaStateMachine
     private var directives: [ReplicaDirective] = []
@@ -61,6 +61,9 @@ package final class ReplicaDriver: StoreDriver {
         machine.welcomed(welcome, endpoint: endpoint, now: now, state: state, into: &directives)
         execute(now: now)
     }
+
+    /// Clients that come here are sent on to this primary.
+    func sendsOn(to endpoint: String) { machine.sendsOn(to: endpoint) }
 
     package func linkLost(now: Tick) {
         held = nil
@@ -136,6 +139,12 @@ package final class ReplicaDriver: StoreDriver {
     /// A snapshot is to be taken for the journal.
     package func snapshotDue() { machine.snapshotDue() }
 
+    /// A snapshot is to be taken now, if it can be: the journal begins anew with it.
+    func takeSnapshot(now: Tick) {
+        machine.takeSnapshot(state: state, into: &directives)
+        execute(now: now)
+    }
+
     package var service: StoreLife.Service {
         guard machine.phase == .live else { return .none }
         let position = machine.log.position
@@ -184,16 +193,6 @@ package final class ReplicaDriver: StoreDriver {
         }
     }
 
-    /// Where the journal is and where it ends, for an operator; nil without one.
-    package var journalPlace: String? {
-        guard journal != nil, case .replica(_, _, let source?) = host.services.configuration.given.role else {
-            return nil
-        }
-        let position = machine.log.position
-        guard position.sequence > .zero else { return "\(source), empty" }
-        return "\(source), which ends at \(position.epoch):\(position.sequence)"
-    }
-
     // MARK: - Directives
 
     private func execute(now: Tick) {
@@ -230,8 +229,10 @@ package final class ReplicaDriver: StoreDriver {
             case .encodeSnapshot(let number):
                 snapshots.encode(number, chunkBytes: inPlace(&machine) { $0.snapshotChunkBytes }, now: now)
             case .saveSnapshot(let number):
-                if host.standby?.replaces(with: number, now: now) != true { snapshots.save(number, now: now) }
-            case .dropSnapshot(let number): snapshots.drop(number)
+                if host.standby?.takes(number, now: now) != true { snapshots.save(number, now: now) }
+            case .dropSnapshot(let number):
+                snapshots.drop(number)
+                host.standby?.dropped(number)
             case .alarm(let alarm): host.raise(alarm)
             case .halt(let reason): host.halt(reason)
             case .count(let counter): host.count(counter)

@@ -9,6 +9,10 @@ package protocol RunExecutor: Sendable {
     func run(port: StorePort) async
     /// The primary admits: what the state asks for, and the sources, may begin.
     func opened()
+    /// The node is the primary no more: whatever runs is ended, and what was not answered stays open.
+    ///
+    /// It may become the primary again; then ``opened()`` follows.
+    func closed()
     func begin(_ run: RunStart)
     func stop(_ id: RunID)
     func emission(_ ticket: UInt64, _ outcome: EmissionOutcome)

@@ -18,7 +18,10 @@ package final class ServerSockets {
         ingress = ServerPort(.ingress, bounds: bounds)
         bulk = ServerPort(.bulk, bounds: bounds)
         broadcast = ServerPort(.broadcast, bounds: bounds)
-        replication = ServerPort(.replication, bounds: bounds)
+        // Data nodes connect before they have anything to say, so that a connection stands when it is needed.
+        var quiet = bounds
+        quiet.firstMessage = .max
+        replication = ServerPort(.replication, bounds: quiet)
     }
 
     /// Binds the ports that follow from `listen`; returns the endpoints, wildcards of ports resolved.

@@ -71,3 +71,15 @@ extension StoreHost {
         return half.map { "\(ClusterID(rawValue: UInt128($0) << 64))".prefix(16) + "…" } ?? "(another)"
     }
 }
+
+extension ReplicaDriver {
+    /// Where the journal is and where it ends, for an operator; nil without one.
+    package var journalPlace: String? {
+        guard journal != nil, case .replica(_, _, let source?) = host.services.configuration.given.role else {
+            return nil
+        }
+        let position = machine.log.position
+        guard position.sequence > .zero else { return "\(source), empty" }
+        return "\(source), which ends at \(position.epoch):\(position.sequence)"
+    }
+}

@@ -62,6 +62,7 @@ extension StoreHost {
             if let keys, keys.count > 1, inPlace(&client, { $0.phase }) == .greeting {
                 client.connectionFailed(now: now, into: &directives)
             }
+        case .broken: client.connectionBroke(now: now, into: &directives)
         }
         execute(now: now)
     }

@@ -54,6 +54,7 @@ extension PrimaryDriver {
         let commit = position.sequence.rawValue
         let lags = (replicas.live + replicas.lost).map { ($0.node, commit - min(commit, $0.applied.rawValue)) }
         metrics.observe(lags: lags.sorted { ($1.1, $0.0) < ($0.1, $1.0) })
+        observeMembers(metrics, now: now)
     }
 }
 

@@ -27,8 +27,11 @@ extension StoreHost {
         lostPrimary = since
         raise(
             .noPrimary,
-            "nothing is heard of the primary at \(client.endpoint): does it run, and does the network let it through?")
+            "nothing is heard of the primary at \(places): does it run, and does the network let it through?")
     }
+
+    /// Where the primary is looked for, in words.
+    var places: String { inPlace(&client) { $0.places.joined(separator: " or ") } }
 
     /// The alarms; the loss of the primary with its age, which no line of the log has.
     func alarms(at now: Tick) -> [StoreStatus.Alarm] {
@@ -39,10 +42,10 @@ extension StoreHost {
     private func lossText(now: Tick) -> String {
         let advice = "does it run, and does the network let it through?"
         if let silence = primarySilence(now: now) {
-            return "the primary at \(client.endpoint) was lost \(silence / 1_000_000_000) s ago: \(advice)"
+            return "the primary at \(places) was lost \(silence / 1_000_000_000) s ago: \(advice)"
         }
         let waited = (now - services.started) / 1_000_000_000
-        return "nothing answers at \(client.endpoint) since the start \(waited) s ago: \(advice)"
+        return "nothing answers at \(places) since the start \(waited) s ago: \(advice)"
     }
 }
 

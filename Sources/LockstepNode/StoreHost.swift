@@ -42,6 +42,10 @@ package final class StoreHost {
     package let logger: Logger
     /// When the primary that is away was last heard, or when the node started; nil while there is one.
     var lostPrimary: Tick?
+    /// The last time that an operator had it give its post away; nil: never.
+    var handover: HandoverNote?
+    /// What other data nodes have said of the store, the last of each.
+    var reports: [NodeID: RecordReport] = [:]
     /// How far it is with its end; nil while it goes on.
     var stop: OrderlyStop?
     private var isLinked = false
@@ -180,7 +184,7 @@ package final class StoreHost {
 
     /// Why a caller whose time is over has no answer.
     private func lateness(of waiter: Waiter) -> LockstepError {
-        let why = (alarms[.refused] ?? alarms[.noPrimary])?.text ?? "nothing answers at \(client.endpoint)"
+        let why = (alarms[.refused] ?? alarms[.noPrimary])?.text ?? "nothing answers at \(places)"
         if let asked = waiter.asked {
             return LockstepError(
                 .timeout, "what became of the action was not answered in time and stays open: \(why)", pending: asked)
@@ -192,8 +196,9 @@ package final class StoreHost {
 
     package var nextDeadline: Tick {
         min(
-            inPlace(&client) { $0.nextDeadline }, desk.nextDeadline, readers.nextDeadline, asks.nextDeadline,
-            ends.nextDeadline, watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
+            inPlace(&client) { $0.isHasty ? min($0.nextDeadline, links.nextLook) : $0.nextDeadline },
+            min(desk.nextDeadline, readers.nextDeadline, asks.nextDeadline, ends.nextDeadline),
+            watchDesk.nextDeadline, driver?.nextDeadline ?? .never)
     }
 
     /// Whether another thread left something.

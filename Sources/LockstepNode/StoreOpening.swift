@@ -135,6 +135,7 @@ package struct StoreOpening {
                 isEmpty
                     ? nil : ReplicaStateMachine(configuration: configuration, recovered: $0.log, window: $0.window)
             } ?? ReplicaStateMachine(configuration: configuration)
+        host.client.reached(machine.highestEpoch)
         let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
         start(host, as: .replica(driver), with: recovered, now: MonotonicClock.now, wall: MonotonicClock.wall)
         if let journal { verifyOlder(journal, of: host) }
@@ -160,13 +161,13 @@ package struct StoreOpening {
 
     func makeHost(role: PeerRole, incarnation: Incarnation, state: ObservedState?) -> StoreHost {
         let given = services.configuration.given
-        let isRemote = services.configuration.upstream != nil
+        let upstreams = services.configuration.upstreams.map(\.description)
         let client = ClientConfiguration(
             store: name, node: services.node, role: role, client: ClientKey(using: &services.generator),
             boot: services.boot, incarnation: incarnation, cluster: services.cluster,
-            endpoint: services.configuration.upstream?.description ?? StoreHost.ownEndpoint,
+            endpoint: upstreams.first ?? StoreHost.ownEndpoint, others: Array(upstreams.dropFirst()),
             timeToLive: given.sessionTimeToLive.wholeMicroseconds,
-            windowBytes: isRemote ? 1 << 20 : Limits.windowBytes, seed: services.generator.next(),
+            windowBytes: upstreams.isEmpty ? Limits.windowBytes : 1 << 20, seed: services.generator.next(),
             wantsSession: role == .replica)
         return StoreHost(
             port: store.port, index: index, services: services,

@@ -35,7 +35,10 @@ extension StorePort {
         let executor = executor
         inbox.ask(
             Errand(
-                run: { $0.primary?.emit(cause, mutations: mutations, ticket: ticket) },
+                run: { host in
+                    guard let primary = host.primary else { executor?.emission(ticket, .dropped); return }
+                    primary.emit(cause, mutations: mutations, ticket: ticket)
+                },
                 refuse: { executor?.emission(ticket, Self.isStopped($0) ? .dropped : .busy) }))
     }
 
@@ -44,7 +47,10 @@ extension StorePort {
         let executor = executor
         inbox.ask(
             Errand(
-                run: { $0.primary?.finishRun(id, item: item) },
+                run: { host in
+                    guard let primary = host.primary else { executor?.runEnd(id, .dropped); return }
+                    primary.finishRun(id, item: item)
+                },
                 refuse: { executor?.runEnd(id, Self.isStopped($0) ? .dropped : .busy) }))
     }
 

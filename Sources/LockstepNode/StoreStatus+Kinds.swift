@@ -20,6 +20,10 @@ extension NodeStatus {
         public static let replica = Role(rawValue: "replica")
         /// It sends actions and queries without holding the state.
         public static let client = Role(rawValue: "client")
+        /// It may become the primary of its stores: ``StoreStatus/dataNode`` says what it is for each.
+        public static let data = Role(rawValue: "data")
+        /// Of a data node for a store: it follows the primary, and may take its place.
+        public static let standby = Role(rawValue: "standby")
     }
 }
 

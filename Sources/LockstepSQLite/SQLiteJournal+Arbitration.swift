@@ -12,8 +12,7 @@ extension SQLiteJournal {
         LockstepError(
             .wrongRole,
             "The journal \(path) of \(store) is a data node's: its end may hold what never committed, and its arbiter "
-                + "knows who is primary. Serve it with the arbiter; to give the cluster up, and what only other nodes "
-                + "have, use `lockstep cluster leave --accept-loss`.")
+                + "knows who is primary. Only `lockstep serve` opens it, in the folder that `lockstep init --etcd` made.")
     }
 
     // MARK: - The commit number
@@ -133,7 +132,7 @@ extension SQLiteJournal {
         }
     }
 
-    private func set(_ arbitration: JournalArbitration?, _ db: Database) -> Result<Void, JournalFailure> {
+    func set(_ arbitration: JournalArbitration?, _ db: Database) -> Result<Void, JournalFailure> {
         let generation = state.withLock { $0.generation } + 1
         let version = arbitration == nil ? JournalSchema.version : JournalSchema.arbitratedVersion
         do {

@@ -70,6 +70,33 @@ extension SQLiteJournal {
         }
     }
 
+    /// Marks the journal as arbitrated, after ``openForRepair()``, and waits until the mark is durable (PROTOCOL, R-85).
+    ///
+    /// A journal that has the mark is left as it is.
+    package func markArbitrated() throws {
+        guard arbitration == nil else { return }
+        try setMark(JournalArbitration(adopted: head))
+    }
+
+    /// Takes the mark away, after ``openForRepair()``, and waits until that is durable (PROTOCOL, R-85).
+    ///
+    /// A journal without the mark is left as it is.
+    package func removeArbitratedMark() throws {
+        guard arbitration != nil else { return }
+        try setMark(nil)
+    }
+
+    private func setMark(_ mark: JournalArbitration?) throws {
+        let what = mark == nil ? "another than a data node's" : "a data node's"
+        switch try onConnection({ db in set(mark, db) }) {
+        case .success: break
+        case .failure(.diskFull):
+            throw LockstepError(.diskFull, "There is no room to mark \(path) as \(what): free some space.")
+        case .failure(.failed(let reason)):
+            throw LockstepError(.journalFailed, "\(path) cannot be marked as \(what): \(reason)")
+        }
+    }
+
     /// Appends batches that another node still had, checked by the chain, in one transaction.
     ///
     /// It blocks until they are durable, and throws ``LockstepError`` if they do not follow this journal's end.

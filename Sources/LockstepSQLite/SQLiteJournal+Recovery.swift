@@ -10,20 +10,26 @@ extension SQLiteJournal {
     /// Three passes. First everything is verified through a connection that cannot write. Then the file is opened for
     /// writing and its write-ahead log copied and synced, because what was read may be in the system's cache only. Then
     /// the snapshot and the batches are read again, checked again, and handed out one at a time.
+    ///
+    /// A journal that was recovered is only verified and handed out, for a data node that was deposed; nothing else may
+    /// be under way at it.
     package func recover(
         snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
         tail: (SealedBatch) throws -> Void
     ) throws {
-        precondition(state.withLock { $0.phase } == .opened, "a journal is recovered once, before anything else")
+        let (phase, open) = state.withLock { ($0.phase, $0.database) }
+        precondition(phase == .opened || phase == .recovered, "a journal is recovered before anything else")
         let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
         let found = try reader.checkRecovery()
         do {
             try reader.close()
-            let database = try openForWriting(.recovered)
+            let database = try open ?? openForWriting(.recovered)
             try database.writeWithoutTransaction { db in
-                try makeDurable(db)
-                try syncFolder(files.folder)
-                try adopt(found, db)
+                if phase == .opened {
+                    try makeDurable(db)
+                    try syncFolder(files.folder)
+                    try adopt(found, db)
+                }
                 if let row = found.snapshot { try snapshot(try row.content(db, store: identity.store)) }
                 try pruneQuarantine(db)
                 let start = found.snapshot?.position ?? .start(of: identity.store)

@@ -67,7 +67,16 @@ extension LockstepServer {
         [
             InitCommand<Self>.self, ServeCommand<Self>.self, RecoverCommand<Self>.self, PromoteCommand<Self>.self,
             DemoteCommand<Self>.self, BackupCommand<Self>.self, RestoreCommand<Self>.self, KeysCommand<Self>.self,
-        ]
+        ] + clusterCommands
+    }
+
+    /// Those of clusters with several data nodes; none without the trait Etcd.
+    private static var clusterCommands: [any ParsableCommand.Type] {
+        #if Etcd
+            [ClusterCommand<Self>.self]
+        #else
+            []
+        #endif
     }
 
     /// Those that use stores, and look into them and into nodes.

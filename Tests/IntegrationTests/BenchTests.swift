@@ -50,10 +50,10 @@ extension IntegrationTests {
             defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.
             let (scratch, figures) = (folder + "/s", folder + "/figures.json")
             let (points, growth) = (folder + "/points.csv", folder + "/growth.csv")
+            let takeovers = folder + "/takeovers.csv"
             let run = try Bench.lab(
                 "bench", "--quick", "--scratch", scratch, "--output", figures, "--curve-file", points, "--growth-file",
-                growth, "--port",
-                "\(Bench.ports(200))", "--program", Bench.program)
+                growth, "--takeover-file", takeovers, "--port", "\(Bench.ports(200))", "--program", Bench.program)
             #expect(run.status == 0, "\(run.output)\(run.errors)")
             let data = try #require(FileManager.default.contents(atPath: figures))
             let report = try JSONDecoder().decode(Report.self, from: data)
@@ -63,7 +63,7 @@ extension IntegrationTests {
             #expect(report.versions.first?.hasPrefix("lockstep ") == true)
             let listed = try Bench.lab("bench", "--list").output.split(separator: "\n")
                 .compactMap { $0.split(separator: " ").first.map(String.init) }
-            #expect(listed.count == 15)
+            #expect(listed.count == 17)
             #expect(report.cases.map(\.name) == listed)
             for one in report.cases {
                 #expect(!one.title.isEmpty && !one.figures.isEmpty && !one.settings.isEmpty, "\(one.name)")
@@ -82,6 +82,8 @@ extension IntegrationTests {
             let curves = try String(contentsOfFile: growth, encoding: .utf8).split(separator: "\n").dropFirst()
                 .compactMap { $0.split(separator: ",").first }
             #expect(Set(curves) == ["counters", "value bytes", "sessions", "replicas", "journal entries"])
+            // One of each way to end, and the head.
+            #expect(try String(contentsOfFile: takeovers, encoding: .utf8).split(separator: "\n").count == 7)
             // A case removes what it made.
             #expect(try FileManager.default.contentsOfDirectory(atPath: scratch) == [])
         }
@@ -117,6 +119,7 @@ extension IntegrationTests {
 
         @Test(arguments: [
             ["p0"], ["--rounds", "0"], ["--actions", "1"], ["--stall-seconds", "0"], ["--port", "80"],
+            ["--kills", "0"],
         ]) func wrongUsageGetsItsStatus(arguments: [String]) throws {
             let run = try ChildProcess.run(Bench.labProgram, ["bench"] + arguments)
             #expect(run.status == 64, "\(run.output)\(run.errors)")

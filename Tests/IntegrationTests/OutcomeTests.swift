@@ -35,6 +35,12 @@ extension IntegrationTests {
                 // A replica names its primary.
                 let followed = try outcome(session, 3, at: cluster.endpoint(1))
                 #expect(followed.0 == 75 && followed.1.contains("pending"), "\(followed)")
+                // Of several nodes the first that leads to an answer is enough.
+                let several = "tcp://127.0.0.1:9,\(cluster.endpoint(1))"
+                let found = try outcome(session, 3, at: several)
+                #expect(found.0 == 75 && found.1.contains("pending"), "\(found)")
+                let added = try Bench.lockstep("counter", "add", "b", "--node", several, "--timeout", "20")
+                #expect(added.status == 0 && added.output.hasPrefix("1"), "\(added)")
                 return session
             }
             let over = try outcome(ended, 1)

@@ -31,6 +31,21 @@
             #expect(await Self.problem(endpoint)?.contains("write https://HOST:PORT") == true)
         }
 
+        /// Goal: a data node's configuration is refused where the node is made, with the same words.
+        @Test func aNodeRefusesAWrongConfigurationBeforeItRuns() throws {
+            func make(_ endpoint: String, listen: String = "tcp://127.0.0.1:7400") throws {
+                _ = try Node(
+                    .dataNode(listen: listen, journal: .memory, etcd: EtcdConfiguration(endpoints: [endpoint])))
+            }
+            try make("http://127.0.0.1:2379")
+            let etcd = #expect(throws: LockstepError.self) { try make("http://127.0.0.1") }
+            #expect(etcd?.code == .invalidConfiguration && etcd?.message.contains("no endpoint of etcd") == true)
+            let listen = #expect(throws: LockstepError.self) {
+                try make("http://127.0.0.1:2379", listen: "tcp://0.0.0.0:7400")
+            }
+            #expect(listen?.code == .invalidConfiguration)
+        }
+
         @Test func endpointsBelongTogether() async {
             #expect(await Self.problem("http://127.0.0.1:2379", "http://localhost:2380/", "http://[::1]:2381") == nil)
             #expect(await Self.problem()?.contains("no endpoint") == true)

@@ -6,10 +6,15 @@ import Testing
 /// `node.json` is what was written, or is refused.
 @Suite struct NodeFolderTests {
     private let folder = NodeFolder(NSTemporaryDirectory() + "lockstep-\(UUID().uuidString)")
-    private let identity = NodeFolder.Identity(
+    private static let plain = NodeFolder.Identity(
         node: "primary", cluster: "000102030405060708090a0b0c0d0e0f", stores: ["counters", "search"])
+    private static let ofDataNode = NodeFolder.Identity(
+        node: "primary", cluster: "000102030405060708090a0b0c0d0e0f", stores: ["counters", "search"],
+        etcd: .init(
+            endpoints: ["https://10.0.0.1:2379", "https://10.0.0.2:2379"], authority: "ca.pem", certificate: "a.pem",
+            key: "a.key", prefix: "/other", plaintext: true))
 
-    private func written() throws -> [UInt8] {
+    private func written(_ identity: NodeFolder.Identity = plain) throws -> [UInt8] {
         try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
         try folder.write(identity)
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.identityPath)))
@@ -18,8 +23,8 @@ import Testing
     /// Goal: no flipped bit renames a node, or gives it another cluster or other stores, without a word.
     ///
     /// Method: every bit, one at a time.
-    @Test func noFlippedBitIsSilent() throws {
-        let bytes = try written()
+    @Test(arguments: [plain, ofDataNode]) func noFlippedBitIsSilent(identity: NodeFolder.Identity) throws {
+        let bytes = try written(identity)
         defer { try? FileManager.default.removeItem(atPath: folder.path) }  // The next test has its own.
         var refused = 0
         for bit in 0..<(bytes.count * 8) {
@@ -29,7 +34,7 @@ import Testing
             do {
                 let found = try folder.identity()
                 #expect(found.node == identity.node && found.cluster == identity.cluster, "bit \(bit)")
-                #expect(found.stores == identity.stores, "bit \(bit)")
+                #expect(found.stores == identity.stores && found.etcd == identity.etcd, "bit \(bit)")
             } catch let error as LockstepError {
                 #expect(error.code == .journalDamaged)
                 refused += 1

@@ -77,7 +77,10 @@ struct AlarmBoardTests {
     @Test
     func anAlarmHasOneName() {
         #expect(AlarmKind.allCases.allSatisfy { $0.rawValue.wholeMatch(of: /[A-Z]+(_[A-Z]+)*/) != nil })
-        #expect(AlarmKind.allCases.filter { $0.level == .error } == [.primaryBehind, .ahead, .diverged])
+        #expect(
+            AlarmKind.allCases.filter { $0.level == .error } == [
+                .primaryBehind, .ahead, .diverged, .insufficientMembers, .recordMissing, .arbiterSetBack,
+            ])
     }
 }
 

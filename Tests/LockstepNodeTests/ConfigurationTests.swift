@@ -65,6 +65,24 @@ struct ConfigurationTests {
         #expect(problem(deep)?.message.contains("107") ?? false)
     }
 
+    /// PROTOCOL R-91: several nodes are 1 to 16 different addresses, each of which a single one might be, and none the own.
+    @Test
+    func severalNodesAreChecked() throws {
+        let many = (0..<17).map { "tcp://127.0.0.1:\(7400 + 10 * $0)" }
+        #expect(problem(.client(of: Array(many.prefix(16)))) == nil)
+        #expect(problem(.replica(of: Array(many.prefix(2)), listen: "tcp://127.0.0.1:8000")) == nil)
+        for (nodes, part) in [
+            ([], "name 1 to 16"), (many, "name 1 to 16"), ([many[0], many[0]], "twice"),
+            ([many[0], "tcp://localhost:7400"], "twice"), ([many[0], "127.0.0.1:7410"], "tcp://HOST:PORT"),
+            ([many[0], "tcp://10.0.0.1:7400"], "loopback"), ([many[0], "tcp://127.0.0.1:0"], "cannot be connected"),
+        ] {
+            let message = try #require(problem(.client(of: nodes))?.message)
+            #expect(message.contains(part), "\(message)")
+            #expect(problem(.replica(of: nodes))?.code == .invalidConfiguration)
+        }
+        #expect(problem(.replica(of: [many[1], many[0]], listen: many[0]))?.message.contains("of itself") ?? false)
+    }
+
     @Test
     func storesAreCheckedWhenTheyAreMade() throws {
         let node = try Node(.local())

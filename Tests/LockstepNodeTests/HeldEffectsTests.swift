@@ -13,6 +13,7 @@ struct HeldEffectsTests {
 
         func run(port: StorePort) async {}
         func opened() { count.withLock { $0 += 1 } }
+        func closed() {}
         func begin(_ run: RunStart) {}
         func stop(_ id: RunID) {}
         func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {}

@@ -45,6 +45,19 @@ struct ArbitratedJournalTests {
         #expect(kind == .sqlite || simple.batches == found.batches)
     }
 
+    /// Goal: who is deposed reads the journal again while it is open, and goes on writing (PROTOCOL R-89).
+    @Test(arguments: JournalKind.allCases)
+    func anOpenJournalIsReadAgain(kind: JournalKind) async throws {
+        let node = try DataNodeJournal(kind)
+        try await node.adopted()
+        let first = try await node.add(3)
+        let second = try await node.add(2, committed: first[2].head.last)
+        #expect(try node.journal.recovered() == Recovered(batches: first, tail: second))
+        let third = try await node.add(1, committed: second[1].head.last)
+        #expect(try node.journal.recovered() == Recovered(batches: first + second, tail: third))
+        #expect(try node.restarted() == Recovered(batches: first + second, tail: third))
+    }
+
     /// Goal: a snapshot holds nothing but what is committed, so what it covers is, too; what follows stays the tail.
     @Test(arguments: JournalKind.allCases)
     func aSnapshotsEndIsCommitted(kind: JournalKind) async throws {

@@ -34,7 +34,7 @@ struct ArbitratedOpeningTests {
         let error = try #require(try folder.refusal())
         #expect(error.code == .wrongRole)
         #expect(error.message.contains(folder.database))
-        #expect(error.message.contains("lockstep cluster leave --accept-loss"))
+        #expect(error.message.contains("lockstep init --etcd"))
         #expect(!error.description.contains("\n"))
         #expect(throws: LockstepError.self) { try folder.journal(create: true) }
         #expect(FileManager.default.contents(atPath: folder.database) == before)

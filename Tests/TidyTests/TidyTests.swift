@@ -77,8 +77,8 @@ import Testing
             ],
             "LockstepFolders": system.union(["Lockstep", "LockstepCore", "LockstepNode", "LockstepSQLite"]),
             "LockstepServer": system.union([
-                "ArgumentParser", "Configuration", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepFolders",
-                "LockstepHTTP",
+                "ArgumentParser", "Configuration", "Lockstep", "LockstepConsole", "LockstepCore", "LockstepEtcd",
+                "LockstepFolders", "LockstepHTTP",
                 "LockstepNode", "LockstepSQLite", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
                 "ZeroMQ",
             ]),

@@ -6,6 +6,7 @@ import Testing
 @Suite struct UnitsTests {
     private static let paths = [
         "deploy/systemd/lockstep-primary.service", "deploy/systemd/lockstep-replica.service",
+        "deploy/systemd/lockstep-data.service",
         "Sources/LockstepCLI/New/Template/primary.service.template",
         "Sources/LockstepCLI/New/Template/replica.service.template",
     ]

@@ -1,4 +1,5 @@
 """A cluster on the laboratory's hosts, made as deploy/README.md tells an operator to make one."""
+import concurrent.futures
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 from namespaces import CannotRun, wait_until
 
 from . import hosts
+from .etcd import Etcd
 from .hosts import UNITS, Host, Switch
 
 PORT = 7400
@@ -18,7 +20,8 @@ OPERATOR = "/usr/local/bin/lockstep"  # the operator's program
 # Where each host has the access list; the key files and the nodes' public keys of hosts without a node are in /etc.
 ACCESS = "/var/lib/lockstep/access.json"
 NODE_KEYS = "/etc/lockstep/nodes.json"
-STORES = ["--store", "counters", "--store", "search", "--store", "workbench"]
+STORES = ("counters", "search", "workbench")
+MINIMUM = 2  # data nodes that must have what is acknowledged
 
 
 class Node:
@@ -34,7 +37,7 @@ class Node:
 
     def configure(self, primary):
         """Writes the environment file that the unit reads."""
-        lines = [] if self.role == "primary" else [f"LOCKSTEP_PRIMARY={primary}"]
+        lines = [f"LOCKSTEP_PRIMARY={primary}"] if self.role == "replica" else []
         lines += [f"LOCKSTEP_LISTEN={self.endpoint}", "LOCKSTEP_OPTIONS=" + " ".join(self.options)]
         with open(self.host.path(f"/etc/lockstep/{self.role}.env"), "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
@@ -59,16 +62,22 @@ class Node:
 class Laboratory:
     """Hosts `a` (the primary), `b` and further letters (replicas), `x` (joins later), `k` (clients), and the switch.
 
-    With keys there is `m` too, a host inside the network that means harm.
+    With keys there is `m` too, a host inside the network that means harm. With data nodes the first letters are theirs,
+    replicas follow, and etcd is on `e`, or on `e1` to `e3`.
     """
 
-    def __init__(self, program, lab_program, replicas=2, plaintext=False):
+    def __init__(self, program, lab_program, replicas=2, plaintext=False, data_nodes=0, members=1, tls=False):
         self.program, self.lab_program, self.replicas, self.plaintext = program, lab_program, replicas, plaintext
         self.access = None  # the text of the access list, as the last command left it
         self.hosts = {}
-        letters = ["a"] + [chr(ord("b") + number) for number in range(replicas)] + ["x", "k"] + ["m"] * (not plaintext)
-        for number, letter in enumerate(letters, start=1):
+        letters = [chr(ord("a") + number) for number in range((data_nodes or 1) + replicas)]
+        self.data = letters[:data_nodes]  # the hosts of data nodes
+        # The hosts of etcd.
+        self.keepers = [] if not data_nodes else ["e"] if members == 1 else [f"e{n}" for n in range(1, members + 1)]
+        for number, letter in enumerate(letters + ["x", "k"] + ["m"] * (not plaintext) + self.keepers, start=1):
             self.hosts[letter] = Host(letter, number)
+        self.etcd = Etcd({letter: self.hosts[letter] for letter in self.keepers}, tls) if data_nodes else None
+        self.bare = {"k", "m", *self.keepers}  # hosts that never have a node
         self.switch = Switch()
         self.nodes = {}  # letter -> Node
         self.cluster = None
@@ -82,8 +91,9 @@ class Laboratory:
         self.switch.start(list(self.hosts.values()), seed)
         for host in self.hosts.values():
             host.boot()
-            self.install(host, self.program, OPERATOR)
-            self.install(host, self.lab_program)
+            if host.name not in self.keepers:
+                self.install(host, self.program, OPERATOR)
+                self.install(host, self.lab_program)
 
     def install(self, host, program, place=NODES):
         """Puts a build of a program on a host."""
@@ -98,25 +108,45 @@ class Laboratory:
         os.replace(target + ".new", target)
 
     def create(self):
-        """Makes and starts the primary and the replicas."""
-        for letter, host in self.hosts.items():
-            if letter not in ("k", "m", "x"):
-                self.add(letter, "primary" if letter == "a" else "replica")
+        """Makes and starts the nodes, and etcd before data nodes."""
+        if self.etcd:
+            self.etcd.configure()
+            self.etcd.start()
+        for letter in self.hosts:
+            if letter not in self.bare and letter != "x":
+                self.add(letter, "data" if letter in self.data else "primary" if letter == "a" else "replica")
         if not self.plaintext:
             self.let_in("client", "writer", "k")
             self.let_in("page-1", "reader", "m")
+        if self.etcd:
+            self.etcd.await_well()
+            self.operate("create", "--minimum", str(MINIMUM))
         for node in self.nodes.values():
             node.start()
-        if not wait_until(lambda: all(ready(self.status(letter)) for letter in self.nodes), 30, 0.2):
+        if not wait_until(lambda: self.is_whole(self.statuses()), 60, 0.2):
             raise RuntimeError(f"the cluster did not become ready; see the logs below {hosts.folder()}")
         return self
 
-    def add(self, letter, role="replica", name=None):
+    def operate(self, command, *words, letter="a"):
+        """Runs a command of `lockstep cluster` on the host of a data node; what it says."""
+        return self.hosts[letter].call(OPERATOR, "cluster", command, "--data", self.nodes[letter].data, *words)
+
+    @property
+    def upstream(self):
+        """Where clients and replicas find the primary."""
+        return ",".join(f"tcp://{self.hosts[letter].address}:{PORT}" for letter in self.data or ["a"])
+
+    def add(self, letter, role="replica", name=None, keys=None):
         """Makes a node on a host, as `lockstep-lab init` does it, and configures it; does not start it."""
         host = self.hosts[letter]
         node = Node(host, role, self.plaintext)
         node.name = name or node.name
-        command = [NODES, "init", "--data", node.data, "--node", node.name, "--json"] + STORES
+        command = [NODES, "init", "--data", node.data, "--node", node.name, "--json"]
+        command += [word for store in STORES for word in ("--store", store)]
+        if role == "data":
+            command += self.etcd.options(host)
+        if keys:
+            command += ["--keys", keys]
         if self.cluster:
             command += ["--cluster", self.cluster]
         if self.plaintext:
@@ -126,7 +156,7 @@ class Laboratory:
         answer = json.loads(said.strip().splitlines()[-1])
         self.cluster = answer["cluster"]
         self.nodes[letter] = node
-        node.configure(self.nodes["a"].endpoint)
+        node.configure(self.upstream)
         return node
 
     # MARK: keys
@@ -142,7 +172,7 @@ class Laboratory:
         for letter, other in self.hosts.items():
             if letter in ("k", "m"):
                 write(other.path(NODE_KEYS), nodes[nodes.index("{"):nodes.rindex("}") + 1] + "\n")
-            else:
+            elif letter not in self.bare:
                 write(other.path(ACCESS), self.access)
         return said
 
@@ -168,6 +198,8 @@ class Laboratory:
         with open(f"{hosts.folder()}/lab.json", "w", encoding="utf-8") as file:
             json.dump({"program": self.program, "lab_program": self.lab_program, "replicas": self.replicas,
                        "plaintext": self.plaintext, "access": self.access, "cluster": self.cluster,
+                       "data_nodes": len(self.data), "members": len(self.keepers) or 1,
+                       "tls": bool(self.etcd and self.etcd.tls),
                        "nodes": roles}, file)
 
     @classmethod
@@ -178,7 +210,8 @@ class Laboratory:
                 saved = json.load(file)
         except FileNotFoundError as error:
             raise CannotRun("no laboratory is up: begin with deploy/lab up") from error
-        laboratory = cls(saved["program"], saved["lab_program"], saved["replicas"], plaintext=saved["plaintext"])
+        laboratory = cls(saved["program"], saved["lab_program"], saved["replicas"], plaintext=saved["plaintext"],
+                         data_nodes=saved["data_nodes"], members=saved["members"], tls=saved["tls"])
         laboratory.cluster, laboratory.access = saved["cluster"], saved["access"]
         for letter, (role, name) in saved["nodes"].items():
             laboratory.nodes[letter] = Node(laboratory.hosts[letter], role, laboratory.plaintext)
@@ -205,6 +238,57 @@ class Laboratory:
         status = self.status(letter)
         return next((store for store in status["stores"] if store["name"] == name), None) if status else None
 
+    def statuses(self, limit=3):
+        """What all nodes say of themselves, asked side by side."""
+        letters = list(self.nodes)
+        with concurrent.futures.ThreadPoolExecutor(len(letters)) as pool:
+            return dict(zip(letters, pool.map(lambda letter: self.status(letter, limit), letters)))
+
+    def posts(self, statuses):
+        """The host of each store's primary: of data nodes, whom the newest record names that a node knows."""
+        if not self.data:
+            return {store["name"]: "a" for store in (statuses["a"] or {"stores": []})["stores"]}
+        letters, newest = {node.name: letter for letter, node in self.nodes.items()}, {}
+        for store in (store for status in statuses.values() if status for store in status["stores"]):
+            known = store.get("dataNode") or {}
+            if known.get("record"):
+                found = (known["record"], letters.get(known["primary"]))
+                newest[store["name"]] = max(newest.get(store["name"], found), found, key=lambda entry: entry[0])
+        return {name: letter for name, (_, letter) in newest.items()}
+
+    def primary(self, store):
+        """The host of a store's primary, as soon as it is known who that is."""
+        found = []
+
+        def is_known():
+            found[:] = [self.posts(self.statuses(1)).get(store)]
+            return found[0] is not None
+
+        if not self.data:
+            return "a"
+        if not wait_until(is_known, 10, 0.1):
+            raise RuntimeError(f"nobody knows who is the primary of {store}")
+        return found[0]
+
+    def committed(self, statuses):
+        """The commit number of each store at its primary; empty unless all primaries serve."""
+        found = {}
+        for name, letter in self.posts(statuses).items():
+            store = next((s for s in (statuses.get(letter) or {"stores": []})["stores"] if s["name"] == name), None)
+            if not store or store["phase"] != "admitting":
+                return {}
+            found[name] = store["commit"]
+        return found
+
+    def is_whole(self, statuses):
+        """Whether all nodes serve, and each data node is a member of every store."""
+        if not all(ready(status) for status in statuses.values()) or not self.committed(statuses):
+            return False
+        names = {self.nodes[letter].name for letter in self.data}
+        posts = self.posts(statuses)
+        return not names or all(names <= set(store["dataNode"]["inSync"]) for letter in self.data
+                                for store in statuses[letter]["stores"] if posts[store["name"]] == letter)
+
 
 def key_file(name):
     return f"/etc/lockstep/{name}.key"
@@ -218,5 +302,8 @@ def write(path, text):
 
 
 def ready(status):
-    """Whether all stores of a node serve."""
-    return bool(status) and all(store["phase"] in ("admitting", "live") for store in status["stores"])
+    """Whether all stores of a node serve; a data node reigns or follows in each."""
+    return bool(status) and all(
+        store["phase"] in ("admitting", "live")
+        and (store.get("dataNode") or {"phase": "reigning"})["phase"] in ("reigning", "streaming")
+        for store in status["stores"])

@@ -67,7 +67,7 @@ def is_own_folder():
 def own(place):
     """What this laboratory has made there: names of hosts and of the switch after its prefix, and no longer ones."""
     found = (os.path.basename(path) for path in glob.glob(f"{place}/{glob.escape(PREFIX)}*"))
-    return sorted(name for name in found if re.fullmatch("switch|[a-z]", name[len(PREFIX):]))
+    return sorted(name for name in found if re.fullmatch("switch|[a-z][0-9]?", name[len(PREFIX):]))
 
 
 def remove():
@@ -116,7 +116,7 @@ class Host:
                 pass_fds=[group] if group >= 0 else [])
         if group >= 0:
             os.close(group)
-        if not wait_until(lambda: os.path.exists(f"{self.folder}/agent.sock") or starter.poll() is not None, 10):
+        if not wait_until(lambda: os.path.exists(f"{self.folder}/agent.sock") or starter.poll() is not None, 30):
             raise CannotRun(f"host {self.name} did not start; see {self.folder}/agent.log")
         if starter.poll() is not None:
             with open(f"{self.folder}/agent.log", encoding="utf-8") as file:
@@ -188,7 +188,7 @@ class Switch:
             subprocess.Popen(
                 ["ip", "netns", "exec", PREFIX + "switch", sys.executable, f"{HERE}/switch.py", self.path, str(seed)]
                 + arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        if not wait_until(lambda: os.path.exists(self.path), 10):
+        if not wait_until(lambda: os.path.exists(self.path), 30):
             with open(f"{folder()}/switch.log", encoding="utf-8") as file:
                 raise CannotRun(f"the switch did not start: {file.read().strip().splitlines()[-1:]}")
 

@@ -4,10 +4,11 @@ import os
 import shutil
 
 
-def available(nemeses, names, capacity=None):
+def available(nemeses, names, capacity=None, data_nodes=True, rebind=True):
     """Those of the nemeses for which this machine has what they need, and what the others lack.
 
-    `capacity` is what the cluster can take, in operations a second, if it was measured.
+    `capacity` is what the cluster can take, in operations a second, if it was measured; `data_nodes` whether the cluster
+    is one of data nodes, `rebind` whether the program can make their records anew.
     """
     have = {
         "strace": bool(shutil.which("strace")),
@@ -16,6 +17,8 @@ def available(nemeses, names, capacity=None):
         "cgroup-cpu": os.path.isdir("/sys/fs/cgroup/cpu"),
         "cgroup-memory": os.path.isdir("/sys/fs/cgroup/memory"),
         "capacity": bool(capacity),
+        "data-nodes": data_nodes,
+        "rebind": rebind,
     }
     missing = {name: [need for need in entry.needs if not have[need]] for name, entry in nemeses.items()}
     return [name for name in names if not missing[name]], {name: missing[name] for name in names if missing[name]}

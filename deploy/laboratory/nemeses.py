@@ -13,8 +13,8 @@ import time
 
 from namespaces import wait_until
 
-from . import network  # noqa: F401  It enters its nemeses.
-from .registry import NEMESES, a_replica, any_node, nemesis  # noqa: F401
+from . import failover, network  # noqa: F401  They enter their nemeses.
+from .registry import NEMESES, a_primary, another_node, any_node, nemesis  # noqa: F401
 
 # MARK: processes
 
@@ -29,9 +29,11 @@ def kill(lab, fault):
 
 @nemesis("SIGKILL to the primary, again and again", seconds=(3, 6))
 def kill_primary(lab, fault):
-    fault.note(target="a")
     while not fault.is_over():
-        fault.fire(int(lab.nodes["a"].kill()))
+        letter = a_primary(lab, fault)
+        fault.event()
+        fault.fire(int(lab.nodes[letter].kill()))
+        fault.note(target=letter)
         fault.sleep(0.4 + 1.2 * fault.random.random())
     yield
 
@@ -230,10 +232,10 @@ def overload_10(lab, fault):
 
 # MARK: membership
 
-@nemesis("a replica joins from nothing and leaves", seconds=(1, 4))
+@nemesis("a replica, or with data nodes one more of them, joins from nothing and leaves", seconds=(1, 4))
 def join(lab, fault):
     lab.joined += 1
-    node = lab.add("x", name=f"node-x{lab.joined}")
+    node = lab.add("x", "data" if lab.data else "replica", name=f"node-x{lab.joined}")
     node.start()
     if wait_until(lambda: lab.is_ready("x"), 30, 0.2):
         fault.fire(1)
@@ -249,9 +251,9 @@ def join(lab, fault):
     shutil.rmtree(node.host.path(node.data))
 
 
-@nemesis("a replica comes back with a copy of its disk from before", seconds=(3, 6))
+@nemesis("a replica, or a data node that is no member, comes back with a copy of its disk from before", seconds=(3, 6))
 def old_disk(lab, fault):
-    node = a_replica(lab, fault)
+    node = another_node(lab, fault)
     disk, copy = node.host.path(node.data), node.host.path(node.data) + "-before"
     node.stop()
     shutil.copytree(disk, copy, ignore=shutil.ignore_patterns("admin"))
@@ -259,6 +261,7 @@ def old_disk(lab, fault):
     node.start()
     yield
     node.stop()
+    lab.await_removal(node)
     shutil.rmtree(disk)
     os.rename(copy, disk)
     fault.fire(1)
@@ -280,5 +283,5 @@ def rolling_restart(lab, fault):
             node.stop()
             lab.install(node.host, program)
             node.start()
-            fault.fire(int(wait_until(lambda letter=letter: lab.is_ready(letter), 30, 0.1)))
+            fault.fire(int(wait_until(lambda letter=letter: lab.is_back(letter), 30, 0.1)))
     yield

@@ -1,5 +1,6 @@
 """What can happen to the frames between hosts: rules of the switch, and connections that are reset."""
-from .registry import a_replica, any_node, nemesis
+from .registry import a_primary, another_node, any_node, followers, nemesis
+
 
 def rule(lab, fault, pairs, **what):
     """Sets a rule of the switch for the time of the fault, and counts what it did."""
@@ -23,7 +24,8 @@ def others(lab, letters):
 
 @nemesis("one host is cut off from all others")
 def cut(lab, fault):
-    letter = fault.random.choice(["a"] * 2 + sorted(set(lab.nodes) - {"a", "x"}))
+    primary = a_primary(lab, fault)
+    letter = fault.random.choice([primary] * 2 + followers(lab, primary))
     yield from rule(lab, fault, both(([letter], others(lab, [letter]))), cut=True)
 
 
@@ -35,17 +37,19 @@ def cut_halves(lab, fault):
     yield from rule(lab, fault, both((half, others(lab, half))), cut=True)
 
 
-@nemesis("the frames of one direction between two hosts are lost")
+@nemesis("the frames of one direction between the primary and another host are lost")
 def cut_direction(lab, fault):
-    other = fault.random.choice(sorted(set(lab.nodes) - {"a", "x"}) + ["k"])
-    pair = ["a", other] if fault.random.random() < 0.5 else [other, "a"]
+    primary = a_primary(lab, fault)
+    other = fault.random.choice(followers(lab, primary) + ["k"])
+    pair = [primary, other] if fault.random.random() < 0.5 else [other, primary]
     yield from rule(lab, fault, [pair], cut=True)
 
 
-@nemesis("one port of the primary cannot be reached: ingress, broadcast or bulk")
+@nemesis("one port of the primary cannot be reached: ingress, broadcast, bulk or that for data nodes")
 def cut_port(lab, fault):
-    port = fault.random.choice([7400, 7401, 7402])
-    yield from rule(lab, fault, both((["a"], others(lab, ["a"]))), cut=True, ports=[port])
+    primary = a_primary(lab, fault)
+    port = fault.random.choice([7400, 7401, 7402] + [7403] * bool(lab.data))
+    yield from rule(lab, fault, both(([primary], others(lab, [primary]))), cut=True, ports=[port])
 
 
 def everywhere(lab):
@@ -75,7 +79,9 @@ def corruption(lab, fault):
 
 @nemesis("a bit of 0.2 to 2 % of the payloads flips under a right checksum, so that only the programs can find it")
 def forgery(lab, fault):
-    nodes = [letter for letter in lab.hosts if letter != "x"]
+    # What etcd is told has no check of its own without TLS.
+    spared = {"x"} | (set() if lab.etcd and lab.etcd.tls else set(lab.keepers))
+    nodes = [letter for letter in lab.hosts if letter not in spared]
     pairs = [(source, to) for source in nodes for to in nodes if source != to]
     yield from rule(lab, fault, pairs, forge=round(fault.random.uniform(0.002, 0.02), 4))
 
@@ -89,9 +95,10 @@ def hold(lab, fault):
                     hold=True)
 
 
-@nemesis("the link to a replica carries 64 kbit/s", seconds=(4, 8))
+@nemesis("the link from the primary to another node carries 64 kbit/s", seconds=(4, 8))
 def slow_link(lab, fault):
-    yield from rule(lab, fault, [("a", a_replica(lab, fault).host.name)], rate=8_000)
+    other = another_node(lab, fault).host.name
+    yield from rule(lab, fault, [(fault.record.get("primary", "a"), other)], rate=8_000)
 
 
 @nemesis("connections of a host are reset, again and again")

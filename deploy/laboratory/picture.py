@@ -67,19 +67,19 @@ def picture(report):
     highs = [(step * width, quantile(values, 0.99)) for step, values in sorted(slow.items())]
     lags = {}
     for sample in report.raw["samples"]:
-        if "lag" in sample and sample["node"] != "a":
+        if "lag" in sample and (sample["node"] != "a" or report.options.data_nodes):
             lags.setdefault(sample["node"], []).append((sample["at"], sample["lag"]))
     panels = [
         Panel("acknowledged operations a second", 0, length, max([r for _, r in rates], default=1)),
         Panel("latency in milliseconds", 1, length, min(2000, max([v for _, v in highs], default=1))),
-        Panel("lag of replicas in entries", 2, length,
+        Panel("lag of nodes in entries", 2, length,
               max([lag for points in lags.values() for _, lag in points], default=1)),
     ]
     panels[0].line(rates, COLOURS[0], "all clients", 0)
     panels[1].line(highs, COLOURS[1], "p99", 0)
     panels[1].line(middles, COLOURS[0], "p50", 1)
     for number, (node, points) in enumerate(sorted(lags.items())):
-        panels[2].line(points, COLOURS[number % len(COLOURS)], f"replica {node}", number)
+        panels[2].line(points, COLOURS[number % len(COLOURS)], f"node {node}", number)
     height = TOP + len(panels) * (PANEL + GAP)
     bands = []
     for fault in faults:

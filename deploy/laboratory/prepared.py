@@ -8,10 +8,12 @@ import sys
 from namespaces import wait_until
 
 from . import machine
-from .cluster import METRICS, NODE_KEYS, NODES, PORT, Laboratory, key_file, ready
+from .cluster import METRICS, NODE_KEYS, NODES, PORT, STORES, Laboratory, key_file, ready
+from .etcd import PREFIX
 
 WORDS = 400  # as many as the workload `searches` knows
-UNITS = ("lockstep-primary", "lockstep-replica")
+UNITS = ("lockstep-primary", "lockstep-replica", "lockstep-data")
+ON_COUNTERS = {"increments", "stream", "mixed"}  # workloads that write that store; `mixed` writes the other one, too
 SHELL = ["sh", "-c", 'exec "$@"', "sh"]
 HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/IntegrationTests/hostile_keys.py")
 DENIED = re.compile(r"lockstep_(denials|handshakes_failed)_total[ {]")
@@ -21,9 +23,11 @@ BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY
 class PreparedLaboratory(Laboratory):
     """A laboratory with what nemeses need beside the hosts."""
 
-    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False):
-        super().__init__(program, lab_program, replicas, plaintext)
+    def __init__(self, program, lab_program, replicas, previous=None, plaintext=False, data_nodes=0, members=1,
+                 tls=False):
+        super().__init__(program, lab_program, replicas, plaintext, data_nodes, members, tls)
         self.previous = previous or lab_program
+        self.written = ["counters"]  # the stores that the clients write
         self.throttled, self.joined, self.capacity, self.clients = {}, 0, None, 0
         self.clocks, self.searches, self.options, self.variables = False, False, [], {}
         self.output, self.histories, self.problems = "", [], []
@@ -32,27 +36,30 @@ class PreparedLaboratory(Laboratory):
         """Makes what hosts find when they boot, and notes what nodes are told."""
         self.clocks, self.options, self.capacity = faked_clocks, list(options.node_options), options.capacity
         self.searches = "searches" in options.workloads
+        asked = set(options.workloads)
+        self.written = (["counters"] * bool(asked & ON_COUNTERS) + ["search"] * self.searches
+                        + ["workbench"] * bool(asked - (ON_COUNTERS - {"mixed"}) - {"searches"}))
         if options.defect:
             self.variables["LOCKSTEP_DEFECT"] = options.defect
         for letter, host in self.hosts.items():
             os.makedirs(host.folder, exist_ok=True)
-            if small_disks and letter not in ("k", "m"):
+            if small_disks and letter not in self.bare:
                 subprocess.check_call(["truncate", "-s", "512M", f"{host.folder}/disk.img"])
                 subprocess.check_call(["mkfs.ext4", "-q", "-F", f"{host.folder}/disk.img"])
 
-    def add(self, letter, role="replica", name=None):
-        node = super().add(letter, role, name)
+    def add(self, letter, role="replica", name=None, keys=None):
+        node = super().add(letter, role, name, keys)
         node.options = node.options + self.options
-        if self.searches and role == "primary":
+        if self.searches and role != "replica":
+            if not os.path.exists(self.hosts[letter].path("/etc/lockstep/search.index")):
+                self.make_index(self.hosts[letter])
             node.options += ["--search-index", "/etc/lockstep/search.index", "--search-fresh", "5"]
-        node.configure(self.nodes["a"].endpoint)
+        node.configure(self.upstream)
         return node
 
     def create(self):
-        if self.searches:
-            self.make_index(self.hosts["a"])
         for letter, host in self.hosts.items():
-            if letter not in ("k", "m"):
+            if letter not in self.bare:
                 self.tell(host)
         return super().create()
 
@@ -68,7 +75,8 @@ class PreparedLaboratory(Laboratory):
 
     def tell(self, host):
         """Gives the nodes of a host their variables, and a clock that asks a file for its offset and rate."""
-        variables, through = dict(self.variables), []
+        # A trap's backtrace of all threads takes a minute on a busy machine, and the node is away for so long.
+        variables, through = {"SWIFT_BACKTRACE": "threads=crashed,registers=none,images=none", **self.variables}, []
         if self.clocks:
             self.write_clock(host, "+0s")
             variables.update({
@@ -97,22 +105,64 @@ class PreparedLaboratory(Laboratory):
         os.replace(path + ".new", path)
 
     def busy(self):
-        """How often the primary has refused actions because it had too many."""
-        status = self.status("a")
-        return sum(store["counters"].get("busy", 0) for store in status["stores"]) if status else 0
+        """How often the primaries have refused actions because they had too many."""
+        statuses = self.statuses()
+        found = [store for letter in set(self.posts(statuses).values())
+                 for store in (statuses.get(letter) or {"stores": []})["stores"]]
+        return sum(store["counters"].get("busy", 0) for store in found)
+
+    # MARK: data nodes
+
+    def epoch(self, store):
+        """The epoch of the newest record of a store that a node knows."""
+        known = [entry["dataNode"] for status in self.statuses(1).values() if status for entry in status["stores"]
+                 if entry["name"] == store and entry.get("dataNode")]
+        return max((entry["epoch"] or 0 for entry in known), default=0)
+
+    def is_back(self, letter):
+        """Whether a node serves, and is a member of all stores if it is a data node."""
+        if letter not in self.data:
+            return self.is_ready(letter)
+        return self.is_whole(self.statuses())
+
+    def await_removal(self, node):
+        """Waits until no primary has a data node as a member."""
+        def is_out():
+            posts = [store["dataNode"] for status in self.statuses(1).values() if status for store in status["stores"]
+                     if (store.get("dataNode") or {"role": None})["role"] == "primary"]
+            return len(posts) >= len(STORES) and not any(node.name in post["inSync"] for post in posts)
+        if self.data and not wait_until(is_out, 10, 0.1):
+            raise RuntimeError(f"{node.name} does not run, and is still a member after 10 s")
+
+    def rebind(self, store):
+        """Has an operator say that etcd holds, on the host of the node that has most of a store."""
+        said = {}
+
+        def is_bound():
+            for letter in self.data:
+                try:
+                    return self.operate("rebind", store, "--yes", letter=letter) is not None
+                except RuntimeError as error:
+                    said[letter] = str(error)[-300:]
+                    if "delete the key of that channel" in said[letter]:
+                        self.etcd.remove(f"{PREFIX}/{self.cluster}/channels/{STORES.index(store)}")
+            return False
+
+        if not wait_until(is_bound, 20, 0.5):
+            self.problems.append(f"{store} cannot be bound to etcd again: {said}")
 
     # MARK: clients
 
     def start_client(self, name, workload, history, *more):
         """Starts a client process on the host `k`; it works until it is told to stop."""
-        command = [NODES, "chaos", "client", "--node", self.nodes["a"].endpoint, "--workload",
-                   workload, "--history", history, "--seconds", "86400", *more]
-        for letter in sorted(set(self.nodes) - {"a"}):
+        command = [NODES, "chaos", "client", "--node", self.upstream, "--workload", workload, "--history", history,
+                   "--seconds", "86400", *more]
+        for letter in sorted(set(self.nodes) - {"a"} | set(self.data)):
             command += ["--replica", self.nodes[letter].endpoint]
         if not self.plaintext:
             command += ["--keys", key_file("client"), "--nodes", NODE_KEYS]
         self.hosts["k"].ask("run", name=name, command=command, environment=self.variables)
-        if not wait_until(lambda: os.path.exists(history), 10):
+        if not wait_until(lambda: os.path.exists(history), 30):
             with open(f"{self.hosts['k'].folder}/{name}.log", encoding="utf-8", errors="replace") as file:
                 raise RuntimeError(f"{name} did not start: {file.read()[-300:]}")
 
@@ -182,6 +232,8 @@ class PreparedLaboratory(Laboratory):
 
     def start_all(self):
         """Starts what a fault may have left down; the units restart the rest."""
+        if self.etcd:
+            self.etcd.start()
         for node in self.nodes.values():
             node.start()
 

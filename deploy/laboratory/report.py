@@ -1,4 +1,5 @@
 """What a run came to: read from histories and samples, judged, and written as text, JSON and a picture."""
+import bisect
 import json
 import os
 
@@ -32,6 +33,47 @@ def read_operations(paths, start):
     return sorted(operations, key=lambda operation: operation[0])
 
 
+def read_acknowledgements(paths, start):
+    """When writes were acknowledged, in seconds since the run's start, by store."""
+    found = {}
+    for path in paths:
+        open_ones = {}
+        with open(path, "rb") as file:
+            for text in file:
+                try:
+                    line = json.loads(text)
+                except ValueError:
+                    continue  # The last line of a client that was killed.
+                if "call" in line:
+                    if "read" not in line["call"]["action"]:
+                        open_ones[line["operation"]] = line["call"]["key"]
+                elif line["outcome"] == "answered" and line["operation"] in open_ones:
+                    key = open_ones.pop(line["operation"])
+                    store = "counters" if key.startswith("counter/") else "workbench"
+                    found.setdefault(store, []).append(line["at"] / 1e9 - start)
+    return {store: sorted(times) for store, times in found.items()}
+
+
+def longest_pause(times, begin, end):
+    """The longest time between two acknowledgements that reaches into a span; None if nothing came after it."""
+    low, high = bisect.bisect_right(times, begin), bisect.bisect_right(times, end)
+    if high == len(times):
+        return None
+    points = times[max(0, low - 1):high + 1]
+    return max((b - max(a, begin) for a, b in zip(points, points[1:])), default=None)
+
+
+def pauses_of(fault, acknowledged, recovery=1.0):
+    """How long the clients of each store had no acknowledgement during a fault, or after each of its events."""
+    if fault.get("events"):
+        spans = [(at, at + recovery, [store] if store else list(acknowledged)) for at, store in fault["events"]]
+    else:
+        spans = [(fault["at"], fault["healed"] + recovery, list(acknowledged))]
+    found = [longest_pause(acknowledged[store], begin, end) for begin, end, stores in spans
+             for store in stores if store in acknowledged]
+    return [round(pause, 3) for pause in found if pause is not None]
+
+
 def is_late(seconds, limit):
     """Whether something came later than a goal says, or never."""
     return seconds is None or seconds > limit
@@ -39,7 +81,8 @@ def is_late(seconds, limit):
 
 def stops_writes(fault):
     """Whether it is a cut between the clients' host and the primary's, in one direction at least."""
-    return fault["nemesis"] in CUTS and not {"a>k", "k>a"}.isdisjoint(fault["pairs"])
+    primary = fault.get("primary", "a")
+    return fault["nemesis"] in CUTS and not {f"{primary}>k", f"k>{primary}"}.isdisjoint(fault["pairs"])
 
 
 def mark_overtaken(faults):
@@ -70,6 +113,12 @@ def calm_times(faults, end):
         begin = fault["healed"] + (fault["recovered"] or 0) + 1
     times.append((begin, end))
     return [(a, b) for a, b in times if b > a]
+
+
+def distribution(pauses):
+    """Pauses in seconds, as numbers of their distribution."""
+    return {"count": len(pauses), **{name: quantile(pauses, part) for name, part in (
+        ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1))}}
 
 
 class Report:
@@ -124,11 +173,25 @@ class Report:
         self.figures["highestWALMiB"] = round(
             max((sample.get("wal", 0) for sample in self.raw["samples"]), default=0) / 2**20, 1)
 
+        if self.options.data_nodes:
+            self.measure_failovers()
         self.figures["slopes"] = self.slopes()
         self.figures["p99Milliseconds"] = self.ends_of_run(answered)
         for fault in self.raw["faults"]:
             if "capacity" in fault:
                 self.measure_overload(fault, answered)
+
+    def measure_failovers(self):
+        """How often the stores got another primary, and how long their clients had no acknowledgement meanwhile."""
+        acknowledged = read_acknowledgements(self.raw["histories"], self.raw["start"])
+        for fault in self.raw["faults"]:
+            fault["pauses"] = pauses_of(fault, acknowledged)
+        for name, entry in self.figures["nemeses"].items():
+            entry["pauses"] = [pause for fault in self.raw["faults"] if fault["nemesis"] == name
+                               for pause in fault["pauses"]]
+        self.figures["pauses"] = distribution([p for fault in self.raw["faults"] for p in fault["pauses"]])
+        self.figures["epochs"] = self.raw["judgement"].get("epochs", {})
+        self.figures["failovers"] = sum(max(0, count - 1) for count in self.figures["epochs"].values())
 
     def rate(self, begin=0.0, end=None):
         """Answered operations a second between two times: the median of the seconds."""
@@ -236,6 +299,9 @@ class Report:
             f"WAL {figures['highestWALMiB']} MiB a node; {figures['comparedDigests']} digests compared",
             f"over time    {figures['rate']} operations a second (median), p99 of the first and the last sixth "
             f"{figures['p99Milliseconds']} ms"]
+        if self.options.data_nodes:
+            lines.append(f"failovers    {figures['failovers']} epochs after the first: {figures['epochs']}; seconds "
+                         f"without an acknowledgement in faults {figures['pauses']}")
         lines += [f"growth       of {node} in an hour: {entry['resident']} MiB resident, {entry['files']} files, "
                   f"{entry['wal']} MiB WAL" for node, entry in figures["slopes"].items() if self.seconds > 600]
         for letter, kinds in self.raw["hostile"].get("tried", {}).items():
@@ -247,8 +313,9 @@ class Report:
         for name, entry in sorted(figures["nemeses"].items()):
             known = [time for time in entry["recoveries"] if time is not None]
             middle, most = quantile(known, 0.5), max(known, default=None)
+            pauses = distribution(entry["pauses"]) if entry.get("pauses") else None
             lines.append(f"{name:<18}{entry['faults']:>7}{entry['fired']:>9}{entry['seconds']:>9}   "
-                         f"{middle} s, {most} s")
+                         f"{middle} s, {most} s" + (f"; pauses {pauses}" if pauses else ""))
         for fault in self.raw["faults"]:
             if "capacity" in fault:
                 lines.append(

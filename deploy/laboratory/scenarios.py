@@ -2,12 +2,18 @@
 import json
 import os
 
+from .report import distribution
+
 PROCESSES = ["kill", "kill-primary", "kill-all", "pause"]
 CUTS = ["cut", "cut-direction", "cut-halves", "cut-port", "hold"]
 FRAMES = ["loss", "duplication", "delay", "corruption", "forgery", "reset", "slow-link"]
 HOSTS = ["host-death", "slow-sync", "failing-sync", "kill-at-call", "disk-full", "squeeze", "memory-squeeze",
          "clock-jump", "clock-rate", "join", "old-disk", "rolling-restart"]
 CLOSE = ("--rest", "0.5", "1")  # seconds from one fault to the next
+DATA = ("--data-nodes", "3")
+ETCD = ["kill-etcd", "pause-etcd", "cut-etcd", "cut-standbys", "cut-one-way", "cut-etcd-kill"]
+RECORDS = ["delete-record", "restore-etcd", "wipe"]
+FAILOVERS = ["kill-primary", "stop-primary", "pause", "host-death", "cut"]
 
 
 def arguments(seconds, workloads, names, *more):
@@ -17,11 +23,21 @@ def arguments(seconds, workloads, names, *more):
 
 
 SCENARIOS = {
-    "ci": ("what CI runs: every nemesis that the machine can make, in at most 6 minutes", [
+    "ci": ("what CI runs: every nemesis of a primary that the machine can make, and data nodes, in at most 8 minutes", [
         arguments(40, ["increments", "set"], PROCESSES),
         arguments(50, ["increments", "registers"], CUTS),
         arguments(50, ["mixed"], FRAMES),
         arguments(85, ["mixed"], HOSTS),
+        arguments(50, ["increments", "set"], FAILOVERS + ["cut-etcd", "cut-standbys", "kill-etcd", "wipe"], *DATA),
+    ]),
+    "failover": ("data nodes under all that makes another take over, etcd with 1 and with 3 members; 13 minutes", [
+        arguments(100, ["increments", "set"], FAILOVERS, *DATA),
+        arguments(100, ["increments", "registers"], ETCD, "--etcd", "3", *DATA),
+        arguments(100, ["transfers", "increments"], RECORDS + ["kill-primary"], *DATA),
+        arguments(100, ["mixed"], CUTS + ["loss", "delay", "duplication", "reset", "slow-link"], *DATA),
+        arguments(100, ["increments", "appends"], HOSTS, "--etcd", "3", *DATA),
+        arguments(100, ["increments", "set"], ["kill-primary", "kill-all", "kill", "pause-etcd"], "--etcd", "3", *CLOSE,
+                  *DATA),
     ]),
     "long": ("seven workloads under every kind of faults, 2 minutes each; an hour", [
         arguments(120, [workload], names, *CLOSE)
@@ -87,20 +103,28 @@ def judged(options, status):
 def add_up(folder, reports):
     """The figures of a series, from the reports of its runs, as text and JSON."""
     totals = {"runs": len(reports), "passed": 0, "acknowledged": 0, "operations": 0, "faultSeconds": 0.0, "faults": {},
-              "fired": {}, "problems": []}
+              "fired": {}, "failovers": 0, "pauses": {}, "problems": []}
     for report in reports:
         totals["passed"] += report["verdict"] == "passed"
         totals["acknowledged"] += report["acknowledged"] or 0
         totals["operations"] += report["figures"]["operations"]
+        totals["failovers"] += report["figures"].get("failovers", 0)
         totals["problems"] += [f"seed {report['seed']}: {text}" for text in report["problems"] + report["invalid"]]
         for name, entry in report["figures"]["nemeses"].items():
             totals["faults"][name] = totals["faults"].get(name, 0) + entry["faults"]
             totals["fired"][name] = totals["fired"].get(name, 0) + entry["fired"]
+            totals["pauses"].setdefault(name, []).extend(entry.get("pauses", []))
             totals["faultSeconds"] = round(totals["faultSeconds"] + entry["seconds"], 1)
+    pauses = {name: distribution(found) for name, found in totals["pauses"].items() if found}
+    if pauses:
+        pauses["all"] = distribution([pause for found in totals["pauses"].values() for pause in found])
+    totals["pauses"] = pauses
     with open(os.path.join(folder, "series.json"), "w", encoding="utf-8") as file:
         json.dump({"totals": totals, "runs": reports}, file, indent=1)
     lines = [f"{totals['passed']} of {totals['runs']} runs passed: {totals['operations']} operations, "
-             f"{totals['acknowledged']} acknowledged writes, {totals['faultSeconds']} s of faults"]
+             f"{totals['acknowledged']} acknowledged writes, {totals['faultSeconds']} s of faults, "
+             f"{totals['failovers']} failovers"]
     lines += [f"  {name:<18}{count:>5} faults{totals['fired'][name]:>9} fired"
+              + (f"; pauses in s {pauses[name]}" if name in pauses else "")
               for name, count in sorted(totals["faults"].items())]
     return "\n".join(lines + ["  " + text for text in totals["problems"][:40]]) + "\n"

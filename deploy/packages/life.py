@@ -45,14 +45,14 @@ def installed(life):
     life.install(f"{life.folder}/1")
     for path, wanted in (("/usr/bin/lockstep", "root:root 755"), ("/usr/bin/lockstep-lab", "root:root 755"),
                          ("/etc/lockstep", "root:root 755"), ("/etc/lockstep/primary.env", "root:root 644"),
-                         ("/etc/lockstep/replica.env", "root:root 644"),
+                         ("/etc/lockstep/replica.env", "root:root 644"), ("/etc/lockstep/data.env", "root:root 644"),
                          ("/etc/lockstep/lockstep.yaml", "root:root 644"),
                          ("/var/lib/lockstep", "lockstep:lockstep 700")):
         life.shows(f"{path} is {wanted}", f"stat -c '%U:%G %a' {path}", wanted)
     life.shows("the user is one of the system", "getent passwd lockstep | cut -d: -f6,7",
                "/var/lib/lockstep:/usr/sbin/nologin")
     life.shows("the user's number is one of the system's", "[ $(id -u lockstep) -lt 1000 ] && echo yes", "yes")
-    for unit in (UNIT, "lockstep-replica"):
+    for unit in (UNIT, "lockstep-replica", "lockstep-data"):
         life.shows(f"{unit} is not enabled", f"systemctl is-enabled {unit}", "disabled")
         life.shows(f"{unit} does not run", f"systemctl is-active {unit}", "inactive")
     life.shows("systemd has nothing to say about the units",

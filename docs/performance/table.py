@@ -17,10 +17,11 @@ import sys
 FIGURES = pathlib.Path(__file__).resolve().parent / "FIGURES.md"
 SUMMARY = FIGURES.parent.parent / "PERFORMANCE.md"
 BEGIN, END = "<!-- figures begin -->\n", "<!-- figures end -->\n"
-ORDER = ["p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "watched", "scraped", "idle", "curve", "growth"]
+ORDER = ["p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "watched", "scraped", "idle", "curve", "growth"]
 SHORT = {
     "p1": "P1 throughput", "p2": "P2 latency", "p3": "P3 apply", "p4": "P4 join", "p5": "P5 restart", "p6": "P6 memory",
-    "p7": "P7 replicas", "p8": "P8 reads", "p9": "P9 observer", "watched": "Watches", "scraped": "Scraped", "idle": "Idle",
+    "p7": "P7 replicas", "p8": "P8 reads", "p9": "P9 observer", "p10": "P10 data nodes",
+    "p11": "P11 takeover", "watched": "Watches", "scraped": "Scraped", "idle": "Idle",
 }
 
 

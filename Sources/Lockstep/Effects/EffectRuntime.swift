@@ -22,7 +22,7 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
 
     private enum Command: Sendable {
         case begin(RunStart)
-        case open
+        case open, close
     }
 
     private struct Emission: Sendable {
@@ -72,6 +72,13 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     func forget(_ id: RunID) { contents.withLock { $0.bodies[id] = nil } }
 
     package func opened() { orders.yield(.open) }
+
+    /// Ends everything that was begun; what waits for an answer is cancelled, since nobody knows what became of it.
+    package func closed() {
+        contents.withLock { $0.bodies = [:] }
+        orders.yield(.close)
+    }
+
     package func begin(_ run: RunStart) { orders.yield(.begin(run)) }
 
     package func stop(_ id: RunID) {
@@ -112,20 +119,31 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     package func run(on port: any EffectPort) async {
         contents.withLock { $0.port = port }
         let metrics = EffectMetrics(store: port.name)
+        var commands = commands.makeAsyncIterator()
+        // Each reign waits until what the one before has begun is over, so that nothing runs twice side by side.
+        while await reign(&commands, port, metrics) {}
+        // The port holds this object.
+        contents.withLock { $0.port = nil }
+        failures.finish()
+    }
+
+    /// Runs effects until the primary is deposed; false if the task was cancelled instead.
+    private func reign(
+        _ commands: inout AsyncStream<Command>.Iterator, _ port: any EffectPort, _ metrics: EffectMetrics
+    ) async -> Bool {
         await withDiscardingTaskGroup { group in
-            for await command in commands {
+            defer { group.cancelAll() }
+            while let command = await commands.next() {
                 switch command {
                 case .begin(let start): group.addTask { await self.perform(start, port, metrics) }
                 case .open:
                     for feedback in reactor.feedback { group.addTask { await self.perform(feedback) } }
                     for source in reactor.sources { group.addTask { await self.perform(source) } }
+                case .close: return true
                 }
             }
-            group.cancelAll()
+            return false
         }
-        // The port holds this object.
-        contents.withLock { $0.port = nil }
-        failures.finish()
     }
 
     private func perform(_ start: RunStart, _ port: any EffectPort, _ metrics: EffectMetrics) async {

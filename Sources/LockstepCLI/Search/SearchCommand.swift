@@ -21,7 +21,11 @@ struct SearchCommand: AsyncParsableCommand {
 
     /// Which node is asked, and how the answer is printed.
     struct Options: ParsableArguments {
-        @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers from its memory.")
+        @Option(
+            help: """
+                A node: tcp://HOST:PORT, or several with commas between them; also LOCKSTEP_NODE. A replica answers from its \
+                memory.
+                """)
         var node: String = AskedNode.usual
         @Option(help: "Seconds to wait for the answer: 0.001 to 86400.", transform: Within.patience)
         var timeout: Double = 30
@@ -35,7 +39,7 @@ struct SearchCommand: AsyncParsableCommand {
 
         /// Runs a client node for as long as `body` runs.
         func withSearch<Value>(_ body: (RemoteStore<SearchCache>) async throws -> Value) async throws -> Value {
-            var configuration = NodeConfiguration.client(of: node)
+            var configuration = NodeConfiguration.client(of: parseNodes(node))
             configuration.allowsPlaintext = insecure
             configuration.sessionTimeToLive = Program.sessionTimeToLive
             try keyOptions.apply(to: &configuration)
@@ -88,7 +92,7 @@ struct SearchCommand: AsyncParsableCommand {
         @OptionGroup var options: Options
 
         func run() async throws {
-            var configuration = NodeConfiguration.replica(of: options.node)
+            var configuration = NodeConfiguration.replica(of: parseNodes(options.node))
             configuration.allowsPlaintext = options.insecure
             try options.keyOptions.apply(to: &configuration)
             let json = options.json

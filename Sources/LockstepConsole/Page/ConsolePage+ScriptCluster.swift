@@ -14,9 +14,12 @@ extension ConsolePage {
           }
         }
 
+        /** What a node is for a store: of a data node each store says it. */
+        function roleIn(node, store) { return store.dataNode ? store.dataNode.role : node.role; }
+
         /** Of a replica its own lag, of a primary that of the replica that is furthest behind. */
         function greatestLag(status, store) {
-          if (status.node.role !== 'primary') return store.lag;
+          if (roleIn(status.node, store) !== 'primary') return store.lag;
           const lags = store.peers.filter(peer => peer.role === 'replica').map(peer => peer.lag);
           return lags.length ? Math.max(...lags) : null;
         }
@@ -83,9 +86,10 @@ extension ConsolePage {
         function drawCluster() {
           const node = page.status.node, store = storeStatus();
           if (!store) return;
-          const rows = [nodeRow(`${node.node}`, `${node.role}, this node`, digest(store.mark), count(store.sequence),
+          const isPrimary = roleIn(node, store) === 'primary';
+          const rows = [nodeRow(`${node.node}`, `${roleIn(node, store)}, this node`, digest(store.mark), count(store.sequence),
             store.lag === null ? '?' : count(store.lag), 'now', true, false)];
-          if (node.role === 'primary') {
+          if (isPrimary) {
             rows.push(...peerRows(store, ''));
             const replicas = store.peers.filter(peer => peer.role === 'replica').length;
             say($('cluster-note'), `this node is the primary; ${plural(replicas, 'replica', 'replicas')}`);
@@ -101,7 +105,7 @@ extension ConsolePage {
             say($('cluster-note'), `follows ${node.primary || 'no primary'}`);
           }
           $('nodes').replaceChildren(...rows);
-          const heard = node.role === 'primary' ? store : primaryStore(store.name);
+          const heard = isPrimary ? store : primaryStore(store.name);
           const more = heard ? heard.peerCount - heard.peers.length : 0;
           $('lost').hidden = heard !== null && more <= 0;
           say($('lost'), heard ? `and ${whole.format(more)} more, which lockstep status lists`
@@ -150,7 +154,7 @@ extension ConsolePage {
           const rate = rateNow(store.name), journal = store.journal;
           const minute = (page.series.get(store.name) || []).slice(-60);
           const runs = page.status.runs.find(run => run.store === store.name);
-          const isPrimary = page.status.node.role === 'primary';
+          const isPrimary = roleIn(page.status.node, store) === 'primary';
           const lag = minute.length ? minute[minute.length - 1].lag : null;
           const rows = [
             ['Entries a second', rate === null ? '–' : count(Math.round(rate)), sparkline(rates(store.name).slice(-60).map(p => p.value))],

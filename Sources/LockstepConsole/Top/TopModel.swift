@@ -164,8 +164,8 @@ package struct TopModel {
     /// The replicas that primaries hear of and that did not answer themselves.
     func heard(in store: String) -> [StoreStatus.Peer] {
         let own = Set(looks.compactMap { $0.status?.node })
-        return looks.compactMap(\.status).filter { $0.role == .primary }.flatMap { status in
-            status.stores.first { $0.name == store }?.peers ?? []
+        return looks.compactMap(\.status).flatMap { status in
+            status.stores.first { $0.name == store && status.role(in: $0) == .primary }?.peers ?? []
         }.filter { $0.role == .replica && !own.contains($0.node) }
     }
 
@@ -177,7 +177,7 @@ package struct TopModel {
                 return nil
             }
             return Row(
-                path: look.path, node: status.node, role: status.role, phase: found.phase.rawValue,
+                path: look.path, node: status.node, role: status.role(in: found), phase: found.phase.rawValue,
                 isWell: found.phase == .admitting || found.phase == .live, commit: found.commit,
                 lag: Self.lag(of: found))
         }

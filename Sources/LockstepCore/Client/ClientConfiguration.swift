@@ -8,7 +8,10 @@ package struct ClientConfiguration: Hashable, Sendable {
     package var incarnation: Incarnation
     /// `nil`: the cluster of the first WELCOME is taken for the life of the machine (PROTOCOL, R-1).
     package var cluster: ClusterID?
+    /// Where it begins to look for the primary.
     package var endpoint: String
+    /// The other nodes that it knows, which it asks after that one; it asks none again before all were asked.
+    package var others: [String]
     /// Microseconds of silence after which the primary ends the session.
     package var timeToLive: Int64
     package var windowNumbers: UInt32
@@ -21,7 +24,7 @@ package struct ClientConfiguration: Hashable, Sendable {
 
     package init(
         store: String, node: String, role: PeerRole, client: ClientKey, boot: BootID, incarnation: Incarnation,
-        cluster: ClusterID?, endpoint: String, timeToLive: Int64 = 60_000_000,
+        cluster: ClusterID?, endpoint: String, others: [String] = [], timeToLive: Int64 = 60_000_000,
         windowNumbers: UInt32 = Limits.windowNumbers, windowBytes: UInt32 = 1 << 20, seed: UInt64,
         wantsSession: Bool, buggify: Buggify = .off
     ) {
@@ -35,6 +38,7 @@ package struct ClientConfiguration: Hashable, Sendable {
         self.incarnation = incarnation
         self.cluster = cluster
         self.endpoint = endpoint
+        self.others = others
         self.timeToLive = timeToLive
         self.windowNumbers = windowNumbers
         self.windowBytes = windowBytes
@@ -60,6 +64,16 @@ enum ClientTiming {
     ///
     /// A commit takes longer only on a sick disk.
     static let progress: Int64 = 1_500
+    /// Of several nodes: HELLO is repeated at first this often, since the client has no time to lose.
+    static let quickHello: Int64 = 20
+    /// Of several nodes: one that owes an answer for so long is asked by HELLO whether it is there.
+    static let doubt: Int64 = 250
+    /// Of several nodes: one that does not answer HELLO for so long is given up for the next; longer where the way is.
+    static let patience: Int64 = 500
+    /// After so many rounds without a primary the patience is doubled.
+    static let quickRounds = 4
+    /// Of several nodes: one that refuses keeps the connection for so long.
+    static let quickRefusal: Int64 = 50
     static let firstBackOff: Int64 = 50
     static let slowestBackOff: Int64 = 1_000
     /// After a refusal.

@@ -46,6 +46,14 @@ extension ClientStateMachine {
         reconnectLater(now: now, into: &directives)
     }
 
+    /// The connection broke, or nobody listens where it leads: the next of several nodes is asked.
+    ///
+    /// Where one is known, its connection comes back by itself.
+    package mutating func connectionBroke(now: Tick, into directives: inout [ClientDirective]) {
+        guard link.isOfSeveral else { return }
+        connectionFailed(now: now, into: &directives)
+    }
+
     /// The primary is elsewhere, as this node knows better than any hint: session and numbers go on there.
     package mutating func relocate(to endpoint: String, now: Tick, into directives: inout [ClientDirective]) {
         guard phase != .stopped else { return }
@@ -90,8 +98,8 @@ extension ClientStateMachine {
 
     mutating func reconnectLater(now: Tick, into directives: inout [ClientDirective]) {
         forgetConnection()
-        link.fail(now: now, &generator)
         directives.append(.count(.reconnects))
+        if link.fail(now: now, &generator) { connect(now: now, into: &directives) }
     }
 
     private mutating func welcomeReceived(
@@ -105,8 +113,12 @@ extension ClientStateMachine {
             follow(new.primaryEndpoint, now: now, into: &directives)
             return
         }
+        guard !link.isOldNews(new, known: known.position.epoch) else {
+            directives.append(.count(.staleFrames))
+            return reconnectLater(now: now, into: &directives)
+        }
         let before = welcome
-        link.welcomed(new)
+        link.welcomed(new, now: now)
         heard(now: now)
         directives.append(.welcomed(new))
         if new.isVolatile, let session, session.incarnation != new.incarnation {
@@ -162,7 +174,10 @@ extension ClientStateMachine {
             return
         }
         link.answered(now: now)
-        directives.append(.refused(refused))
+        // Of several nodes, that one of them cannot serve now is no trouble before none can.
+        if refused.reason != .unavailable || !link.isOfSeveral || isOfOpen || link.route.isLast {
+            directives.append(.refused(refused))
+        }
         if isOfOpen {
             binding.repeats(at: now.advanced(byMilliseconds: ClientTiming.refusal))
         } else if refused.reason == .protocolViolation, binding.stage == .resuming || binding.stage == .bound {

@@ -39,6 +39,7 @@ extension ClientStateMachine {
     mutating func replyReceived(
         _ reply: IngressReply, _ frame: RawSpan, now: Tick, into directives: inout [ClientDirective]
     ) {
+        if isPaid(by: reply) { link.paid(now: now) }
         switch reply {
         case .opened(let opened): openedReceived(opened, now: now, into: &directives)
         case .resumed(let resumed): resumedReceived(resumed, now: now, into: &directives)
@@ -66,6 +67,20 @@ extension ClientStateMachine {
         case .runEnded(let ended): runEndedReceived(ended, frame, now: now, into: &directives)
         case .runGone(let id): runGoneReceived(id, into: &directives)
         case .watchResult(let result): watchResultReceived(result, frame, now: now, into: &directives)
+        }
+    }
+
+    /// Whether a node that says this does what it is asked, or will: another one would not do more.
+    private func isPaid(by reply: IngressReply) -> Bool {
+        switch reply {
+        case .opened, .resumed, .result, .queryResult, .closed: true
+        case .readResult(let result): result.status != .unavailable
+        case .busy(let busy):
+            switch busy.reason {
+            case .overloaded, .diskFull, .windowFull, .tooManyRuns, .quota: true
+            case .notAdmitting, .insufficientMembers: false
+            }
+        case .outOfOrder, .sessionExpired, .sessionMoved, .sessionUnknown, .runEnded, .runGone, .watchResult: false
         }
     }
 

@@ -43,6 +43,7 @@ extension ClientStateMachine {
     ///
     /// A few small chunks are held back while enough frames are unanswered; the answers to those let them go.
     package mutating func turnEnded(now: Tick, into directives: inout [ClientDirective]) {
+        link.owes(isOwed, now: now)
         guard isBound, !isBusy, let session else { return }
         while pending.hasUnsent {
             let isLittle = pending.unsentBytes < ClientTiming.heldBytes

@@ -16,7 +16,7 @@
 /// - SUBMIT is sent only while bound, by ``turnEnded(now:into:)`` alone, always from the first unsent number on.
 /// - What is sent has a deadline: every state in which the peer owes a frame has a time at which it is asked again.
 ///
-/// Implements PROTOCOL for the side of the client.
+/// Implements PROTOCOL for the side of the client.
 package struct ClientStateMachine: Hashable, Sendable {
     package let configuration: ClientConfiguration
     var link: PrimaryLink
@@ -52,7 +52,7 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     package init(configuration: ClientConfiguration) {
         self.configuration = configuration
-        link = PrimaryLink(endpoint: configuration.endpoint, cluster: configuration.cluster)
+        link = PrimaryLink(endpoints: [configuration.endpoint] + configuration.others, cluster: configuration.cluster)
         wantsSession = configuration.wantsSession
         generator = SplitMix64(seed: configuration.seed)
         buggify = configuration.buggify
@@ -67,7 +67,12 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var foreignCluster: UInt64? { link.foreignCluster }
     /// When the peer of a WELCOME, or one that refused, said something last; zero if none ever did.
     package var lastHeard: Tick { link.lastHeard }
+    /// Where the present connection leads, or the next one.
     package var endpoint: String { link.route.endpoint }
+    /// Where the primary may be: all nodes that are known, or where the one that is known has led.
+    package var places: [String] { link.isOfSeveral ? link.route.homes : [endpoint] }
+    /// Whether a broken connection is to be told at once: another node can be asked, and somebody waits.
+    package var isHasty: Bool { link.isOfSeveral && (phase == .greeting || isOwed) }
     /// Whether the primary said that it cannot take actions now; it is asked again by itself.
     package var isBusy: Bool { pace.isBusy }
     /// Whether actions can be sent now.
@@ -86,6 +91,9 @@ package struct ClientStateMachine: Hashable, Sendable {
         knowledge.give(position, mark)
     }
 
+    /// An epoch that was seen before this machine was made: what is below is old news.
+    package mutating func reached(_ epoch: Epoch) { link.reached(epoch) }
+
     package mutating func start(now: Tick, into directives: inout [ClientDirective]) {
         precondition(phase == .created, "a client is started once; it is \(phase)")
         connect(now: now, into: &directives)
@@ -101,6 +109,15 @@ package struct ClientStateMachine: Hashable, Sendable {
                 min(link.nextDeadline, closeEnds, binding.repeatAt), min(pace.busyUntil, progressEnds),
                 min(keepAlives.nextDeadline, requests.nextDeadline, watches.nextDeadline),
                 isBound ? runs.nextAsk : .never)
+        }
+    }
+
+    /// Whether the peer of a WELCOME owes an answer to anything but a HELLO.
+    var isOwed: Bool {
+        switch binding.stage {
+        case .opening, .resuming: true
+        case .bound: !pending.isEmpty || !requests.isEmpty
+        case .none: !requests.isEmpty
         }
     }
 

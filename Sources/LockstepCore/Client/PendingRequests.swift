@@ -24,6 +24,7 @@ struct PendingRequests: Hashable, Sendable {
     /// One for each that waits, and some for those that are done, until they come to the front.
     private var repeats: Deque<Repeat> = []
 
+    var isEmpty: Bool { reads.isEmpty && queries.isEmpty }
     var isFull: Bool { reads.count + queries.count >= Limits.waitingReads }
     var nextDeadline: Tick { repeats.first?.at ?? .never }
 

@@ -12,6 +12,9 @@
 /// ```
 /// It follows the primary from one endpoint to the next, and knows nothing of sessions: those are of whom it connects.
 /// It sends nothing itself; its owner does what ``due(now:)`` says.
+///
+/// Where several nodes are known, whatever leads to `waiting` here leads to the next of them at once, until each was
+/// asked; and all that is waited for ends sooner.
 package struct PrimaryLink: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         case created
@@ -56,9 +59,17 @@ package struct PrimaryLink: Hashable, Sendable {
     /// Until when a RESYNC is not answered by HELLO at once.
     private var resyncHeld = Tick.zero
     private var attemptEnds = Tick.never
+    /// When the present connection was greeted first.
+    private var greetedAt = Tick.zero
+    /// Since when a HELLO is not answered that asks whether the peer is there; of several nodes.
+    private var doubtedSince = Tick.never
+    /// Since when the peer owes an answer, and gave none; of several nodes.
+    private var owedSince = Tick.never
+    /// Of the primaries that said WELCOME, and of what was known before them.
+    private var highestEpoch = Epoch.zero
 
-    init(endpoint: String, cluster: ClusterID?) {
-        route = PrimaryRoute(home: endpoint)
+    init(endpoints: [String], cluster: ClusterID?) {
+        route = PrimaryRoute(homes: endpoints)
         self.cluster = cluster
     }
 
@@ -88,7 +99,16 @@ package struct PrimaryLink: Hashable, Sendable {
         }
     }
 
-    private var silenceEnds: Tick { lastHeard.advanced(byMilliseconds: ClientTiming.silence) }
+    /// When the peer of a WELCOME is given up.
+    private var silenceEnds: Tick {
+        guard isOfSeveral else { return lastHeard.advanced(byMilliseconds: ClientTiming.silence) }
+        return min(
+            Self.end(of: route.patience, since: doubtedSince), Self.end(of: ClientTiming.progress, since: owedSince))
+    }
+
+    private static func end(of milliseconds: Int64, since tick: Tick) -> Tick {
+        tick == .never ? .never : tick.advanced(byMilliseconds: milliseconds)
+    }
 
     func due(now: Tick) -> Due {
         switch phase {
@@ -106,8 +126,9 @@ package struct PrimaryLink: Hashable, Sendable {
         begin(.greeting)
         self.nonce = nonce
         boots = []
-        helloInterval = ClientTiming.firstHello
-        attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
+        greetedAt = now
+        helloInterval = isOfSeveral ? ClientTiming.quickHello : ClientTiming.firstHello
+        attemptEnds = now.advanced(byMilliseconds: isOfSeveral ? route.patience : ClientTiming.attempt)
     }
 
     /// The peer does not know this connection: begins anew on it.
@@ -128,6 +149,7 @@ package struct PrimaryLink: Hashable, Sendable {
     mutating func greeted(now: Tick) {
         helloAt = now.advanced(byMilliseconds: helloInterval)
         helloInterval = min(helloInterval * 3 / 2, ClientTiming.slowestHello)
+        if phase == .welcomed { doubtedSince = min(doubtedSince, now) }
     }
 
     /// Something shows that the peer may be another boot: HELLO is due at once, at most every 100 ms.
@@ -141,7 +163,26 @@ package struct PrimaryLink: Hashable, Sendable {
     mutating func heard(now: Tick, greetsAtOnce: Bool) {
         lastHeard = now
         helloInterval = ClientTiming.slowestHello
-        helloAt = greetsAtOnce ? now : now.advanced(byMilliseconds: ClientTiming.ping)
+        doubtedSince = .never
+        let rest = owedSince == .never ? ClientTiming.ping : ClientTiming.doubt
+        helloAt = greetsAtOnce ? now : now.advanced(byMilliseconds: rest)
+    }
+
+    /// Whether the peer owes an answer now: who has others to ask does not wait for it as long.
+    mutating func owes(_ isOwing: Bool, now: Tick) {
+        guard isOfSeveral, isOwing != (owedSince != .never) else { return }
+        owedSince = isOwing ? now : .never
+        if isOwing {
+            helloAt = min(helloAt, now.advanced(byMilliseconds: ClientTiming.doubt))
+        } else if helloAt == lastHeard.advanced(byMilliseconds: ClientTiming.doubt) {
+            // What came last was the last that it owed.
+            helloAt = lastHeard.advanced(byMilliseconds: ClientTiming.ping)
+        }
+    }
+
+    /// The peer gave one of the answers that it owes, or says why it cannot.
+    mutating func paid(now: Tick) {
+        if owedSince != .never { owedSince = now }
     }
 
     // MARK: - Answers
@@ -149,22 +190,40 @@ package struct PrimaryLink: Hashable, Sendable {
     /// Whether another boot has said WELCOME on this connection after this one: what still comes of it is old.
     func isReplaced(_ boot: BootID) -> Bool { boots.dropLast().contains(boot) }
 
+    /// This epoch came to be.
+    mutating func reached(_ epoch: Epoch) { highestEpoch = max(highestEpoch, epoch) }
+
+    /// Whether another node is to be asked: a durable primary has a lower epoch than is known, so it has lost its post and
+    /// does not know yet.
+    func isOldNews(_ new: Welcome, known: Epoch) -> Bool {
+        isOfSeveral && new.role == .primary && !new.isVolatile && new.commit.epoch < max(highestEpoch, known)
+    }
+
     /// A WELCOME to this connection's HELLO; ``heard(now:greetsAtOnce:)`` follows.
-    mutating func welcomed(_ new: Welcome) {
+    mutating func welcomed(_ new: Welcome, now: Tick) {
         if boots.last != new.boot { boots = boots.suffix(ClientTiming.rememberedBoots - 1) + [new.boot] }
         cluster = new.cluster
         welcome = new
+        if phase == .greeting {
+            route.arrived(atPrimary: new.role == .primary, took: (now - greetedAt) / Tick.milliseconds(1))
+            paid(now: now)
+        }
+        if new.role == .primary { reached(new.commit.epoch) }
         phase = .welcomed
-        route.arrived()
         attemptEnds = .never
     }
 
     /// The peer asks for a HELLO, or says no: it lives, although it has not taken this client.
     mutating func answered(now: Tick) { lastHeard = now }
 
-    /// The peer refused this client: HELLO follows after a second on the same connection.
+    /// The peer refused this client: HELLO follows after a second on the same connection, or another node is asked.
     mutating func refused(now: Tick) {
         begin(.greeting)
+        guard !isOfSeveral else {
+            helloAt = .never
+            attemptEnds = now.advanced(byMilliseconds: ClientTiming.quickRefusal)
+            return
+        }
         helloAt = now.advanced(byMilliseconds: ClientTiming.refusal)
         helloInterval = ClientTiming.refusal
         attemptEnds = now.advanced(byMilliseconds: ClientTiming.attempt)
@@ -176,15 +235,19 @@ package struct PrimaryLink: Hashable, Sendable {
     // MARK: - Another connection
 
     /// Looks for the primary there from now on, and forgets every hint.
-    mutating func relocate(to endpoint: String) { route = PrimaryRoute(home: endpoint) }
+    mutating func relocate(to endpoint: String) { route = PrimaryRoute(homes: [endpoint]) }
+
+    /// Whether there are others to ask than the one at ``PrimaryRoute/endpoint``.
+    var isOfSeveral: Bool { route.isOfSeveral }
 
     /// The node here is not the primary and names another; where that leads, and when.
     mutating func sentOn(to hint: String) -> PrimaryRoute.Step { route.sentOn(to: hint) }
 
-    /// The connection is no longer of use: a new one follows after a back-off.
-    mutating func fail(now: Tick, _ generator: inout SplitMix64) {
-        route.failed()
+    /// The connection is no longer of use: a new one follows after a back-off; at once if this returns true.
+    mutating func fail(now: Tick, _ generator: inout SplitMix64) -> Bool {
+        guard route.failed() != .atOnce else { return true }
         wait(now: now, &generator)
+        return false
     }
 
     /// Ends the connection; a new one follows after a back-off.
@@ -202,6 +265,7 @@ package struct PrimaryLink: Hashable, Sendable {
         self.phase = phase
         welcome = nil
         connectAt = .never
+        doubtedSince = .never
     }
 
     func checkInvariants() {

@@ -55,8 +55,10 @@ package struct CommitPipeline: Hashable, Sendable {
     package var isFull: Bool { unpersistedBytes > unpersistedLimit }
     /// Whether the journal has nothing to write.
     package var isJournalFree: Bool { atJournal.isEmpty }
+    /// Whether the journal has everything sequenced.
+    package var isWritten: Bool { atJournal.isEmpty && sealed.isEmpty && (open?.isEmpty ?? true) }
     /// Whether everything sequenced has committed.
-    package var isDrained: Bool { atJournal.isEmpty && sealed.isEmpty && persisted.isEmpty && (open?.isEmpty ?? true) }
+    package var isDrained: Bool { isWritten && persisted.isEmpty }
     /// The end of what the journal has.
     package var persistedEnd: SequenceNumber { persisted.last?.head.last ?? committed.position.sequence }
 

@@ -2,7 +2,10 @@
 
 extension PrimaryStateMachine {
     /// The epoch is open: with an audience the primary listens before it admits.
+    ///
+    /// Only now can anybody be heard: each session has its whole time to live from here on.
     mutating func opened(_ step: inout PrimaryStep) {
+        for session in log.sessions.sorted { bindings.recovered(session.id, lastHeard: step.now) }
         guard !configuration.isVolatile, configuration.audienceMilliseconds > 0, !audience.isComplete else {
             audience.giveUp()
             admit(&step)

@@ -42,6 +42,29 @@ extension PrimaryStateMachine {
             now: now)
     }
 
+    // MARK: - The post
+
+    /// An operator wants `node`, or whoever has everything, to be the primary; nothing is admitted until that is decided.
+    ///
+    /// Why not, if it cannot be done; then nothing has changed.
+    package mutating func giveAwayPost(to node: NodeID?) -> HandoverRefusal? {
+        guard phase == .admitting, replication != nil else { return .notAdmitting }
+        return replication?.giveAwayPost(to: node)
+    }
+
+    /// An operator wants the record read.
+    package mutating func readRecord(_ step: inout PrimaryStep) {
+        replicate(&step) { server, _, _, directives in server.readRecord(into: &directives) }
+    }
+
+    /// Whether it waits for another node to take its post.
+    var isGivingAwayPost: Bool { replication?.isHandingOver ?? false }
+
+    /// The log, if it ends with what is committed: then the state has nothing that could be lost. Nil else.
+    package var committedLog: (log: LogState, window: ResendWindow)? {
+        pipeline.isDrained && committed.position == log.position ? (log, pipeline.window) : nil
+    }
+
     // MARK: - What comes
 
     /// A data node said this on the socket for standbys, in a frame of this epoch.
@@ -96,7 +119,7 @@ extension PrimaryStateMachine {
         peers.forget(connection)
         let text = "another node may be the primary since epoch \(hello.known.position.epoch): ask again"
         refuse(.unavailable, text, nonce: hello.nonce, connection, &step)
-        replicate(&step) { server, _, _, directives in server.readRecord(into: &directives) }
+        readRecord(&step)
     }
 
     var replicationLog: ReplicationLog { ReplicationLog(stamp: stamp, log: log, pipeline: pipeline) }

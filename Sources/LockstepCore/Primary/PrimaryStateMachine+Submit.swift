@@ -85,8 +85,9 @@ extension PrimaryStateMachine {
         to connection: Connection, _ step: inout PrimaryStep
     ) {
         step.directives.append(.count(.busyAnswers))
-        // Microseconds. Replicas come within a fraction of a second.
-        let retryAfter = phase == .awaiting ? 20_000 : reason == .quota ? wait ?? reason.retryAfter : reason.retryAfter
+        // Microseconds. Replicas come, and posts are taken, within a fraction of a second.
+        let isShort = phase == .awaiting || isGivingAwayPost
+        let retryAfter = isShort ? 20_000 : reason == .quota ? wait ?? reason.retryAfter : reason.retryAfter
         let busy = Busy(session: session, expected: expected, retryAfter: retryAfter, reason: reason)
         step.directives.append(.send(stamp.frame(.busy(busy)), to: connection))
     }
@@ -128,7 +129,7 @@ extension PrimaryStateMachine {
     }
 
     private func busyReason() -> BusyReason? {
-        guard phase == .admitting else { return .notAdmitting }
+        guard phase == .admitting, !isGivingAwayPost else { return .notAdmitting }
         guard admits else {
             return journalRoom.isMissing ? .diskFull : lacksMembers ? .insufficientMembers : .overloaded
         }

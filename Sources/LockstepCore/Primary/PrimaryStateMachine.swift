@@ -130,7 +130,8 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             if snapshots.isIdle, marks.isUnmarked || pipeline.open?.isEmpty == false, buggify(.earlySnapshot) {
                 snapshotDue()
             }
-            if snapshots.isDue, isEpochOpen, pipeline.isJournalFree { takeSnapshot(&step) }
+            // A snapshot ends with an entry, and who takes the post over has the whole log.
+            if snapshots.isDue, isEpochOpen, pipeline.isJournalFree, !isGivingAwayPost { takeSnapshot(&step) }
             handOver(&step)
         }
         refreshView(&step)
@@ -158,7 +159,13 @@ package struct PrimaryStateMachine: Hashable, Sendable {
     var isEpochOpen: Bool { committed.position.epoch == epoch }
 
     /// Nothing waits for the journal, and no standby for the post.
-    package var isDrained: Bool { isOver || pipeline.isDrained && replication?.isHandingOver != true }
+    ///
+    /// With standbys only its own disk is waited for: they may be too few for anything to commit, and who reigns next has
+    /// what is written.
+    package var isDrained: Bool {
+        guard !isOver, let replication else { return isOver || pipeline.isDrained }
+        return pipeline.isWritten && !replication.isHandingOver
+    }
 
     /// Nothing more is said or done: it has stopped, or somebody else reigns.
     var isOver: Bool { phase == .halted || phase == .deposed }
@@ -178,13 +185,14 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     /// Whether something new may be logged.
     var admits: Bool {
-        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull && !lacksMembers
+        phase == .admitting && !journalRoom.isMissing && !pipeline.isFull && !lacksMembers && !isGivingAwayPost
     }
 
     /// Why nothing is admitted, for a person.
     var admissionProblem: String {
         if journalRoom.isMissing { return "its disk is full" }
         if lacksMembers { return "too few data nodes are in sync" }
+        if isGivingAwayPost { return "another node takes its place" }
         return switch phase {
         case .behind: "it is behind its audience"
         case .stopping: "it is stopping"

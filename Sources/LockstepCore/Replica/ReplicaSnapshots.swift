@@ -1,7 +1,8 @@
 /// The snapshots that a replica takes of itself, for its journal and for joiners: one at a time.
 ///
 /// The journal gets one of a mark, whose digest was compared; the image is taken at the end of the event, since the
-/// driver takes it after all that the event applies. A joiner does not wait for a mark, which need not come.
+/// driver takes it after all that the event applies. A joiner, and a journal that begins anew, do not wait for a mark,
+/// which need not come.
 struct ReplicaSnapshots: Hashable, Sendable {
     /// The journal has grown: the next mark takes a snapshot.
     private var isDue = false

@@ -62,6 +62,9 @@ extension ReplicaStateMachine {
             into: &directives)
     }
 
+    /// Whoever comes as a client is sent on to this primary: a data node knows it from the arbiter.
+    package mutating func sendsOn(to endpoint: String) { upstream.sendsOn(to: endpoint) }
+
     private mutating func helloReceived(
         _ hello: Hello, from connection: Connection, into directives: inout [ReplicaDirective]
     ) {

@@ -98,6 +98,14 @@ extension ReplicaStateMachine {
         snapshots.journalHasGrown()
     }
 
+    /// The journal begins anew with a snapshot, which is taken at once if the stream is followed: a mark need not come.
+    ///
+    /// Nothing may be applied after it in the same event.
+    package mutating func takeSnapshot(state: any FollowingState, into directives: inout [ReplicaDirective]) {
+        snapshotDue()
+        if stage == .following { captureSnapshot(state: state, into: &directives) }
+    }
+
     /// Takes a snapshot of what is applied; all of it has committed, so it may be encoded at once.
     ///
     /// Nothing may be applied after it in the same event.

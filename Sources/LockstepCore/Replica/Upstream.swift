@@ -44,7 +44,7 @@ struct Upstream: Hashable, Sendable {
     private(set) var channel: Channel?
     /// Whom the last WELCOME named.
     private(set) var publisher: Publisher?
-    /// Where that WELCOME came from; empty before the first.
+    /// Where that WELCOME came from, or where the node knows the primary to be; empty before.
     private(set) var primaryEndpoint = ""
     /// Of the log and of every WELCOME: a primary below is not followed.
     private(set) var highestEpoch: Epoch
@@ -99,6 +99,9 @@ struct Upstream: Hashable, Sendable {
 
     /// The history that was seen is given up.
     mutating func forgetEpochs() { highestEpoch = .zero }
+
+    /// The node knows better than any WELCOME where the primary is, or will be.
+    mutating func sendsOn(to endpoint: String) { primaryEndpoint = endpoint }
 
     // MARK: - Frames
 

@@ -49,7 +49,7 @@ package struct ConfigurationRecord: Hashable, Sendable {
     package let cluster: ClusterID
     package let store: StoreID
     package let channel: Channel
-    /// From 1, one more with each writing.
+    /// From 1, one more with each writing; its upper bits are ``bindings``.
     package var number: UInt64
     package var epoch: Epoch
     package var primary: Primary
@@ -98,10 +98,13 @@ package struct ConfigurationRecord: Hashable, Sendable {
         successor(attempt) { $0.inSync = (inSync.filter { $0 != member } + [member]).sorted() }
     }
 
-    /// The same primary with one member less, which is not the primary.
-    package func removing(_ member: Member, attempt: AttemptID) -> ConfigurationRecord {
+    /// The same primary with one member less, which is not the primary; an operator may give another minimum with it.
+    package func removing(_ member: Member, minimum: Int? = nil, attempt: AttemptID) -> ConfigurationRecord {
         precondition(member != primary.member, "a primary leaves the set by a handover")
-        return successor(attempt) { $0.inSync.removeAll { $0 == member } }
+        return successor(attempt) {
+            $0.inSync.removeAll { $0 == member }
+            $0.minimum = minimum ?? self.minimum
+        }
     }
 
     /// The same once more: it settles what an earlier attempt left unknown.
@@ -114,21 +117,70 @@ package struct ConfigurationRecord: Hashable, Sendable {
     ///
     /// `candidate` is the node itself, in this life of its process. `highest` is the highest epoch that it knows of:
     /// promised, in its journal, or told by a node that it reached. `end` is the end of its log, which does not grow
-    /// until the attempt is settled.
+    /// until the attempt is settled. `keepingPrimary` says that the old primary gives its post to the candidate, and goes
+    /// on as a standby: then it stays.
     package func campaign(
-        _ candidate: Primary, above highest: Epoch, after end: Position, attempt: AttemptID
+        _ candidate: Primary, above highest: Epoch, after end: Position, attempt: AttemptID,
+        keepingPrimary: Bool = false
     ) -> ConfigurationRecord? {
         guard contains(candidate.member), let next = epoch(above: highest) else { return nil }
         return successor(attempt) {
             $0.epoch = next
             $0.openedAfter = end
             $0.isUnclean = false
-            if primary.member != candidate.member {
+            if primary.member != candidate.member, !keepingPrimary {
                 let rest = inSync.filter { $0 != primary.member }
                 if rest.count >= minimum { $0.inSync = rest }
             }
             $0.primary = candidate
         }
+    }
+
+    // MARK: - What an operator may write
+
+    /// How often an operator has bound the store to an arbiter that was set back or lost (PROTOCOL, R-81).
+    package var bindings: UInt64 { Self.bindings(of: number) }
+
+    /// The same of a record's number: its bits from 2^40 on, to which no series of changes comes.
+    package static func bindings(of number: UInt64) -> UInt64 { number >> bindingShift }
+    private static let bindingShift: UInt64 = 40
+    /// So far above all epochs that are known one is that an operator gives, since a node that is away may know a later one.
+    private static let epochsOfBinding: UInt64 = 1_000
+
+    /// The record by which an operator, who states that the set is gone, makes `candidate` the only member; nil if no number
+    /// is left.
+    ///
+    /// The candidate is a standby that is to campaign: its boot is 0, as of no process. `highest` and `end` are as in
+    /// ``campaign(_:above:after:attempt:keepingPrimary:)``.
+    package func promoting(
+        _ candidate: Primary, above highest: Epoch, after end: Position, minimum: Int?, attempt: AttemptID
+    ) -> ConfigurationRecord? {
+        guard let next = epoch(above: highest) else { return nil }
+        return successor(attempt) {
+            (($0.epoch, $0.primary, $0.openedAfter), $0.inSync) = ((next, candidate, end), [candidate.member])
+            ($0.isUnclean, $0.minimum) = (true, minimum ?? self.minimum)
+        }
+    }
+
+    /// The record by which an operator says that the arbiter holds again, though it shows less than it did.
+    ///
+    /// It is above every number and epoch that any node knows; nil if no number is left. The candidate is the node whose
+    /// log goes furthest, and as in ``promoting(_:above:after:minimum:attempt:)``.
+    package func rebinding(
+        _ candidate: Primary, aboveNumber known: UInt64, above highest: Epoch, after end: Position, minimum: Int?,
+        attempt: AttemptID
+    ) -> ConfigurationRecord? {
+        let bound = Self.bindings(of: max(known, number)) + 1
+        let epoch = max(highest, epoch).rawValue
+        guard bound <= Self.largest >> Self.bindingShift, epoch < Self.largest - Self.epochsOfBinding else {
+            return nil
+        }
+        var record = ConfigurationRecord(
+            cluster: cluster, store: store, channel: channel,
+            epoch: Epoch(rawValue: epoch + Self.epochsOfBinding), primary: candidate, openedAfter: end,
+            minimum: minimum ?? self.minimum, attempt: attempt)
+        record.number = bound << Self.bindingShift
+        return record
     }
 
     /// Numbers of epochs and records end where a record of them could not be read any more.

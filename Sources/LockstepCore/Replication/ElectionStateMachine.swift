@@ -45,6 +45,13 @@ package struct ElectionStateMachine: Hashable, Sendable {
         package init(candidate: ConfigurationRecord.Primary) { self.candidate = candidate }
     }
 
+    private struct Offer: Hashable, Sendable {
+        /// From then on the primary that is heard keeps its post.
+        var ends: Tick
+        /// It stays in the set.
+        var staysMember: Bool
+    }
+
     package let configuration: Configuration
     package private(set) var phase = Phase.following
     /// The highest epoch that this node has promised to, or has campaigned for.
@@ -53,6 +60,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
     package private(set) var attempt: RecordAttempt?
     /// The newest reign whose primary was given its time to be heard.
     private var awaited = Epoch.zero
+    /// The primary has offered its post, and is heard meanwhile.
+    private var offer: Offer?
     /// Its place among the candidates, as the newest record has them.
     private var rank = 0
     private var random: SplitMix64
@@ -88,9 +97,13 @@ package struct ElectionStateMachine: Hashable, Sendable {
         if phase == .following { nextDeadline = min(nextDeadline, now.advanced(byMilliseconds: turn)) }
     }
 
-    /// The primary gives its post to this node, which asks at once.
-    package mutating func takeOver(now: Tick) {
-        if phase == .following { nextDeadline = min(nextDeadline, now) }
+    /// The primary gives its post to this node, which asks at once; heartbeats do not end that for as long as the
+    /// primary waits.
+    package mutating func takeOver(staysMember: Bool, now: Tick) {
+        guard phase == .following else { return }
+        offer = Offer(
+            ends: now.advanced(byMilliseconds: Handover.memberMilliseconds), staysMember: staysMember)
+        nextDeadline = min(nextDeadline, now)
     }
 
     /// Numbers a reading of the record that is not the election's own.
@@ -107,7 +120,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
         guard epoch >= promised, epoch.rawValue < UInt64(Int64.max) else { return false }
         switch phase {
         case .following, .asking:
-            (phase, promised) = (.following, epoch)
+            if let offer, now < offer.ends, epoch == promised { return true }
+            (phase, promised, offer) = (.following, epoch, nil)
             wait(now: now)
         case .promising:
             // Nothing was asked yet, so there is nothing to settle.
@@ -168,9 +182,11 @@ package struct ElectionStateMachine: Hashable, Sendable {
             // The silence was another primary's: this one has its time to be heard.
             guard !isNewReign(stored.record) else { return follow(stored, now: now, into: &directives) }
             let highest = max(promised, known, end.epoch)
-            let record = stored.record.campaign(configuration.candidate, above: highest, after: end, attempt: attemptID)
+            let record = stored.record.campaign(
+                configuration.candidate, above: highest, after: end, attempt: attemptID,
+                keepingPrimary: offer.map { $0.staysMember && now < $0.ends } ?? false)
             guard let record else { return }
-            self.end = end
+            (self.end, offer) = (end, nil)
             (phase, promised) = (.promising, record.epoch)
             attempt = RecordAttempt(replacing: stored, with: record)
             directives.append(.promise(record.epoch))
@@ -252,7 +268,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
     }
 
     private mutating func follow(_ stored: StoredRecord, now: Tick, into directives: inout [Directive]) {
-        (phase, attempt) = (.following, nil)
+        (phase, attempt, offer) = (.following, nil, nil)
         awaited = max(awaited, stored.record.epoch)
         wait(now: now)
         directives.append(.follow(stored))

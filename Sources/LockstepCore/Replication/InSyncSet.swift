@@ -77,7 +77,12 @@ package struct InSyncSet: Hashable, Sendable {
     /// The arbiter has shown this record, and ``ArbiterMemory`` holds it for the newest.
     package mutating func found(_ stored: StoredRecord) -> Outcome {
         let isOurs = stored.record.epoch == epoch && stored.record.primary.boot == primary.boot
-        guard let attempt else { return isOurs && stored == confirmed ? .open : .over }
+        guard let attempt else {
+            // An operator may change the set of a reign; the number says that it came after what is confirmed.
+            guard isOurs, stored == confirmed || stored.record.number > confirmed.record.number else { return .over }
+            confirmed = stored
+            return .open
+        }
         switch attempt.settlement(by: stored) {
         case .applied: return end(stored)
         case .open: return .open

@@ -26,7 +26,9 @@ package struct RecordAttempt: Hashable, Sendable {
     package let proposed: ConfigurationRecord
 
     package init(replacing compared: StoredRecord, with proposed: ConfigurationRecord) {
-        precondition(proposed.number == compared.record.number + 1, "a record's number grows by one")
+        precondition(
+            proposed.number == compared.record.number + 1 || proposed.bindings > compared.record.bindings,
+            "a record's number grows by one, or is of another binding")
         precondition(proposed.problem == nil, "only a whole record is written")
         self.compared = compared
         self.proposed = proposed
@@ -59,6 +61,8 @@ package struct RecordAttempt: Hashable, Sendable {
 /// An arbiter that was restored from an older copy answers as if nothing had happened: its identity and its terms are
 /// those of before, and its revisions begin again. Answers also come late, and in another order than they were asked
 /// for; so only an answer to what was asked *after* the newest was known can tell that the arbiter was set back.
+///
+/// A record of a later binding is newer than all others, whatever it shows besides: an operator has looked.
 package struct ArbiterMemory: Hashable, Sendable {
     package private(set) var revision: Int64 = 0
     package private(set) var number: UInt64 = 0
@@ -90,18 +94,13 @@ package struct ArbiterMemory: Hashable, Sendable {
     /// Takes in what the arbiter answered to `request`.
     package mutating func judge(_ stored: StoredRecord, request: UInt64) -> Verdict {
         let record = stored.record
-        guard stored.revision >= revision, record.number >= number, record.epoch >= epoch else {
+        let isBoundAnew = record.bindings > ConfigurationRecord.bindings(of: number)
+        guard isBoundAnew || stored.revision >= revision && record.number >= number && record.epoch >= epoch else {
             return request > askedBeforeNewest ? .regressed : .late
         }
         if (stored.revision, record.number) != (revision, number) { askedBeforeNewest = asked }
         (revision, number, epoch) = (stored.revision, record.number, record.epoch)
         return .newest
-    }
-
-    /// An operator has said that this record holds, although it shows less: what was known before does not count.
-    package mutating func rebound(to stored: StoredRecord) {
-        (revision, number, epoch) = (stored.revision, stored.record.number, stored.record.epoch)
-        askedBeforeNewest = asked
     }
 
     /// What this process wrote itself is known, too.

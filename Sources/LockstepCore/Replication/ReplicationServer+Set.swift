@@ -31,6 +31,9 @@ extension ReplicationServer {
 
     // MARK: - The set
 
+    /// The required members that were not heard for too long.
+    package func silent(now: Tick) -> [Member] { tracker.silent(inSync, now: now) }
+
     private mutating func propose(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
         guard !inSync.isChanging else { return }
         let isDeaf = tracker.isDeaf(inSync, now: now)
@@ -43,7 +46,7 @@ extension ReplicationServer {
         }
         guard let change else {
             // Who is silent, and may not leave, may follow somebody else.
-            guard now >= nextAsk, tracker.isAnySilent(inSync, now: now) else { return }
+            guard now >= nextAsk, !silent(now: now).isEmpty else { return }
             nextAsk = now.advanced(byMilliseconds: Self.arbiterMilliseconds)
             return readRecord(into: &directives)
         }

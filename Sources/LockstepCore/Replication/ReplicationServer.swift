@@ -10,6 +10,8 @@ package enum ReplicationDirective: Hashable, Sendable {
     case changed(InSyncSet.Change)
     /// A standby cannot be taken: what it has is not this primary's to give.
     case refused(Member, FetchRefusal)
+    /// The post was to be given away, and nobody took it: the primary goes on.
+    case postKept(PostKept)
     /// The reign is over; the record, if it is known, says who is to be followed.
     case over(StoredRecord?)
     case count(ProtocolCounter)
@@ -116,7 +118,7 @@ package struct ReplicationServer: Hashable, Sendable {
             streams[member]?.confirmedRound = max(before, confirmation.round)
         case .recordRequest(let nonce):
             tracker.heardAnybody(now: now)
-            directives.append(.send(log.stamp.frame(.replicationReply(.record(report(nonce)))), to: connection))
+            directives.append(.send(log.stamp.frame(.replicationReply(.record(report(nonce, log)))), to: connection))
         case .stepDown(let report):
             // Only the record deposes: whoever says that there is a newer one is a reason to read it.
             let newest = max(report.highest, report.record?.record.epoch ?? .zero)
@@ -131,8 +133,8 @@ package struct ReplicationServer: Hashable, Sendable {
     }
 
     /// What this node knows of the record.
-    private func report(_ nonce: UInt64) -> RecordReport {
-        RecordReport(nonce: nonce, highest: epoch, record: inSync.confirmed)
+    private func report(_ nonce: UInt64, _ log: ReplicationLog) -> RecordReport {
+        RecordReport(nonce: nonce, highest: epoch, end: log.end, record: inSync.confirmed)
     }
 
     private mutating func fetched(

@@ -188,9 +188,9 @@ package struct ReplicationTracker: Hashable, Sendable {
         return .adds(member)
     }
 
-    /// Whether a member that is required was not heard for too long.
-    package func isAnySilent(_ set: InSyncSet, now: Tick) -> Bool {
-        set.required.contains { member in
+    /// The members that are required and were not heard for too long.
+    package func silent(_ set: InSyncSet, now: Tick) -> [Member] {
+        set.required.filter { member in
             member != own
                 && now - (followers[member]?.lastHeard ?? begun) >= Tick.milliseconds(Self.silenceMilliseconds)
         }

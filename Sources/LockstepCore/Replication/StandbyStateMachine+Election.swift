@@ -33,7 +33,9 @@ extension StandbyStateMachine {
         guard phase != .won, phase != .halted else { return }
         let attempt = AttemptID(using: &random)
         // What is not durable here cannot be the end of a log that is taken over.
-        guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted else { return }
+        guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted && phase != .lacking else {
+            return
+        }
         elect(now: now, into: &directives) {
             [known = reportedEpoch, number = reportedNumber, end = log.end] election, directives in
             election.read(
@@ -90,7 +92,7 @@ extension StandbyStateMachine {
                 nonce: fetch.nonce, boot: configuration.boot, commit: .zero, decision: .refused(.notPrimary))
             return stamp(highest).frame(.replicationReply(.plan(plan)))
         case .recordRequest(let nonce):
-            let report = RecordReport(nonce: nonce, highest: highest, record: followed)
+            let report = RecordReport(nonce: nonce, highest: highest, end: log.end, record: followed)
             return stamp(highest).frame(.replicationReply(.record(report)))
         case .acknowledge, .confirm, .stepDown: return nil
         }

@@ -18,7 +18,7 @@ extension StandbyStateMachine {
             guard isStream(takeOver.nonce, epoch: epoch), takeOver.end == log.end, log.isDurable else {
                 return directives.append(.count(.staleFrames))
             }
-            election.takeOver(now: now)
+            election.takeOver(staysMember: takeOver.staysMember, now: now)
             elect(now: now, into: &directives) { election, directives in election.tick(now: now, into: &directives) }
         case .record(let report): self.reported(report, now: now, into: &directives)
         // The node takes it apart, and tells each store of its own.
@@ -40,8 +40,9 @@ extension StandbyStateMachine {
     private mutating func planned(
         _ plan: FetchPlan, epoch: Epoch, now: Tick, into directives: inout [StandbyDirective]
     ) {
-        // Two boots may believe that they own an epoch, after an arbiter was set back: the record names one.
-        guard phase == .fetching(nonce: plan.nonce), let record = followed?.record,
+        // Two boots may believe that they own an epoch, after an arbiter was set back: the record names one. The log
+        // of who campaigns stays as it is.
+        guard phase == .fetching(nonce: plan.nonce), election.isLoyal, let record = followed?.record,
             plan.decision == .refused(.notPrimary) || epoch == record.epoch && plan.boot == record.primary.boot
         else { return directives.append(.count(.staleFrames)) }
         (nextFetch, missedPlans) = (.never, 0)
@@ -98,6 +99,8 @@ extension StandbyStateMachine {
                 try log.append(batch)
                 batches.append(batch)
             }
+            // It gets something: what a heartbeat named beyond that is on its way.
+            if !batches.isEmpty { nextFetch = .never }
         } catch {
             // A frame before this one was lost, or this one is damaged: what came in it so far is of the log.
             directives.append(.count(.gaps))
@@ -120,10 +123,10 @@ extension StandbyStateMachine {
         guard phase != .won, phase != .halted else { return }
         guard let record = followed?.record, pulse.epoch == record.epoch, boot == record.primary.boot else {
             let known = max(followed?.record.epoch ?? .zero, election.promised)
-            if pulse.epoch > known {
+            if pulse.epoch >= known {
                 directives.append(.readRecord(request: election.askRecord()))
-            } else if pulse.epoch < known {
-                let report = RecordReport(nonce: 0, highest: known, record: followed)
+            } else {
+                let report = RecordReport(nonce: 0, highest: known, end: log.end, record: followed)
                 directives.append(.tell(node, stamp(known).frame(.replicationRequest(.stepDown(report)))))
             }
             return

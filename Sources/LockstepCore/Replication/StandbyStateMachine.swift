@@ -3,7 +3,7 @@
 ///     seeking --a record names a primary--> settling --all is durable--> fetching --tail, truncate--> streaming
 ///        ^                                     ^                            |  `-- snapshot --> lacking
 ///        |                                     +------ no plan, a gap ------+---------------------'
-///        `------ another primary, from all of them
+///        `------ another primary, from all of them but lacking
 ///
 ///     any --silence, the record says so, the promise is durable, applied--> won
 ///     any --what is committed would be lost, the disk was set back--> halted
@@ -32,7 +32,7 @@ package struct StandbyStateMachine: Hashable, Sendable {
         case settling
         case fetching(nonce: UInt64)
         case streaming(nonce: UInt64)
-        /// Waits until its journal has begun anew with a snapshot.
+        /// Waits until its journal has begun anew with a snapshot; it follows nobody and does not campaign meanwhile.
         case lacking
         case won
         case halted
@@ -78,7 +78,7 @@ package struct StandbyStateMachine: Hashable, Sendable {
             now: now)
     }
 
-    /// Reads the record, to learn whom to follow; the first event.
+    /// Reads the record, to learn whom to follow; the first event, and whenever an operator wants it.
     package mutating func start(into directives: inout [StandbyDirective]) {
         directives.append(.readRecord(request: election.askRecord()))
     }
@@ -99,13 +99,14 @@ package struct StandbyStateMachine: Hashable, Sendable {
         followed = stored
         // A record that names an earlier life of this process leaves nobody to follow.
         guard primary.member != configuration.member else {
-            phase = .seeking
+            if phase != .lacking { phase = .seeking }
             nextFetch = .never
             return
         }
         guard !isSame || phase == .seeking else { return }
         directives.append(.connect(primary))
-        settle(now: now, into: &directives)
+        // The journal begins anew with the snapshot, whoever reigns by then: no stream may follow from the old end.
+        if phase != .lacking { settle(now: now, into: &directives) }
     }
 
     /// The connection to the primary is gone.

@@ -213,6 +213,7 @@ extension RecordReport {
         let start = reader.offset
         highest = Epoch(rawValue: try reader.read(from: frame))
         guard highest.rawValue < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
+        end = try reader.readPosition(from: frame)
         guard try reader.readBool(from: frame) else { return }
         let revision = try reader.read(Int64.self, from: frame)
         let range = try reader.readRange(from: frame)
@@ -222,6 +223,7 @@ extension RecordReport {
     fileprivate func write(to writer: inout ByteWriter) {
         writer.write(nonce)
         writer.write(highest.rawValue)
+        writer.writePosition(end)
         writer.writeBool(record != nil)
         guard let record else { return }
         writer.write(record.revision)
@@ -233,10 +235,12 @@ extension TakeOver {
     init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
         nonce = try reader.read(from: frame)
         end = try reader.readPosition(from: frame)
+        staysMember = try reader.readBool(from: frame)
     }
 
     fileprivate func write(to writer: inout ByteWriter) {
         writer.write(nonce)
         writer.writePosition(end)
+        writer.writeBool(staysMember)
     }
 }

@@ -130,11 +130,13 @@ package struct RecordReport: Hashable, Sendable {
     package var nonce: UInt64
     /// The highest epoch that the node has promised, or has in its log.
     package var highest: Epoch
+    /// Of its log, with what is not committed: who has the most is what an operator asks who has lost the record.
+    package var end: Position
     /// Nil: it knows none.
     package var record: StoredRecord?
 
-    package init(nonce: UInt64, highest: Epoch, record: StoredRecord?) {
-        (self.nonce, self.highest, self.record) = (nonce, highest, record)
+    package init(nonce: UInt64, highest: Epoch, end: Position, record: StoredRecord?) {
+        (self.nonce, self.highest, self.end, self.record) = (nonce, highest, end, record)
     }
 }
 
@@ -143,8 +145,12 @@ package struct TakeOver: Hashable, Sendable {
     /// Of the stream.
     package var nonce: UInt64
     package var end: Position
+    /// The primary goes on as a standby, and stays in the set.
+    package var staysMember: Bool
 
-    package init(nonce: UInt64, end: Position) { (self.nonce, self.end) = (nonce, end) }
+    package init(nonce: UInt64, end: Position, staysMember: Bool) {
+        (self.nonce, self.end, self.staysMember) = (nonce, end, staysMember)
+    }
 }
 
 /// What a data node says to another that it has connected to; L2.

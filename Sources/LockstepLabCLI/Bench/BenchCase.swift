@@ -13,11 +13,9 @@ struct BenchCase: Sendable {
 
     /// In the order in which they run.
     static let all = [
-        throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, watched, scraped,
-        idle,
-        keys,
-        curve,
-        growth,
+        throughput, latency, applying, joining, restarting, memory, audience, localReads, observed, dataNodes,
+        takeovers,
+        watched, scraped, idle, keys, curve, growth,
     ]
 }
 
@@ -39,13 +37,15 @@ struct BenchSizes: Encodable, Sendable {
     var growthValueBytes = 1_000_000
     var growthSessions = 10_000
     var growthReplicas = 64
+    /// How often a primary, or a standby, is ended in each of the ways that P11 has.
+    var kills = 20
     /// How long everything else is measured that takes a time instead of a number.
     var seconds = 5.0
 
     /// So little that the figures mean nothing, and every case comes to its end.
     static let quick = BenchSizes(
         rounds: 1, actions: 100_000, counters: 1_000, keys: 5_000, entries: 100_000, stallSeconds: 1,
-        growthKeys: 10_000, growthValueBytes: 4_096, growthSessions: 10, growthReplicas: 2, seconds: 0.5)
+        growthKeys: 10_000, growthValueBytes: 4_096, growthSessions: 10, growthReplicas: 2, kills: 1, seconds: 0.5)
 }
 
 /// What a case is given.
@@ -61,6 +61,8 @@ struct BenchSetting: Sendable {
     let curveFile: String
     /// Where the points of the curves of growth are written.
     let growthFile: String
+    /// Where the pauses of the takeovers are written.
+    let takeoverFile: String
     let redis: RedisPeer?
     let nats: NATSPeer?
     let etcd: EtcdPeer?

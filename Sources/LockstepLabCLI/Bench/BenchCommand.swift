@@ -41,6 +41,9 @@ struct BenchCommand: AsyncParsableCommand {
     var entries: Int?
     @Option(help: "How long a replica stands still, in p6. Default: 60.", transform: Within.seconds(1...3_600))
     var stallSeconds: Double?
+    @Option(
+        help: "How often a node is ended in each way, in p11. Default: 20.", transform: Within.whole(1...10_000))
+    var kills: Int?
     @Option(help: "A folder on the disk to be measured. Default: a new one in the working folder, which is removed.")
     var scratch: String?
     @Option(help: "The first of 200 ports.", transform: Within.whole(1_024...60_000))
@@ -52,6 +55,8 @@ struct BenchCommand: AsyncParsableCommand {
     var curveFile = "throughput-latency.csv"
     @Option(help: "Where \"growth\" writes its points.")
     var growthFile = "growth.csv"
+    @Option(help: "Where \"p11\" writes its pauses.")
+    var takeoverFile = "takeovers.csv"
     @Flag(help: "Print JSON.")
     var json = false
     @Option(help: "Write the JSON to this file, beside the text.")
@@ -119,9 +124,10 @@ struct BenchCommand: AsyncParsableCommand {
         sizes.actions = actions ?? sizes.actions
         sizes.entries = entries ?? sizes.entries
         sizes.stallSeconds = stallSeconds ?? sizes.stallSeconds
+        sizes.kills = kills ?? sizes.kills
         let setting = BenchSetting(
             program: program, folder: folder, port: port, sizes: sizes, curveFile: curveFile, growthFile: growthFile,
-            redis: withoutPeers ? nil : RedisPeer.find(),
+            takeoverFile: takeoverFile, redis: withoutPeers ? nil : RedisPeer.find(),
             nats: withoutPeers ? nil : NATSPeer.find(), etcd: withoutPeers ? nil : EtcdPeer.find())
         let peers = [
             ("redis-server", setting.redis?.version), ("nats-server", setting.nats?.version),

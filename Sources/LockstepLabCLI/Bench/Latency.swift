@@ -75,8 +75,14 @@ struct Latency {
 /// What the machine itself charges.
 enum MachineCosts {
     /// The median of 4 KiB appended and synced, in microseconds.
-    static func append(folder: String) throws -> Double {
-        let path = folder + "/append"
+    static func append(folder: String) throws -> Double { try append(to: folder + "/append") }
+
+    /// The same, while another file beside it is appended to and synced all the time, too.
+    static func appendBeside(folder: String) throws -> Double {
+        try onThreads(2) { try append(to: folder + "/append-\($0)") }.reduce(0, +) / 2
+    }
+
+    private static func append(to path: String) throws -> Double {
         let descriptor = open(path, O_CREAT | O_WRONLY | O_APPEND, 0o600)
         guard descriptor >= 0 else { throw CommandFailure("\(path) cannot be written") }
         defer {

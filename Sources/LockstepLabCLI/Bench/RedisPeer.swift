@@ -134,6 +134,47 @@ final class RedisServers {
             processorSeconds: [used[0], used.dropFirst().reduce(0, +), client])
     }
 
+    /// INCR of random keys in pipelines, each with a `WAIT 1` at its end; checks the sum on every server.
+    ///
+    /// redis-benchmark has no such pipelines, so this process sends them, from a thread for each connection.
+    func waitedIncrements(
+        _ actions: Int, connections: Int, pipeline: Int, keys: Int
+    ) throws -> (perSecond: Double, latencies: [Double]) {
+        let before = try sum(0)
+        let port = port
+        let requests = CounterNames.make(keys).map {
+            Array("*2\r\n$4\r\nINCR\r\n$\($0.utf8.count)\r\n\($0)\r\n".utf8)
+        }
+        let share = max(1, actions / connections / pipeline)
+        let start = ContinuousClock.now
+        let latencies = try onThreads(connections) { _ in
+            let client = try LoopbackClient(port: port)
+            var generator = SplitGenerator(seed: UInt64.random(in: .min ... .max))
+            return try (0..<share).map { _ in
+                var request: [UInt8] = []
+                request.reserveCapacity(pipeline * 48)
+                for _ in 0..<pipeline { request += requests[generator.next(below: keys)] }
+                request += Array("*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n0\r\n".utf8)
+                let start = ContinuousClock.now
+                let answer = try client.exchange(request) { answer in
+                    answer.count(where: { $0 == 10 }) == pipeline + 1 ? answer.count : nil
+                }
+                // The last answer is how many replicas have the pipeline.
+                guard !answer.suffix(4).elementsEqual(":0\r\n".utf8) else {
+                    throw CommandFailure("redis did not wait for its replica")
+                }
+                return start.duration(to: .now) / .microseconds(1)
+            }
+        }.flatMap(\.self)
+        let seconds = start.duration(to: .now) / .seconds(1)
+        let counted = try sum(0) - before
+        guard counted == share * connections * pipeline else {
+            throw CommandFailure("redis counted \(counted) of \(share * connections * pipeline) increments")
+        }
+        try checkReplicas()
+        return (Double(counted) / seconds, latencies)
+    }
+
     /// Gives as many keys as there are to be, `counter:N`, the value N.
     func fill(keys: Int) throws {
         let client = try LoopbackClient(port: port)

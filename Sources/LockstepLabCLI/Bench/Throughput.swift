@@ -136,7 +136,7 @@ struct Throughput {
     private func etcd(_ peer: EtcdPeer) throws -> BenchFigure {
         setting.say("P1: etcd")
         let rates = try (1...sizes.rounds).map { _ in
-            try peer.putsPerSecond(setting, count: max(EtcdPeer.connections, sizes.actions / 200))
+            try peer.puts(setting, count: sizes.actions / 200).perSecond
         }
         return BenchFigure("etcd: puts, \(EtcdPeer.connections) in flight", rates, "puts/s")
     }

@@ -21,9 +21,9 @@ struct ChaosCommand: AsyncParsableCommand {
                   lockstep-lab chaos client --node tcp://10.0.0.1:7400 --workload registers --seconds 60 --history run.jsonl
                 """)
 
-        @Option(help: "The primary: tcp://HOST:PORT.")
+        @Option(help: "The primary, tcp://HOST:PORT; or all data nodes, with commas between them.")
         var node: String
-        @Option(help: "A replica to read from; may be repeated.")
+        @Option(help: "A replica or a data node to read from; may be repeated.")
         var replica: [String] = []
         @Option(help: "What to do: \(ChaosWorkload.allCases.map(\.rawValue).joined(separator: ", ")).")
         var workload = "increments"
@@ -53,7 +53,7 @@ struct ChaosCommand: AsyncParsableCommand {
                 throw ValidationError("--workload is one of \(names)")
             }
             settings.workload = workload
-            settings.primary = node
+            settings.nodes = parseNodes(node)
             settings.replicas = replica
             settings.workers = workers
             settings.rate = rate
@@ -85,7 +85,7 @@ struct ChaosCommand: AsyncParsableCommand {
 
         @Option(help: "A history; may be repeated.")
         var history: [String]
-        @Option(help: "A stopped node's folder, the primary's first.")
+        @Option(help: "A stopped node's folder, the primary's first; of data nodes in any order.")
         var data: [String]
         @Flag(help: "Print JSON.")
         var json = false

@@ -4,7 +4,6 @@ import Lockstep
 import LockstepCommands
 import LockstepCore
 import LockstepFolders
-import LockstepHarness
 import LockstepSQLite
 import LockstepServer
 
@@ -13,7 +12,7 @@ struct DemoCheck {
     let ledger: DemoLedger
     let report: DemoCommand.Report
 
-    func run(_ cluster: ProcessCluster) throws {
+    func run(_ folders: [NodeFolder]) throws {
         let effective = report.acknowledged + report.resolvedAfterwards
         guard report.unknown == 0 else {
             throw CommandFailure("\(report.unknown) adds have no outcome, although their session never ended")
@@ -22,17 +21,17 @@ struct DemoCheck {
             throw CommandFailure("the counters' sum is \(report.sum), but \(effective) adds took effect")
         }
         var digests: Set<String> = []
-        for index in 0...cluster.replicas {
-            for store in try cluster.node(index).identity().stores {
-                let reader = try SQLiteJournalReader(folder: cluster.node(index).path, storeName: store)
+        for (index, folder) in folders.enumerated() {
+            for store in try folder.identity().stores {
+                let reader = try SQLiteJournalReader(folder: folder.path, storeName: store)
                 let findings = try reader.verifyAll()
                 guard findings.isEmpty else {
                     throw CommandFailure(
-                        "the journal of \(store) of \(ProcessCluster.name(index)) is damaged: \(findings)")
+                        "the journal of \(store) in \(folder.path) is damaged: \(findings)")
                 }
                 try reader.close()
             }
-            let reader = try SQLiteJournalReader(folder: cluster.node(index).path, storeName: Hosted.counters)
+            let reader = try SQLiteJournalReader(folder: folder.path, storeName: Hosted.counters)
             let rebuilt = try RebuiltState(reader, Counters(), through: SequenceNumber(rawValue: report.sequence))
             digests.insert("\(rebuilt.state.digest)")
             if index == 0 { try compareAnswers(reader) }

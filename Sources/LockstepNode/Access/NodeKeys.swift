@@ -63,8 +63,8 @@ extension NodeKeys {
         return keys.map { DialKeys(own: own, server: $0) }
     }
 
-    /// Checks what a configuration says; `listens` of a node that others connect to, `upstream` is where it connects.
-    func check(listens: Bool, upstream: TCPEndpoint?) throws {
+    /// Checks what a configuration says; `listens` of a node that others connect to, `upstreams` are where it connects.
+    func check(listens: Bool, upstreams: [TCPEndpoint]) throws {
         func refuse(_ text: String) -> LockstepError { LockstepError(.invalidConfiguration, text) }
         guard ZMQ.has("curve") else {
             throw refuse("the libzmq of this host was built without CURVE, which keys need: install another")
@@ -83,7 +83,7 @@ extension NodeKeys {
                         + "the other")
             }
         }
-        guard let upstream, access == nil, dialing(upstream.description).isEmpty else { return }
-        throw refuse("no public key of \(upstream) is known: add it, or an access list that has this address")
+        guard access == nil, let unknown = upstreams.first(where: { dialing($0.description).isEmpty }) else { return }
+        throw refuse("no public key of \(unknown) is known: add it, or an access list that has this address")
     }
 }

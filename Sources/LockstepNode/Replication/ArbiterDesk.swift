@@ -3,7 +3,7 @@ internal import Logging
 
 /// Asks the arbiter for the machines of a node's stores, beside the node's thread; the answers come as mail.
 ///
-/// Calls run on tasks of ``run(_:_:)``, which the node awaits at its end. A machine asks again what is not answered, and
+/// Calls run on tasks of ``run(_:_:_:)``, which the node awaits at its end. A machine asks again what is not answered, and
 /// each call ends within ``limit``. At most 64 wait to be made; one more is not made, and asked again likewise.
 package final class ArbiterDesk: Sendable {
     private enum Call: Sendable {
@@ -11,14 +11,12 @@ package final class ArbiterDesk: Sendable {
         case transact(RecordAttempt, String, request: UInt64, Mailbox)
     }
 
-    private let arbiter: any Arbiter
     private let calls: AsyncStream<Call>
     private let feed: AsyncStream<Call>.Continuation
     /// How long one call may take.
     private static let limit = Duration.milliseconds(1_000)
 
-    package init(_ arbiter: any Arbiter) {
-        self.arbiter = arbiter
+    package init() {
         (calls, feed) = AsyncStream.makeStream(of: Call.self, bufferingPolicy: .bufferingOldest(64))
     }
 
@@ -32,21 +30,24 @@ package final class ArbiterDesk: Sendable {
         feed.yield(.transact(attempt, host.name, request: request, host.mailbox))
     }
 
-    /// Makes the calls, and keeps the node listed, until the task is cancelled; leaves each two seconds who is listed in
-    /// the mailbox.
-    @concurrent package func run(_ address: NodeAddress, _ mailbox: Mailbox) async {
-        await arbiter.keepRegistered(address, while: { await self.serve(mailbox) }, { _ in })
+    /// Makes the calls, and keeps the node listed, until ``finish()`` or until the task is cancelled; leaves each two
+    /// seconds who is listed in the mailbox.
+    @concurrent package func run(_ arbiter: any Arbiter, _ address: NodeAddress, _ mailbox: Mailbox) async {
+        await arbiter.keepRegistered(address, while: { await self.serve(arbiter, mailbox) }, { _ in })
     }
 
-    @concurrent private func serve(_ mailbox: Mailbox) async {
+    /// No call is made any more.
+    package func finish() { feed.finish() }
+
+    @concurrent private func serve(_ arbiter: any Arbiter, _ mailbox: Mailbox) async {
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.list(into: mailbox) }
-            for await call in calls { group.addTask { await self.make(call) } }
+            group.addTask { await self.list(arbiter, into: mailbox) }
+            for await call in calls { group.addTask { await self.make(call, arbiter) } }
             group.cancelAll()
         }
     }
 
-    @concurrent private func make(_ call: Call) async {
+    @concurrent private func make(_ call: Call, _ arbiter: any Arbiter) async {
         switch call {
         case .read(let store, let request, let mailbox):
             do {
@@ -65,7 +66,7 @@ package final class ArbiterDesk: Sendable {
         }
     }
 
-    @concurrent private func list(into mailbox: Mailbox) async {
+    @concurrent private func list(_ arbiter: any Arbiter, into mailbox: Mailbox) async {
         while !Task.isCancelled {
             // Addresses are hints: what is not answered is asked for again.
             if let nodes = try? await arbiter.nodes(within: Self.limit) {
@@ -80,7 +81,8 @@ package final class ArbiterDesk: Sendable {
 extension StoreHost {
     /// The arbiter has answered a reading; nil: the store has no record, so nothing can be decided by it.
     func recordRead(_ stored: StoredRecord?, request: UInt64) {
-        guard let stored else { return arbiterFailed("the store \(name) has no record") }
+        guard let stored else { return recordIsMissing() }
+        clear(.recordMissing)
         let now = MonotonicClock.now
         standby?.recordRead(stored, request: request, now: now)
         primary?.recordFound(stored, request: request)
@@ -92,7 +94,7 @@ extension StoreHost {
     }
 
     func attemptRefused(_ stored: StoredRecord?, request: UInt64) {
-        guard let stored else { return arbiterFailed("the store \(name) has no record") }
+        guard let stored else { return recordIsMissing() }
         standby?.attemptRefused(stored, request: request, now: MonotonicClock.now)
         primary?.recordFound(stored, request: request)
     }

@@ -13,6 +13,20 @@ extension Node {
             journals: journals.map { NodeAddress.Journal(store: $0.store, incarnation: $0.incarnation) })
     }
 
+    /// Runs `body`, and beside it what asks a data node's arbiter, which is closed afterwards if it is the node's own.
+    func whileArbiterIsAsked(_ body: () async -> Void) async {
+        guard case .data(_, _, let source) = configuration.given.role, let address = dataNodeAddress,
+            let arbiter = openedArbiter.take(), let desk = services?.arbiter, let mailbox = hosts.first?.mailbox
+        else { return await body() }
+        await withTaskGroup { group in
+            group.addTask { await desk.run(arbiter, address, mailbox) }
+            await body()
+            // Not cancelled: who stops in order is taken off the list.
+            desk.finish()
+        }
+        if source.isOwned { await arbiter.close() }
+    }
+
     func nextDataNodeDeadline(_ services: NodeServices) -> Tick {
         guard let peers = services.peers else { return .never }
         return min(peers.nextDeadline, followers.isEmpty ? .never : nextHeartbeat)
@@ -73,7 +87,11 @@ extension Node {
     /// A node to which this one has connected says something.
     private func reply(_ frame: WaitingFrame, of node: NodeID, _ rule: FrameHeader.ClusterRule, now: Tick) {
         if let host = host(ofChannelIn: frame) {
-            host.standby?.received(frame, from: node, now: now)
+            if let standby = host.standby {
+                standby.received(frame, from: node, now: now)
+            } else {
+                told(host, frame, node)
+            }
             return
         }
         let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: rule) }
@@ -89,6 +107,13 @@ extension Node {
                 host.standby?.pulseReceived(pulse, from: node, boot: heartbeat.boot, now: now)
             }
         }
+    }
+
+    /// What a primary has asked other nodes.
+    private func told(_ host: StoreHost, _ frame: WaitingFrame, _ node: NodeID) {
+        let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: .any) }
+        guard let (_, message) = decoded, case .record(let report)? = ReplicationReply(message) else { return }
+        host.reports[node] = report
     }
 
     /// One frame to each node that follows a store of this one, for all of them.

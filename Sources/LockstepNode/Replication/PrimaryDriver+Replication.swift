@@ -20,12 +20,64 @@ extension PrimaryDriver {
         event { $0.replicationDisconnected(connection, &$1) }
     }
 
+    /// An operator wants another node to be the primary; why not, if it cannot be done.
+    func giveAwayPost(to node: NodeID?) -> HandoverRefusal? {
+        var refusal: HandoverRefusal?
+        event { machine, _ in refusal = machine.giveAwayPost(to: node) }
+        return refusal
+    }
+
+    /// Has the record read, as soon as that can be.
+    func readRecord() { event { $0.readRecord(&$1) } }
+
+    /// What a standby of another node goes on with, if nothing of this log is uncommitted; nil: only the journal knows.
+    var committedStore: RecoveredStore? {
+        inPlace(&machine) { $0.committedLog }.map { RecoveredStore(log: $0.log, window: $0.window) }
+    }
+
     func recordApplied(_ attempt: AttemptID, revision: Int64) {
         event { $0.recordApplied(attempt, revision: revision, &$1) }
+        remember()
     }
 
     func recordFound(_ stored: StoredRecord, request: UInt64) {
         event { $0.recordFound(stored, request: request, &$1) }
+        remember()
+    }
+
+    // MARK: - What the journal keeps beside the log
+
+    /// What the arbiter was seen to say; a standby of the same journal goes on from there.
+    var memory: ArbiterMemory? { inPlace(&machine) { $0.replication?.memory } }
+
+    /// What the arbiter has shown is in the journal before anything else is written (R-81).
+    private func remember() {
+        guard let journal = journal as? any ArbitratedJournal, let memory = memory?.stored, memory != kept.memory
+        else { return }
+        kept.memory = memory
+        let mailbox = host.mailbox
+        journal.remember(memory) { outcome in mailbox.put { $0.primary?.factsKept(outcome) } }
+    }
+
+    /// Once a second: what found no room before, and what is committed, if nothing was written that says so (R-84).
+    func keepFacts() {
+        remember()
+        guard let journal = journal as? any ArbitratedJournal, journal.arbitration != nil, !isDeposed else { return }
+        let (committed, written) = (position.sequence, desk.line.writtenThrough)
+        defer { kept.written = written }
+        guard desk.line.isDrained, written == kept.written, committed > kept.committed else { return }
+        kept.committed = committed
+        let mailbox = host.mailbox
+        journal.store(commit: committed) { outcome in mailbox.put { $0.primary?.factsKept(outcome) } }
+    }
+
+    private func factsKept(_ outcome: Result<Void, JournalFailure>) {
+        switch outcome {
+        case .success: break
+        // All of it is written again when the driver looks around.
+        case .failure(.diskFull): kept = KeptFacts()
+        case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
+        }
     }
 
     /// What the node's heartbeat says of this store; nil if it is to lose its post: it hears nobody, or its journal has
@@ -55,6 +107,7 @@ extension PrimaryDriver {
         case .refused(let member, let refusal):
             host.logger.debug(
                 "a standby is refused", metadata: [LogKey.peer: "\(member)", LogKey.reason: "\(refusal)"])
+        case .postKept(let why): host.handoverEnded(because: why)
         case .over(let stored): deposed(by: stored)
         case .count(let counter): host.count(counter)
         }
@@ -66,6 +119,8 @@ extension PrimaryDriver {
             "another node is the primary",
             metadata: [LogKey.peer: "\(stored?.record.primary.member.node.name ?? "unknown")"])
         isDeposed = true
+        host.handoverEnded(because: nil)
+        executor?.closed()
         stepDownIfAtRest()
     }
 
@@ -75,5 +130,20 @@ extension PrimaryDriver {
         let mailbox = host.mailbox
         // Not now: the machine's directives are still being done.
         mailbox.put { $0.steppedDown() }
+    }
+}
+
+/// What the journal of a data node was given beside the log.
+struct KeptFacts {
+    var memory = ArbiterMemory()
+    var committed = SequenceNumber.zero
+    /// Where the log ended when the driver looked around last.
+    var written = SequenceNumber.zero
+
+    init() {}
+
+    init(_ journal: any Journal) {
+        guard let arbitration = (journal as? any ArbitratedJournal)?.arbitration else { return }
+        (memory, committed) = (arbitration.arbiter, arbitration.committed)
     }
 }

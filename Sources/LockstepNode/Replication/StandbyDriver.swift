@@ -17,6 +17,8 @@ package final class StandbyDriver: StoreDriver {
     /// Whom the machine follows; nil before the first connection.
     var followed: ConfigurationRecord.Primary?
     var renewal = JournalRenewal.none
+    /// The journal cuts off the end of its log; nil if it does not.
+    var cut: Cut?
     /// What the arbiter was seen to say, as the journal has it.
     private var remembered: ArbiterMemory
     private var storedCommit: SequenceNumber
@@ -34,6 +36,15 @@ package final class StandbyDriver: StoreDriver {
         case writing(LogState)
     }
 
+    /// A cut that is not durable yet.
+    ///
+    /// What is to be appended waits for it, since the journal may find no room for it.
+    struct Cut {
+        let end: Position
+        var isUnderWay = false
+        var waiting: [SealedBatch] = []
+    }
+
     package init(
         host: StoreHost, state: ObservedState, journal: any ArbitratedJournal, machine: StandbyStateMachine,
         replica: ReplicaStateMachine, desk: JournalDesk?
@@ -48,7 +59,7 @@ package final class StandbyDriver: StoreDriver {
         self.replica = ReplicaDriver(
             host: host, state: state, journal: nil, machine: replica, journalOfStandby: desk)
         remembered = journal.arbitration?.arbiter ?? ArbiterMemory()
-        storedCommit = machine.log.committed
+        storedCommit = journal.arbitration?.committed ?? .zero
     }
 
     package func start(now: Tick, wall: LogTime) {
@@ -80,12 +91,16 @@ package final class StandbyDriver: StoreDriver {
         case .success: host.clear(.diskFull)
         case .failure(.diskFull):
             host.raise(.diskFull)
-            remembered = ArbiterMemory()
+            (remembered, storedCommit) = (ArbiterMemory(), .zero)
         case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
         }
     }
 
+    /// Has the record read, as soon as that can be.
+    func readRecord() { step { $0.start(into: &$1) } }
+
     func recordRead(_ stored: StoredRecord, request: UInt64, now: Tick) {
+        if stored.record.number >= machine.election.memory.number { host.clear(.arbiterSetBack) }
         step { $0.recordRead(stored, request: request, now: now, into: &$1) }
     }
 
@@ -100,12 +115,16 @@ package final class StandbyDriver: StoreDriver {
     /// A frame came of the node that is followed, or that was asked what it knows.
     func received(_ frame: WaitingFrame, from node: NodeID, now: Tick) {
         frame.withFrame { bytes in
-            guard let (header, message) = try? Message.decode(bytes, rule: .any) else {
+            let rule = FrameHeader.ClusterRule.member(journal.identity.cluster.hash)
+            guard let (header, message) = try? Message.decode(bytes, rule: rule) else {
                 return host.count(.framesRefused)
             }
             if case .resync = message { return step { $0.resyncReceived(now: now, into: &$1) } }
             guard let reply = ReplicationReply(message) else { return host.count(.framesRefused) }
-            if case .record(let report) = reply { return step { $0.reported(report, now: now, into: &$1) } }
+            if case .record(let report) = reply {
+                host.reports[node] = report
+                return step { $0.reported(report, now: now, into: &$1) }
+            }
             guard node == followed?.member.node else { return host.count(.staleFrames) }
             step { $0.received(reply, bytes, epoch: header.epoch, now: now, into: &$1) }
         }
@@ -164,7 +183,8 @@ package final class StandbyDriver: StoreDriver {
         replica.tick(now: now, wall: wall)
         guard now >= nextLook else { return }
         nextLook = now.advanced(byMilliseconds: 1_000)
-        renew()
+        renew(now: now)
+        truncate()
         storeCommit()
     }
 
@@ -192,13 +212,17 @@ package final class StandbyDriver: StoreDriver {
         replica.encoded(number, info, now: now)
     }
 
-    package func observe(_ metrics: NodeMetrics, now: Tick) { replica.observe(metrics, now: now) }
+    package func observe(_ metrics: NodeMetrics, now: Tick) {
+        replica.observe(metrics, now: now)
+        observeMembers(metrics)
+    }
 
     package func fill(_ status: inout StoreStatus, limit: Int) {
         replica.fill(&status, limit: limit)
         status.incarnation = "\(journal.identity.incarnation)"
         status.isVolatile = journal.isVolatile
         status.setJournal(journal)
+        status.dataNode = dataNode
     }
 
     package func beginStop() {}

@@ -64,36 +64,55 @@ extension StoreHost {
         journal.store(commit: committed) { outcome in
             mailbox.put { host in
                 switch outcome {
-                case .success: host.reopen(journal)
-                case .failure(let failure): host.halt(.journalFailed("\(failure)"))
+                case .success: host.reopen(journal, committed)
+                // The standby writes it when there is room.
+                case .failure(.diskFull):
+                    host.raise(.diskFull)
+                    host.reopen(journal, committed)
+                case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
                 }
             }
         }
     }
 
-    private func reopen(_ journal: any ArbitratedJournal) {
-        guard let state, let desk = primary?.desk, let recovered = recover(journal, into: state) else { return }
+    private func reopen(_ journal: any ArbitratedJournal, _ committed: SequenceNumber) {
+        guard let state, let primary else { return }
+        let (desk, memory) = (primary.desk, primary.memory)
+        let recovered: RecoveredStore
+        if let kept = primary.committedStore {
+            // Nothing has to be forgotten, as after a handover: state and consumers stay.
+            recovered = kept
+        } else {
+            guard let read = recover(journal, into: state, committed: committed) else { return }
+            recovered = read
+            feed.restart(at: read.log.position.sequence)
+        }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        feed.restart(at: recovered.log.position.sequence)
         desk.roleChanged(retries: true)
-        let driver = makeStandby(journal, state, recovered, desk: desk, now: now)
+        let driver = makeStandby(journal, state, recovered, desk: desk, memory: memory, now: now)
         role = .standby(driver)
         driver.start(now: now, wall: wall)
     }
 
-    /// The state as of what the journal knows to be committed; nil if it cannot be read, and then the node ends.
-    private func recover(_ journal: any ArbitratedJournal, into state: ObservedState) -> RecoveredStore? {
+    /// The state as of what the journal, or this process, knows to be committed; nil if it cannot be read, and then the
+    /// node ends.
+    private func recover(
+        _ journal: any ArbitratedJournal, into state: ObservedState, committed: SequenceNumber = .zero
+    ) -> RecoveredStore? {
         state.reset()
-        do { return try RecoveredStore(journal, named: name, into: state, logger: services.logger) } catch {
+        do {
+            return try RecoveredStore(
+                journal, named: name, into: state, committed: committed, logger: services.logger)
+        } catch {
             services.halt(error)
             return nil
         }
     }
 
-    /// The standby and its replica of a journal that was read.
+    /// The standby and its replica of a journal that was read; `memory` is what a primary before it knew of the arbiter.
     func makeStandby(
         _ journal: any ArbitratedJournal, _ state: ObservedState, _ recovered: RecoveredStore,
-        desk: JournalDesk? = nil, now: Tick
+        desk: JournalDesk? = nil, memory: ArbiterMemory? = nil, now: Tick
     ) -> StandbyDriver {
         let identity = journal.identity
         let arbitration = journal.arbitration
@@ -112,7 +131,8 @@ extension StoreHost {
         let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: .zero)
         let machine = StandbyStateMachine(
             .init(election: .init(candidate: candidate), stamp: stamp, seed: services.generator.next()), log: kept,
-            promised: arbitration?.promised ?? .zero, memory: arbitration?.arbiter ?? ArbiterMemory(), now: now)
+            promised: arbitration?.promised ?? .zero, memory: memory ?? arbitration?.arbiter ?? ArbiterMemory(),
+            now: now)
         let configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: identity.cluster, boot: services.boot,
             incarnation: identity.incarnation, channel: identity.channel, hasJournal: true,

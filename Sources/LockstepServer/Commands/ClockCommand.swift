@@ -39,7 +39,7 @@ public struct ClockCommand<Server: LockstepServer>: ParsableCommand {
             let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
             for store in store.map({ [$0] }) ?? identity.stores {
                 let journal = try folder.openJournal(
-                    identity, cluster: try parseCluster(identity.cluster), store: store)
+                    identity, cluster: try parseCluster(identity.cluster), store: store, isForDataNode: true)
                 defer { journal.close() }
                 try journal.openForRepair()
                 try journal.setNote(.clockAccepted, to: String(now))

@@ -13,6 +13,11 @@ public struct InitCommand<Server: LockstepServer>: ParsableCommand {
                   \(Server.name) init --data data/replica-1 --node replica-1 --cluster 0123456789abcdef0123456789abcdef
                   \(Server.name) init --data data/node-a --access access.json --address tcp://10.0.0.1:7400
                   \(Server.name) init --data data/primary --add
+
+                With --etcd the node is a data node, which may become the primary when another one fails; its records are made \
+                with "cluster create".
+
+                  \(Server.name) init --data data/node-a --etcd http://127.0.0.1:2379
                 """)
     }
 

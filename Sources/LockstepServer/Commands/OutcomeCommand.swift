@@ -23,7 +23,10 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     var session: String
     @Argument(help: "The action's number in it.", transform: Within.whole(1...UInt64(Int64.max)))
     var number: UInt64
-    @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica names its primary.")
+    @Option(
+        help: """
+            A node: tcp://HOST:PORT, or several with commas between them; also LOCKSTEP_NODE. A replica names its primary.
+            """)
     var node: String = AskedNode.usual
     @Option(help: "The store.")
     var store: String = Server.stores.usual
@@ -57,7 +60,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
         do {
             let link = QueryLink(
                 store: store, insecure: insecure, keys: try keyOptions.nodeKeys(), patience: Within.duration(timeout))
-            line = OutcomeLine(query, try link.ask(query, node: node), by: Server.stores[store])
+            line = OutcomeLine(query, try link.ask(query, nodes: parseNodes(node)), by: Server.stores[store])
             text = try json ? Output.jsonText(line) : line.text
         } catch {
             throw Self.unanswered(error)

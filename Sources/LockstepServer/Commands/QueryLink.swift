@@ -26,9 +26,27 @@ struct QueryLink {
         var endpoint: String
     }
 
-    /// Asks a node, or the primary that it names.
-    func ask(_ query: Query, node: String) throws -> Answer {
+    /// How long one of several nodes is asked before the next one is.
+    private static let turn: Duration = .seconds(2)
+
+    /// Asks the nodes one after the other, each with the primary that it names, until one answers or the time is over.
+    func ask(_ query: Query, nodes: [String]) throws -> Answer {
         let deadline = ContinuousClock.now + patience
+        guard nodes.count > 1 else { return try ask(query, node: nodes[0], until: deadline) }
+        while true {
+            for node in nodes {
+                do {
+                    return try ask(query, node: node, until: min(deadline, ContinuousClock.now + Self.turn))
+                } catch let failure as CommandFailure {
+                    guard failure.status == .unreachable, ContinuousClock.now < deadline else { throw failure }
+                }
+            }
+            // All may have refused at once.
+            Thread.sleep(forTimeInterval: 0.1)
+        }
+    }
+
+    private func ask(_ query: Query, node: String, until deadline: ContinuousClock.Instant) throws -> Answer {
         var links = try LinkKeys(keys)
         let notice = WaitNotice()
         var endpoint = node

@@ -109,9 +109,14 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
 
 extension NodeFolder {
     /// Opens a store's journal for an operator's change; the node must not run.
-    func openJournal(_ identity: Identity, cluster: ClusterID, store: String) throws -> SQLiteJournal {
-        let opened = try JournalSource.sqlite(at: path, create: false).open(
-            JournalRequest(cluster: cluster, storeName: store, nodeName: identity.node))
+    ///
+    /// A data node's is refused, unless the change is one for data nodes, too (PROTOCOL, R-85).
+    func openJournal(
+        _ identity: Identity, cluster: ClusterID, store: String, isForDataNode: Bool = false
+    ) throws -> SQLiteJournal {
+        var request = JournalRequest(cluster: cluster, storeName: store, nodeName: identity.node)
+        request.isForDataNode = isForDataNode
+        let opened = try JournalSource.sqlite(at: path, create: false).open(request)
         guard let journal = opened as? SQLiteJournal else {
             throw CommandFailure("the journal in \(path) is of another kind")
         }

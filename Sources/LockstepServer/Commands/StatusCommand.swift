@@ -111,15 +111,8 @@ struct StatusTable {
 
     var text: String {
         let all = [Row(cells: Self.heads)] + rows
-        let widths = Self.heads.indices.map { column in
-            all.map { $0.cells.count > column ? $0.cells[column].count : 0 }.max() ?? 0
-        }
-        return all.flatMap { row in
-            [
-                row.cells.enumerated().map { index, cell in
-                    cell.padding(toLength: max(widths[index], cell.count), withPad: " ", startingAt: 0)
-                }.joined(separator: "  ").trimmingCharacters(in: .whitespaces)
-            ] + row.notes.map { "    " + $0 }
+        return zip(TextTable.lines(all.map(\.cells)), all).flatMap { line, row in
+            [line] + row.notes.map { "    " + $0 }
         }.joined(separator: "\n")
     }
 }
@@ -147,7 +140,7 @@ struct RateTable {
             last[key] = (store.commit, now)
             return StatusTable.Row(
                 cells: [
-                    status.node, status.role.rawValue, store.name, store.phase.rawValue, String(store.epoch),
+                    status.node, status.role(in: store).rawValue, store.name, store.phase.rawValue, String(store.epoch),
                     String(store.sequence),
                     String(store.commit), store.lag.map { String($0) } ?? "?", rate,
                     store.mark.map { String($0.sequence) } ?? "-",
@@ -166,6 +159,20 @@ struct RateTable {
         return notes
     }
 
+    /// What a data node knows of the store's record, and how far its log goes.
+    private static func note(_ data: StoreStatus.DataNode) -> String {
+        guard let record = data.record, let minimum = data.minimum, let primary = data.primary else {
+            return "data node: \(data.phase), no record yet, log through \(data.end)"
+        }
+        // A standby is not told who else is in sync.
+        guard data.role == .primary else {
+            return "data node: \(data.phase), its primary is \(primary), log through \(data.end)"
+        }
+        let missing = data.missing.isEmpty ? "" : ", missing \(data.missing.joined(separator: " "))"
+        return "data node: \(data.phase), record \(record), in sync \(data.inSync.joined(separator: " ")) of at least "
+            + "\(minimum)\(missing), log through \(data.end)"
+    }
+
     /// Alarms, and who follows a primary.
     private static func notes(_ store: StoreStatus) -> [String] {
         let replicas = store.peers.filter { $0.role == .replica }
@@ -173,6 +180,7 @@ struct RateTable {
         // Of many, those that are furthest behind; all are in the JSON.
         let shown = replicas.sorted { ($1.lag, $0.node) < ($0.lag, $1.node) }.prefix(10).sorted { $0.node < $1.node }
         var notes = store.alarms.map { "! \($0)" }
+        if let data = store.dataNode { notes.append(note(data)) }
         notes += store.lostReplicas.map { "! replica \($0.node) is lost: \(seconds($0)), at \($0.applied)" }
         notes += shown.map { "replica \($0.node): lag \($0.lag), \(seconds($0))" }
         if replicas.count > shown.count { notes.append("and \(replicas.count - shown.count) more replicas") }

@@ -121,12 +121,7 @@ enum AccessTable {
         if entries.allSatisfy(\.quota.limits.isEmpty) { columns.remove(at: 4) }
         if entries.allSatisfy(\.actions.isEmpty) { columns.remove(at: 3) }
         let rows = ([heads] + entries.map(cells)).map { row in columns.map { row[$0] } }
-        let widths = columns.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-        return rows.map { row in
-            row.enumerated().map { index, cell in
-                index == columns.count - 1 ? cell : cell.padding(toLength: widths[index], withPad: " ", startingAt: 0)
-            }.joined(separator: "  ")
-        }.joined(separator: "\n")
+        return TextTable.lines(rows).joined(separator: "\n")
     }
 
     private static func cells(_ entry: AccessList.Entry) -> [String] {

@@ -3,8 +3,12 @@ public import LockstepNode
 
 /// Which node a command asks that holds no state itself, and for how long it waits.
 public struct AskedNode: ParsableArguments {
-    /// The node's address.
-    @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE. A replica answers reads and names its primary.")
+    /// The node's address, or those of several nodes, with commas between them.
+    @Option(
+        help: """
+            A node: tcp://HOST:PORT, or several with commas between them; also LOCKSTEP_NODE. A replica answers reads and \
+            names its primary.
+            """)
     public var node: String = Self.usual
     /// Seconds to wait.
     @Option(help: "Seconds to wait for the outcome: 0.001 to 86400.", transform: Within.patience)
@@ -31,7 +35,7 @@ public struct AskedNode: ParsableArguments {
     /// - Throws: ``LockstepError`` or ``CommandFailure`` if a file of keys cannot be used.
     public var configuration: NodeConfiguration {
         get throws {
-            var configuration = NodeConfiguration.client(of: node)
+            var configuration = NodeConfiguration.client(of: parseNodes(node))
             configuration.allowsPlaintext = insecure
             configuration.sessionTimeToLive = Program.sessionTimeToLive
             try keyOptions.apply(to: &configuration)

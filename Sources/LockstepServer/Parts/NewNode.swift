@@ -26,6 +26,7 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
     var access: String?
     @Option(help: "Where the node will listen, as others reach it: puts it into the access list.")
     var address: String?
+    @OptionGroup(title: "Data nodes") var etcd: EtcdOptions
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -34,9 +35,10 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
 
     /// Checks what goes together.
     public func validate() throws {
-        guard !add || (node == nil && cluster == nil && keys == nil && access == nil) else {
+        guard !add || (node == nil && cluster == nil && keys == nil && access == nil && etcd.etcd == nil) else {
             throw ValidationError(
-                "--add keeps the node's name, cluster and keys: leave --node, --cluster, --keys and --access out")
+                "--add keeps the node's name, cluster, keys and etcd: leave --node, --cluster, --keys, --access and "
+                    + "--etcd out")
         }
         guard access != nil || (keys == nil && address == nil) else {
             throw ValidationError("a node with keys needs an access list: name it with --access, also one to be made")
@@ -59,12 +61,13 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
             throw CommandFailure(
                 "\(folder.path) is a node's folder already; choose another, serve it, or add stores to it with --add")
         }
+        let noted = try etcd.noted(in: folder)
         let name = try parseNode(node ?? URL(fileURLWithPath: folder.path).lastPathComponent)
         var generator = SystemRandomNumberGenerator()
         let clusterID = try cluster.map(parseCluster) ?? begunCluster(folder) ?? ClusterID(using: &generator)
-        try makeJournals(of: stores, in: folder, clusterID, name)
+        try makeJournals(of: stores, in: folder, clusterID, name, isForDataNode: noted != nil)
         var identity = NodeFolder.Identity(
-            node: name.name, cluster: "\(clusterID)", stores: known.filter(stores.contains))
+            node: name.name, cluster: "\(clusterID)", stores: known.filter(stores.contains), etcd: noted)
         let key = try access.map {
             try NewNodeKeys(folder: folder, file: keys, access: $0, address: address).make(&identity, clusterID)
         }
@@ -87,7 +90,9 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         guard !missing.isEmpty else {
             throw CommandFailure("\(folder.path) has the store \(stores.joined(separator: ", ")) already")
         }
-        try makeJournals(of: missing, in: folder, try parseCluster(identity.cluster), try parseNode(identity.node))
+        try makeJournals(
+            of: missing, in: folder, try parseCluster(identity.cluster), try parseNode(identity.node),
+            isForDataNode: identity.etcd != nil)
         let all = Set(identity.stores + missing)
         // Those that this program does not know stay, so that nothing is lost to another version.
         let known = Server.stores.names
@@ -102,14 +107,19 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
     }
 
     private func makeJournals(
-        of stores: [String], in folder: NodeFolder, _ cluster: ClusterID, _ name: NodeID
+        of stores: [String], in folder: NodeFolder, _ cluster: ClusterID, _ name: NodeID, isForDataNode: Bool
     ) throws {
         let source = JournalSource.sqlite(at: folder.path, create: true)
         // A store's channel is the same on all nodes, whichever of the stores they host.
         for (channel, store) in Server.stores.names.enumerated() where stores.contains(store) {
-            let request = JournalRequest(
+            var request = JournalRequest(
                 cluster: cluster, storeName: store, nodeName: name.name, channel: Channel(rawValue: UInt16(channel)))
-            try source.open(request).close()
+            request.isForDataNode = isForDataNode
+            let journal = try source.open(request)
+            defer { journal.close() }
+            guard isForDataNode, let journal = journal as? SQLiteJournal else { continue }
+            try journal.openForRepair()
+            try journal.markArbitrated()
         }
     }
 

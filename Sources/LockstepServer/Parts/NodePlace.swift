@@ -10,10 +10,12 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
     /// Where the node listens.
     @Option(help: "Where the node listens: tcp://HOST:PORT. A replica may go without.")
     public var listen: String?
-    /// The primary of a replica; nil at a primary.
+    /// The primary of a replica, or the nodes that may be it, with commas between them; nil at a primary.
     @Option(
-        help: "The primary's tcp://HOST:PORT; without it the node is the primary. A folder keeps its role: see promote."
-    )
+        help: """
+            The primary's tcp://HOST:PORT, or those of several nodes that may be the primary, with commas between them; \
+            without it the node is the primary. A folder keeps its role: see promote.
+            """)
     public var replicaOf: String?
     /// The node's key file; nil: the one that its folder notes, if it notes one.
     @Option(help: "The node's key file. Default: the one that \"\(Server.name) init\" noted, if it noted one.")
@@ -46,8 +48,18 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
         let folder = NodeFolder(data)
         let journal = JournalSource.sqlite(at: folder.path, create: create)
         var configuration: NodeConfiguration
-        if let replicaOf {
-            configuration = .replica(of: replicaOf, listen: listen, journal: journal)
+        if let etcd = identity.etcd {
+            guard replicaOf == nil else {
+                throw CommandFailure(
+                    "\(folder.path) is a data node's folder: its etcd says who is the primary; leave --replica-of out",
+                    status: .usage)
+            }
+            guard let listen else {
+                throw ValidationError("a data node needs --listen tcp://HOST:PORT, which the other nodes reach")
+            }
+            configuration = try folder.dataNode(etcd, listen: listen, journal: journal)
+        } else if let replicaOf {
+            configuration = .replica(of: parseNodes(replicaOf), listen: listen, journal: journal)
         } else {
             guard let listen else { throw ValidationError("a primary needs --listen tcp://HOST:PORT") }
             configuration = .primary(listen: listen, journal: journal)

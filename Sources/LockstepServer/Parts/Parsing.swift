@@ -9,6 +9,13 @@ package func parseCluster(_ text: String) throws -> ClusterID {
     return cluster
 }
 
+/// Reads the addresses of one node or several, with commas between them, from the command line.
+///
+/// Whether they are addresses the node's configuration says.
+package func parseNodes(_ text: String) -> [String] {
+    text.split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
+}
+
 /// Reads a node's name from the command line.
 package func parseNode(_ text: String) throws -> NodeID {
     guard let node = NodeID(text) else {

@@ -55,9 +55,7 @@ package enum Program {
 
     /// The node that a client or a replica is connected to.
     private static func upstream(_ configuration: NodeConfiguration) -> String {
-        switch configuration.role {
-        case .client(let node), .replica(let node, _, _): node
-        case .primary, .data: "the node"
-        }
+        let nodes = configuration.role.upstreams
+        return nodes.isEmpty ? "the node" : nodes.joined(separator: " or ")
     }
 }

@@ -20,7 +20,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
     var store: String
     @Argument(help: "The query, as JSON. Default: the whole state.")
     var query: String?
-    @Option(help: "A node: tcp://HOST:PORT; also LOCKSTEP_NODE.")
+    @Option(help: "A node: tcp://HOST:PORT, or several with commas between them; also LOCKSTEP_NODE.")
     var node: String = AskedNode.usual
     @Flag(help: "Allow plain text to other hosts.")
     var insecure = false
@@ -35,7 +35,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func watch<R: Reactor>(_ reactor: R) async throws {
         guard let query else { return try await watchState(of: reactor) }
         let asked = try StoreQuery<R>.read(query, of: store)
-        var configuration = NodeConfiguration.client(of: node)
+        var configuration = NodeConfiguration.client(of: parseNodes(node))
         configuration.allowsPlaintext = insecure
         try keyOptions.apply(to: &configuration)
         let client = try Node(configuration, logger: Program.quiet)
@@ -51,7 +51,7 @@ public struct WatchCommand<Server: LockstepServer>: AsyncParsableCommand {
     }
 
     private func watchState<R: Reactor>(of reactor: R) async throws {
-        var configuration = NodeConfiguration.replica(of: node)
+        var configuration = NodeConfiguration.replica(of: parseNodes(node))
         configuration.allowsPlaintext = insecure
         try keyOptions.apply(to: &configuration)
         try await Program.followAsReplica(of: reactor, named: store, configuration) { store in

@@ -288,7 +288,7 @@ extension ClusterSimulation {
         case .readRecord(let request): ask(.init(node: node.index, life: node.life, request: request))
         case .changed(.adds): counts.additions += 1
         case .changed(.removes): counts.removals += 1
-        case .changed, .refused, .count: break
+        case .changed, .refused, .count, .postKept: break
         case .over:
             counts.depositions += 1
             trace(node, .deposed, node.primary?.epoch.rawValue ?? 0, 0)

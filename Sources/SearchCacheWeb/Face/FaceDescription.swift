@@ -226,7 +226,7 @@
                   required: [node, role, store, readiness, place]
                   properties:
                     node: { type: string }
-                    role: { type: string, enum: [primary, replica] }
+                    role: { type: string, enum: [primary, replica, data] }
                     store: { type: string }
                     readiness: { type: string, enum: [connecting, catchingUp, live, stale, stopped] }
                     place:

@@ -99,7 +99,8 @@
             }
             let role =
                 switch node.role {
-                case .primary, .data: "primary"
+                case .primary: "primary"
+                case .data: "data"
                 case .replica, .client: "replica"
                 }
             self.host = host == "localhost" ? "127.0.0.1" : host

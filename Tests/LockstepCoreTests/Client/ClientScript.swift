@@ -11,14 +11,14 @@ struct ClientScript {
     static let session = SessionID(epoch: Epoch(rawValue: 5), sequence: SequenceNumber(rawValue: 2))
 
     init(
-        wantsSession: Bool = true, cluster: ClusterID? = ModelPrimary.cluster, timeToLive: Int64 = 60_000_000,
-        buggify: Buggify = .off
+        wantsSession: Bool = true, cluster: ClusterID? = ModelPrimary.cluster, others: [String] = [],
+        timeToLive: Int64 = 60_000_000, buggify: Buggify = .off
     ) {
         client = ClientStateMachine(
             configuration: ClientConfiguration(
                 store: "s", node: "n", role: .client, client: ClientKey(rawValue: 7), boot: BootID(rawValue: 8),
-                incarnation: Incarnation(rawValue: 9), cluster: cluster, endpoint: "home", timeToLive: timeToLive,
-                seed: 1, wantsSession: wantsSession, buggify: buggify))
+                incarnation: Incarnation(rawValue: 9), cluster: cluster, endpoint: "home", others: others,
+                timeToLive: timeToLive, seed: 1, wantsSession: wantsSession, buggify: buggify))
         event { client, now, directives in client.start(now: now, into: &directives) }
     }
 

@@ -42,13 +42,16 @@ import Testing
     }
 
     /// Acknowledges all that the primary has sequenced.
-    private static func acknowledge(_ harness: PrimaryHarness, nonce: UInt64 = 4) {
+    private static func acknowledge(
+        _ harness: PrimaryHarness, nonce: UInt64 = 4, boot: UInt128 = 1, epoch: UInt64 = 9
+    ) {
         let end = harness.machine.log.position
         say(
             .acknowledge(
                 Acknowledge(
-                    nonce: nonce, member: other, boot: BootID(rawValue: 2), primaryBoot: BootID(rawValue: 1),
-                    end: end.sequence, hash: end.hash, mark: .init(sequence: .zero, digest: .none))), harness)
+                    nonce: nonce, member: other, boot: BootID(rawValue: 2), primaryBoot: BootID(rawValue: boot),
+                    end: end.sequence, hash: end.hash, mark: .init(sequence: .zero, digest: .none))), harness,
+            epoch: epoch)
     }
 
     /// The messages that left for the standby, in order.
@@ -105,6 +108,38 @@ import Testing
         harness.persist()
         #expect(harness.committed.isEmpty && harness.machine.phase == .opening)
         #expect(!harness.machine.isPersisting && harness.machine.committed.position.sequence == .zero)
+    }
+
+    /// one that stops waits for its own disk, and not for members that are too few for anything to commit.
+    @Test func aStopBelowTheMinimumWaitsForTheDiskAlone() {
+        let harness = Self.harness(Self.record(minimum: 2, members: 1))
+        harness.machine.stop()
+        #expect(!harness.machine.isDrained)
+        harness.persist()
+        #expect(harness.machine.isDrained && harness.committed.isEmpty)
+    }
+
+    /// where an epoch opens late, each session has its whole time to live from then on, since nobody could be heard.
+    @Test func sessionsOutliveAnOpeningThatTakesLong() throws {
+        let before = Self.harness(Self.record(members: 1))
+        before.persist()
+        _ = before.session(Self.client)
+        let won = try #require(
+            Self.record().record.campaign(
+                .init(member: Self.own, boot: BootID(rawValue: 2), endpoints: []), above: Epoch(rawValue: 9),
+                after: before.machine.log.position, attempt: AttemptID(rawValue: 3)))
+        let harness = PrimaryHarness(
+            durable: before.durable, boot: 2,
+            reign: Reign(won: StoredRecord(won, revision: 6), member: Self.own, memory: ArbiterMemory(), seed: 3))
+        harness.start()
+        harness.persist()
+        harness.pass(milliseconds: 100_000)
+        #expect(harness.machine.phase == .opening && harness.machine.log.sessions.count == 1)
+        Self.fetch(harness)
+        Self.acknowledge(harness, boot: 2, epoch: 10)
+        #expect(harness.machine.phase == .admitting)
+        harness.pass(milliseconds: 3_000)
+        #expect(harness.machine.log.sessions.count == 1)
     }
 
     /// A linearizable read waits for a word of every member that was asked for after the read came.

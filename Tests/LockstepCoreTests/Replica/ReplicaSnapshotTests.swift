@@ -170,6 +170,27 @@ struct ReplicaSnapshotTests {
         #expect(harness.trace.contains(.dropSnapshot(1)))
     }
 
+    /// A journal that begins anew gets its snapshot at once, since a mark need not come (PROTOCOL R-83).
+    @Test func aJournalThatBeginsAnewWaitsForNoMark() {
+        let harness = ReplicaHarness(hasJournal: true)
+        harness.join()
+        harness.broadcast(harness.publisher.write([1]))
+        let directives = harness.event { machine, directives in
+            machine.takeSnapshot(state: harness.state, into: &directives)
+        }
+        #expect(
+            directives == [
+                .captureSnapshot(1, log: harness.publisher.log, digest: harness.publisher.digest), .encodeSnapshot(1),
+            ])
+        let info = EncodedSnapshot(
+            number: 1, bytes: [1, 2, 3], log: harness.machine.log, digest: harness.publisher.digest
+        ).info
+        let saved = harness.event { machine, directives in
+            machine.snapshotEncoded(1, info: info, now: harness.now, into: &directives)
+        }
+        #expect(saved == [.saveSnapshot(1)])
+    }
+
     /// A mark may stand in the middle of what one event applies; the driver takes the image after all of it, so the
     /// snapshot's place is the end of the event (PROTOCOL R-50).
     @Test func aSnapshotShowsTheEndOfItsEvent() throws {

@@ -99,8 +99,34 @@ import Testing
         #expect(heard(9, at: 2_000) == true)
         election.hurry(now: at(2_010))
         #expect(election.nextDeadline == at(2_010 + 50 * rank))
-        election.takeOver(now: at(2_011))
+        election.takeOver(staysMember: true, now: at(2_011))
         #expect(election.nextDeadline == at(min(2_010 + 50 * rank, 2_011)))
+    }
+
+    /// A post that is offered is taken although its primary is heard, for as long as that waits; the primary stays a member
+    /// if it goes on.
+    @Test(arguments: [true, false]) mutating func anOfferedPostIsTaken(staysMember: Bool) throws {
+        #expect(heard(3, at: 1_990) == true)
+        election.takeOver(staysMember: staysMember, now: at(2_000))
+        election.tick(now: at(2_000), into: &directives)
+        #expect(taken() == [.readRecord(request: 1)])
+        #expect(heard(3, at: 2_005) == true && election.phase == .asking)
+        read(stored, request: 1)
+        #expect(taken() == [.promise(Epoch(rawValue: 4))])
+        election.promiseStored(Epoch(rawValue: 4), now: at(2_010), into: &directives)
+        guard case .transact(let attempt, _)? = taken().first else { return #expect(Bool(false), "a transaction") }
+        #expect(attempt.proposed.contains(stored.record.primary.member) == staysMember)
+    }
+
+    /// An offer that the arbiter did not answer in time is over: the primary goes on, and is followed.
+    @Test mutating func anOfferEnds() {
+        #expect(heard(3, at: 1_990) == true)
+        election.takeOver(staysMember: true, now: at(2_000))
+        election.tick(now: at(2_000), into: &directives)
+        #expect(heard(3, at: 2_501) == true && election.phase == .following)
+        _ = taken()
+        read(stored, request: 1)
+        #expect(taken() == [.follow(stored)], "a late answer begins no campaign")
     }
 
     /// Without an answer the same is asked again, and a record with its name means that it was applied.

@@ -51,10 +51,20 @@ import Testing
         #expect(other.found(StoredRecord(won, revision: 11)) == .over)
     }
 
-    /// Without an attempt, any other record than the confirmed one ends the reign.
-    @Test mutating func anUnexpectedRecordEndsTheReign() {
+    /// Without an attempt, a later record of the same reign is an operator's, and replaces the set; any other ends the
+    /// reign.
+    @Test mutating func anOperatorMayTakeAMemberOut() throws {
         #expect(set.found(set.confirmed) == .open)
-        #expect(set.found(StoredRecord(set.confirmed.record.rewritten(attempt: id(8)), revision: 11)) == .over)
+        var other = set
+        let removed = StoredRecord(
+            set.confirmed.record.removing(members[1], minimum: 1, attempt: id(8)), revision: 11)
+        #expect(set.found(removed) == .open && set.required == [members[0]])
+        set.checkInvariants()
+        #expect(set.found(other.confirmed) == .over, "one of a lower number")
+        let promoted = other.confirmed.record.promoting(
+            ReplicationExample.primary(members[1], boot: 0), above: .zero, after: ReplicationExample.position(5),
+            minimum: nil, attempt: id(9))
+        #expect(other.found(StoredRecord(try #require(promoted), revision: 11)) == .over)
     }
 
     /// Only an older answer to what was asked afterwards says that the arbiter was set back.
@@ -73,8 +83,32 @@ import Testing
         #expect(kept.judge(old, request: kept.ask()) == .regressed)
         // Revisions may have grown again meanwhile; the number tells.
         #expect(kept.judge(StoredRecord(old.record, revision: 400), request: kept.ask()) == .regressed)
-        // An operator has said that it holds.
-        memory.rebound(to: old)
-        #expect(memory.judge(old, request: memory.ask()) == .newest)
+    }
+
+    /// A record that an operator has bound to the arbiter again is newer than all that was known, at any revision; what
+    /// the arbiter showed before is not believed any more.
+    @Test func anOperatorBindsTheArbiterAgain() throws {
+        let old = set.confirmed
+        var memory = ArbiterMemory(revision: 400, number: 30, epoch: Epoch(rawValue: 50))
+        let candidate = ReplicationExample.primary(members[1], boot: 0)
+        let bound = try #require(
+            old.record.rebinding(
+                candidate, aboveNumber: 30, above: Epoch(rawValue: 50), after: ReplicationExample.position(5),
+                minimum: 1, attempt: id(9)))
+        #expect(bound.problem == nil && bound.bindings == 1 && bound.number > 30)
+        #expect(bound.inSync == [candidate.member] && bound.epoch > Epoch(rawValue: 1_000) && !bound.isUnclean)
+        _ = RecordAttempt(replacing: old, with: bound)
+        #expect(memory.judge(StoredRecord(bound, revision: 7), request: memory.ask()) == .newest)
+        #expect(memory.judge(StoredRecord(old.record, revision: 500), request: memory.ask()) == .regressed)
+        let next = StoredRecord(bound.rewritten(attempt: id(10)), revision: 8)
+        #expect(next.record.bindings == 1)
+        #expect(memory.judge(next, request: memory.ask()) == .newest)
+        // A second time, from the old copy again.
+        let again = try #require(
+            old.record.rebinding(
+                candidate, aboveNumber: memory.number, above: memory.epoch, after: ReplicationExample.position(5),
+                minimum: nil, attempt: id(11)))
+        #expect(again.bindings == 2 && again.epoch > bound.epoch)
+        #expect(memory.judge(StoredRecord(again, revision: 7), request: memory.ask()) == .newest)
     }
 }

@@ -170,6 +170,8 @@ import Testing
         standby.run { $0.pulseReceived(pulse(10), from: other, boot: BootID(rawValue: 7), now: $1, into: &$2) }
         #expect(standby.wanted.contains { if case .readRecord = $0 { true } else { false } })
         #expect(standby.machine.election.phase == .following, "a heartbeat alone elects nobody")
+        standby.run { $0.pulseReceived(pulse(9), from: other, boot: BootID(rawValue: 7), now: $1, into: &$2) }
+        #expect(standby.wanted.contains { if case .readRecord = $0 { true } else { false } }, "two boots of one epoch")
     }
 
     /// A plan of a process that the record does not name is not taken.
@@ -216,10 +218,10 @@ import Testing
         standby.plan(.tail, nonce)
         let batches = Self.batches(2)
         standby.append(batches, nonce)
-        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position)))
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position, staysMember: true)))
         #expect(standby.machine.election.phase == .following, "it is not on the disk yet")
         standby.run { $0.appended(through: batches[1].head.last, now: $1, into: &$2) }
-        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position)))
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[1].position, staysMember: true)))
         #expect(standby.machine.election.phase == .asking)
         standby.run { $0.recordRead(Self.record, request: 2, now: $1, into: &$2) }
         #expect(standby.machine.election.phase == .promising && standby.wanted == [.promise(Epoch(rawValue: 10))])
@@ -237,7 +239,7 @@ import Testing
         let batches = Self.batches(1)
         standby.append(batches, nonce)
         standby.run { $0.appended(through: batches[0].head.last, now: $1, into: &$2) }
-        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[0].position)))
+        standby.receive(.takeOver(TakeOver(nonce: nonce, end: batches[0].position, staysMember: false)))
         standby.run { $0.recordRead(Self.record, request: 2, now: $1, into: &$2) }
         #expect(standby.machine.election.phase == .promising)
         standby.run { $0.disconnected(isRefused: false, now: $1, into: &$2) }
@@ -260,5 +262,99 @@ import Testing
         let message = try withBytes(of: asked) { try Message.decode($0, rule: .any).message }
         guard case .replicationReply(.record(let report)) = message else { return #expect(Bool(false), "a RECORD") }
         #expect(report.nonce == 3 && report.record == Self.record)
+    }
+
+    /// a stream that brings something is not given up, though a heartbeat named an end that is not here yet; one
+    /// that brings nothing more is.
+    @Test func aStreamThatBringsSomethingGoesOn() {
+        var standby = Standby()
+        let nonce = standby.fetch()
+        standby.plan(.tail, nonce)
+        let batches = Self.batches(3)
+        func pulse(_ standby: inout Standby) {
+            let pulse = Heartbeat.Pulse(channel: PrimaryHarness.channel, epoch: Self.epoch, end: batches[2].head.last)
+            standby.run {
+                $0.pulseReceived(pulse, from: Self.primary.member.node, boot: Self.primary.boot, now: $1, into: &$2)
+            }
+        }
+        pulse(&standby)
+        standby.now = standby.now.advanced(byMilliseconds: 200)
+        standby.append([batches[0]], nonce)
+        standby.run { $0.appended(through: batches[0].head.last, now: $1, into: &$2) }
+        standby.now = standby.now.advanced(byMilliseconds: 110)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        #expect(standby.machine.phase == .streaming(nonce: nonce) && standby.said.isEmpty)
+        pulse(&standby)
+        standby.now = standby.now.advanced(byMilliseconds: 310)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        guard case .fetch? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+    }
+
+    /// A standby that heard nobody and has promised the next epoch, with a FETCH that nobody has answered.
+    private static func campaigner() -> Standby {
+        var standby = Standby()
+        _ = standby.fetch()
+        standby.now = standby.now.advanced(byMilliseconds: 1_100)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        standby.run { $0.recordRead(record, request: 9, now: $1, into: &$2) }
+        #expect(standby.machine.election.phase == .promising)
+        return standby
+    }
+
+    /// who campaigned in vain, while nobody answered it, opens a stream with the primary again that it left.
+    @Test func whoCampaignedInVainFollowsAgain() {
+        var standby = Self.campaigner()
+        // Nobody answers: what it asked is given up while it campaigns.
+        for _ in 0..<4 {
+            standby.now = standby.now.advanced(byMilliseconds: 300)
+            standby.run { $0.ticked(now: $1, into: &$2) }
+            #expect(standby.said.isEmpty)
+        }
+        standby.run { $0.promiseStored(Epoch(rawValue: 10), now: $1, into: &$2) }
+        let rewritten = StoredRecord(Self.record.record.rewritten(attempt: AttemptID(rawValue: 3)), revision: 6)
+        standby.run { $0.refused(rewritten, request: 20, now: $1, into: &$2) }
+        #expect(standby.machine.election.phase == .following)
+        standby.now = standby.now.advanced(byMilliseconds: 250)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        guard case .fetch? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+    }
+
+    /// the log of who campaigns stays as it is, whatever a late plan says.
+    @Test func aLatePlanChangesNothingOfACampaign() {
+        for decision in [FetchDecision.tail, .snapshot, .truncate(to: .start(of: PrimaryHarness.store))] {
+            var standby = Self.campaigner()
+            guard case .fetching(let nonce) = standby.machine.phase else { return #expect(Bool(false), "a FETCH") }
+            standby.plan(decision, nonce)
+            #expect(standby.wanted == [.count(.staleFrames)] && standby.machine.phase == .fetching(nonce: nonce))
+        }
+    }
+
+    /// a journal that is to begin anew with a snapshot does so, whoever reigns by then; until then no stream follows
+    /// from its old end, and its node does not campaign.
+    @Test func whoLacksBeginsAnewBeforeItFollows() throws {
+        var standby = Standby()
+        standby.plan(.snapshot, standby.fetch())
+        #expect(standby.machine.phase == .lacking && standby.wanted == [.wantsSnapshot])
+        let other = ConfigurationRecord.Primary(
+            member: Member(node: Self.name("p2"), incarnation: Incarnation(rawValue: 12)), boot: BootID(rawValue: 3),
+            endpoints: ["tcp://p2:7003"])
+        let won = try #require(
+            Self.record.record.adding(other.member, attempt: AttemptID(rawValue: 3)).campaign(
+                other, above: Self.epoch, after: .start(of: PrimaryHarness.store), attempt: AttemptID(rawValue: 4)))
+        let later = StoredRecord(won, revision: 7)
+        standby.run { $0.recordRead(later, request: 2, now: $1, into: &$2) }
+        #expect(standby.machine.phase == .lacking && standby.wanted == [.connect(other)])
+        standby.now = standby.now.advanced(byMilliseconds: 1_100)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        standby.run { $0.recordRead(later, request: 3, now: $1, into: &$2) }
+        #expect(standby.machine.election.phase == .asking && standby.said.isEmpty)
+        let end = Self.batches(2)[1].position
+        let ends = [EpochEnd(epoch: Self.epoch, boot: Self.primary.boot, sequence: end.sequence, hash: end.hash)]
+        standby.run {
+            $0.replaced(
+                at: KnownPosition(position: end, boot: Self.primary.boot), epochEnds: ends, now: $1, into: &$2)
+        }
+        guard case .fetch(let fetch)? = standby.said.first else { return #expect(Bool(false), "a FETCH") }
+        #expect(fetch.log.end == end)
     }
 }

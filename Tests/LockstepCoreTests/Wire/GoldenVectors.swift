@@ -136,9 +136,9 @@ enum GoldenVectors {
         .replicationRequest(.confirm(Confirmation(nonce: 8, round: 5))),
         .replicationRequest(.recordRequest(nonce: 9)),
         .replicationReply(
-            .record(RecordReport(nonce: 9, highest: epoch, record: StoredRecord(record, revision: 1_234)))),
-        .replicationRequest(.stepDown(RecordReport(nonce: 0, highest: epoch, record: nil))),
-        .replicationReply(.takeOver(TakeOver(nonce: 8, end: position))),
+            .record(RecordReport(nonce: 9, highest: epoch, end: position, record: StoredRecord(record, revision: 1_234)))),
+        .replicationRequest(.stepDown(RecordReport(nonce: 0, highest: epoch, end: position, record: nil))),
+        .replicationReply(.takeOver(TakeOver(nonce: 8, end: position, staysMember: true))),
     ]
 
     static let member = Member(node: NodeID("node-b") ?? { preconditionFailure("a name") }(), incarnation: incarnation)

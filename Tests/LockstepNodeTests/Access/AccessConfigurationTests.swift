@@ -31,6 +31,12 @@ import ZeroMQ
         #expect(Self.problem(client)?.contains("no public key of tcp://10.1.2.3:7400") == true)
         client.keys = NodeKeys(own: ring.writer, nodes: ["tcp://10.1.2.3:7400": [ring.primary.publicKey]])
         #expect(Self.problem(client) == nil)
+        // Of several nodes each must be known.
+        var both = NodeConfiguration.client(of: ["tcp://10.1.2.3:7400", "tcp://10.1.2.4:7400"])
+        both.keys = client.keys
+        #expect(Self.problem(both)?.contains("no public key of tcp://10.1.2.4:7400") == true)
+        both.keys?.nodes["tcp://10.1.2.4:7400"] = [ring.replica.publicKey]
+        #expect(Self.problem(both) == nil)
     }
 
     /// A key of a node that cannot be meant is refused.

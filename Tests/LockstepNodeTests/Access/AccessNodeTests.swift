@@ -116,6 +116,38 @@ struct AccessNodeTests {
         #expect(denied == ["page-1", "web-1", "ops", "node-b"])
     }
 
+    /// Of several nodes each has its own keys: those of one do not take the turn of another's (PROTOCOL ).
+    @Test func eachOfSeveralNodesHasItsKeys() async throws {
+        try await withPrimary { _, _, endpoint in
+            let away = "tcp://127.0.0.1:22496"
+            let old = ring.stranger.publicKey
+            var configuration = NodeConfiguration.client(of: [away, endpoint])
+            configuration.keys = NodeKeys(
+                own: ring.writer,
+                nodes: [away: [old, ring.reader.publicKey], endpoint: [old, ring.primary.publicKey]])
+            let client = try Node(configuration)
+            let remote = try client.attachRemote(name: "sum")
+            let sums = try await withRunning(client) { try await remote.add([1, 2]) }
+            #expect(sums == [1, 3])
+        }
+    }
+
+    /// A node that knows several others starts with a list that has all of them, or not at all (PROTOCOL R-91).
+    @Test func aListThatLacksOneOfSeveralNodesIsRefused() async throws {
+        var entries = ring.entries
+        entries[0].address = "tcp://127.0.0.1:22490"
+        try ring.write(entries)
+        var configuration = NodeConfiguration.client(of: ["tcp://127.0.0.1:22490", "tcp://127.0.0.1:22491"])
+        configuration.keys = NodeKeys(own: ring.writer, access: ring.file)
+        let client = try Node(configuration)
+        _ = try client.attachRemote(name: "sum")
+        await #expect {
+            try await client.run()
+        } throws: { error in
+            (error as? LockstepError)?.message.contains("no public key of tcp://127.0.0.1:22491") == true
+        }
+    }
+
     // MARK: - Who may not
 
     /// An unknown key, a wrong key of the server and no keys at all: the caller is told what is wrong, and the node's

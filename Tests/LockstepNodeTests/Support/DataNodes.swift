@@ -11,8 +11,9 @@ struct DataNodes {
     let cluster = ClusterID(rawValue: UInt128(UInt64.random(in: 1...UInt64.max)) << 64 | 5)
     let arbiter: MemoryArbiter
     let names: [NodeID]
-    private let journals: [MemoryJournal]
-    private let endpoints: [String]
+    let disks: [Disk]
+    private var journals: [MemoryJournal] { disks.map(\.base) }
+    let endpoints: [String]
 
     /// One life of a node.
     struct Life: Sendable {
@@ -27,12 +28,13 @@ struct DataNodes {
         let base = 4 * Int.random(in: 5_000...7_200)
         endpoints = (0..<count).map { "tcp://127.0.0.1:\(base + 4 * $0)" }
         names = (0..<count).compactMap { NodeID("node-\($0)") }
-        journals = [cluster].flatMap { cluster in
+        disks = [cluster].flatMap { cluster in
             (0..<count).map { index in
-                MemoryJournal(
-                    JournalRequest(
-                        cluster: cluster, storeName: "sum", nodeName: "node-\(index)", channel: Channel(rawValue: 7)),
-                    isVolatile: false)
+                Disk(
+                    MemoryJournal(
+                        JournalRequest(
+                            cluster: cluster, storeName: "sum", nodeName: "node-\(index)", channel: Channel(rawValue: 7)
+                        ), isVolatile: false))
             }
         }
         for journal in journals {
@@ -50,16 +52,24 @@ struct DataNodes {
     }
 
     /// The next life of a node, which is to be run.
-    func life(_ index: Int) throws -> Life {
-        let journal = journals[index]
+    func life(_ index: Int, executor: (any RunExecutor)? = nil) throws -> Life {
+        let disk = disks[index]
         let source = JournalSource(description: "the journal of \(names[index])") { _ in
-            journal.reopen()
-            return journal
+            disk.base.reopen()
+            return disk
         }
         var configuration = NodeConfiguration.dataNode(listen: endpoints[index], journal: source, arbiter: arbiter)
         configuration.node = names[index]
         let node = try Node(configuration)
-        return Life(node: node, port: try node.attach(name: "sum") { SumState() })
+        return Life(node: node, port: try node.attach(name: "sum", executor: executor) { SumState() })
+    }
+
+    /// Runs nodes while `body` does; the first of them with this executor.
+    func running(
+        _ indices: [Int], executor: any RunExecutor, _ body: @escaping @Sendable ([Life]) async throws -> Void
+    ) async throws {
+        let lives = try indices.enumerated().map { try life($1, executor: $0 == 0 ? executor : nil) }
+        try await run(lives[...], []) { try await body($0) }
     }
 
     /// Runs nodes while `body` does.
@@ -95,6 +105,30 @@ struct DataNodes {
             }
             try await Task.sleep(for: .milliseconds(5))
         }
+    }
+
+    /// Has a node give its post to another one; returns how that ended.
+    func handOver(_ life: Life, to target: Int) async throws -> StorePost.Handover {
+        _ = try await life.node.beginHandover(of: "sum", to: names[target].name)
+        while true {
+            if let handover = try await life.node.post(of: "sum").handover, !handover.isUnderWay { return handover }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Gives the log of a node that has ended one batch more, which nobody else has.
+    func appendWhatNeverCommitted(to index: Int) async throws {
+        let journal = disks[index].base
+        journal.reopen()
+        var last: SealedBatch?
+        try journal.recover(snapshot: { _ in }, batch: { last = $0 }, tail: { last = $0 })
+        guard let last else { preconditionFailure("the log has batches") }
+        var batch = BatchBuilder(
+            store: journal.identity.store, epoch: last.head.epoch, after: last.position, time: last.head.time)
+        withBytes(of: []) { _ = batch.append(.sessionAck([]), source: $0) }
+        let sealed = batch.sealed()
+        await withCheckedContinuation { done in journal.append([sealed]) { _ in done.resume() } }
+        journal.close()
     }
 
     /// The disk of a node does nothing until `body` has ended.

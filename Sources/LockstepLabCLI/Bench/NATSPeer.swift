@@ -2,7 +2,7 @@ import Foundation
 import LockstepHarness
 import LockstepServer
 
-/// nats-server with JetStream: a stream of files on one node.
+/// nats-server with JetStream: a stream of files on one server or several.
 struct NATSPeer: Sendable {
     let version: String
     /// Whether this version can sync each message; those before 2.10 cannot.
@@ -32,23 +32,35 @@ struct NATSPeer: Sendable {
         "jetstream { store_dir: \"\(folder)\"\(syncsAlways ? ", sync_interval: always" : "") }\n"
     }
 
-    /// Publishes messages of 13 bytes and awaits an acknowledgement of each.
-    func messagesPerSecond(_ setting: BenchSetting, count: Int, window: Int) throws -> Double {
+    /// Publishes messages of 13 bytes to a stream with as many replicas as there are servers, and awaits an
+    /// acknowledgement of each.
+    func messagesPerSecond(_ setting: BenchSetting, count: Int, window: Int, servers: Int = 1) throws -> Double {
         let folder = setting.folder + "/nats"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let file = folder + "/nats.conf"
-        try Data(Self.configuration(folder: folder, syncsAlways: syncsAlways).utf8).write(
-            to: URL(fileURLWithPath: file))
-        let server = try ChildProcess(
-            "nats", "/usr/bin/env",
-            ["nats-server", "-c", file, "-a", "127.0.0.1", "-p", "\(setting.peerPort + 10)"], log: folder + "/log")
+        let running = try (0..<servers).map { try start($0, of: servers, folder, setting) }
         defer {
-            server.end(SIGKILL)
+            for server in running { server.end(SIGKILL) }
             try? FileManager.default.removeItem(atPath: folder)  // A left-over is removed with the folder above it.
         }
-        let connection = try NATSConnection(port: setting.peerPort + 10)
-        _ = try connection.request(
-            "$JS.API.STREAM.CREATE.BENCH", #"{"name":"BENCH","subjects":["bench"],"storage":"file","num_replicas":1}"#)
+        if servers > 1 { try waitForLeader(setting) }
+        var connection = try NATSConnection(port: Self.port(0, setting))
+        let made = try connection.request(
+            "$JS.API.STREAM.CREATE.BENCH",
+            #"{"name":"BENCH","subjects":["bench"],"storage":"file","num_replicas":\#(servers)}"#)
+        // The server that leads the stream answers without another hop.
+        let leader = (0..<servers).first { made.contains("\"leader\":\"server-\($0)\"") } ?? 0
+        if leader > 0 { connection = try NATSConnection(port: Self.port(leader, setting)) }
+        let seconds = try publish(count, window: window, over: connection)
+        let information = try connection.request("$JS.API.STREAM.INFO.BENCH", "")
+        guard information.contains("\"messages\":\(count),"), information.contains("\"num_replicas\":\(servers),")
+        else {
+            throw CommandFailure("the stream does not hold \(count) messages: \(information)")
+        }
+        return Double(count) / seconds
+    }
+
+    /// How many seconds it takes until so many messages are acknowledged.
+    private func publish(_ count: Int, window: Int, over connection: NATSConnection) throws -> Double {
         let publication = Array("PUB bench acks 13\r\ncounter:12345\r\n".utf8)
         var (sent, acknowledged) = (0, 0)
         let start = ContinuousClock.now
@@ -67,12 +79,44 @@ struct NATSPeer: Sendable {
                 }
             }
         }
-        let seconds = start.duration(to: .now) / .seconds(1)
-        let information = try connection.request("$JS.API.STREAM.INFO.BENCH", "")
-        guard information.contains("\"messages\":\(count),") else {
-            throw CommandFailure("the stream does not hold \(count) messages: \(information)")
+        return start.duration(to: .now) / .seconds(1)
+    }
+
+    // MARK: - Servers
+
+    private static func port(_ index: Int, _ setting: BenchSetting) -> Int { setting.peerPort + 10 + index }
+    /// Where the first server tells of itself over HTTP.
+    private static func monitor(_ setting: BenchSetting) -> Int { setting.peerPort + 16 }
+
+    private func start(_ index: Int, of servers: Int, _ folder: String, _ setting: BenchSetting) throws -> ChildProcess
+    {
+        func route(_ index: Int) -> String { "127.0.0.1:\(Self.port(index, setting) + 3)" }
+        var text = Self.configuration(folder: folder + "/\(index)", syncsAlways: syncsAlways)
+        if servers > 1 {
+            let routes = (0..<servers).map { "\"nats://\(route($0))\"" }.joined(separator: ", ")
+            text += "server_name: \"server-\(index)\"\n"
+            text += "cluster { name: bench, listen: \"\(route(index))\", routes: [\(routes)] }\n"
         }
-        return Double(count) / seconds
+        let file = folder + "/\(index).conf"
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        var arguments = ["nats-server", "-c", file, "-a", "127.0.0.1", "-p", "\(Self.port(index, setting))"]
+        if index == 0, servers > 1 { arguments += ["-m", "\(Self.monitor(setting))"] }
+        return try ChildProcess("nats-\(index)", "/usr/bin/env", arguments, log: folder + "/\(index).log")
+    }
+
+    /// Waits until the servers have agreed on who leads; before that nobody answers who makes a stream.
+    private func waitForLeader(_ setting: BenchSetting) throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while true {
+            // Not up yet: asked again.
+            if let answer = try? LoopbackClient(port: Self.monitor(setting)).http("/jsz"),
+                String(decoding: answer, as: UTF8.self).contains("\"leader\": \"server-")
+            {
+                return
+            }
+            guard ContinuousClock.now < deadline else { throw CommandFailure("the nats-servers find no leader") }
+            usleep(50_000)
+        }
     }
 }
 
@@ -131,72 +175,5 @@ private final class NATSConnection {
         }
         received.removeSubrange(..<start)
         return messages
-    }
-}
-
-/// etcd, one member, asked through its JSON gateway.
-struct EtcdPeer: Sendable {
-    static let connections = 128
-
-    let version: String
-
-    /// Nil if etcd is not installed.
-    static func find() -> EtcdPeer? {
-        guard let version = try? ChildProcess.output("etcd", ["--version"]) else { return nil }  // Not there.
-        return EtcdPeer(
-            version: "etcd \(version.split(whereSeparator: \.isWhitespace).dropFirst(2).first ?? "unknown")")
-    }
-
-    func putsPerSecond(_ setting: BenchSetting, count: Int) throws -> Double {
-        let folder = setting.folder + "/etcd"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let port = setting.peerPort + 20
-        let (clients, peers) = ("http://127.0.0.1:\(port)", "http://127.0.0.1:\(port + 1)")
-        let server = try ChildProcess(
-            "etcd", "/usr/bin/env",
-            [
-                "etcd", "--data-dir", folder + "/data", "--listen-client-urls", clients, "--advertise-client-urls",
-                clients, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster",
-                "default=\(peers)", "--log-level", "error",
-            ], log: folder + "/log")
-        defer {
-            server.end(SIGKILL)
-            try? FileManager.default.removeItem(atPath: folder)  // A left-over is removed with the folder above it.
-        }
-        let deadline = ContinuousClock.now + .seconds(20)
-        // Not up, or without a leader, yet: asked again.
-        while (try? Self.revision(try LoopbackClient(port: port))) == nil {
-            guard ContinuousClock.now < deadline else { throw CommandFailure("etcd does not start; see \(folder)") }
-            usleep(20_000)
-        }
-        let before = try Self.revision(try LoopbackClient(port: port))
-        let share = count / Self.connections
-        let start = ContinuousClock.now
-        _ = try onThreads(Self.connections) { thread in
-            let client = try LoopbackClient(port: port)
-            for number in 0..<share {
-                let key = Data("counter:\(thread * share + number)".utf8).base64EncodedString()
-                _ = try client.http("/v3/kv/put", posting: #"{"key":"\#(key)","value":"MQ=="}"#)
-            }
-        }
-        let seconds = start.duration(to: .now) / .seconds(1)
-        let puts = try Self.revision(try LoopbackClient(port: port)) - before
-        guard puts == share * Self.connections else {
-            throw CommandFailure("etcd has \(puts) revisions of \(count) puts")
-        }
-        return Double(puts) / seconds
-    }
-
-    /// How many changes there were.
-    private static func revision(_ client: LoopbackClient) throws -> Int {
-        struct Answer: Decodable {
-            struct Header: Decodable { var revision: String }
-            var header: Header
-        }
-        let answer = try client.http("/v3/kv/range", posting: #"{"key":"AA==","count_only":true}"#)
-        guard let revision = Int(try JSONDecoder().decode(Answer.self, from: Data(answer)).header.revision) else {
-            throw CommandFailure("etcd does not tell its revision")
-        }
-        return revision
     }
 }

@@ -1,0 +1,25 @@
+#if Etcd
+    public import LockstepNode
+
+    extension NodeConfiguration {
+        /// A node that may become the primary of its stores, as the records in etcd have it.
+        ///
+        /// Of several data nodes one is the primary of a store; when it fails, another takes its place, and nothing that
+        /// was acknowledged is lost. The journals are made with the command `init --etcd`, which every program of
+        /// LockstepServer has, and the records of the stores with `cluster create`. The node talks to etcd from
+        /// ``Node/run()`` on, and is listed there as long as it runs.
+        ///
+        /// - Parameters:
+        ///   - listen: `tcp://HOST:PORT` of an address that the others reach; the node takes this port and the three after it.
+        ///   - journal: Where the log is kept, on a disk.
+        ///   - etcd: Who keeps the records.
+        /// - Returns: A data node's configuration, with defaults for the rest.
+        public static func dataNode(
+            listen: String, journal: JournalSource, etcd: EtcdConfiguration
+        ) -> NodeConfiguration {
+            let arbiter = ArbiterSource(
+                check: { try etcd.check() }, open: { cluster in try EtcdArbiter(etcd, cluster: cluster) })
+            return NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: arbiter))
+        }
+    }
+#endif

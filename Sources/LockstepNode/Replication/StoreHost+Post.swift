@@ -1,0 +1,118 @@
+internal import LockstepCore
+internal import Logging
+
+// What operators ask of a data node's store, and tell it (PROTOCOL, R-81, R-90).
+extension Node {
+    /// What this data node knows of a store's post; with `isLooking` it has the record read, and asks other nodes, for the
+    /// next who asks.
+    package func post(of store: String, isLooking: Bool = false) throws -> StorePost {
+        try dataNode(of: store).post(isLooking: isLooking)
+    }
+
+    /// Gives a store's post to `target`, or to whoever has everything; ``post(of:isLooking:)`` says how it ends.
+    package func beginHandover(of store: String, to target: String?) throws -> StorePost {
+        try dataNode(of: store).beginHandover(to: target)
+    }
+
+    private func dataNode(of name: String) throws -> StoreHost {
+        guard services?.arbiter != nil else {
+            throw LockstepError(.administration, "this node is no data node: it has its role from its folder")
+        }
+        guard let host = hosts.first(where: { $0.name == name }) else {
+            throw LockstepError(.administration, "this node has no store named \(name)")
+        }
+        return host
+    }
+}
+
+extension StoreHost {
+    /// See ``Node/post(of:isLooking:)``.
+    func post(isLooking: Bool) throws -> StorePost {
+        if isLooking { look() }
+        guard let identity = driver?.desk.journal?.identity else {
+            throw LockstepError(.unavailable, "the store \(name) is not open yet: ask again")
+        }
+        let server = primary?.machine.replication
+        let election = standby?.machine.election
+        let known = server?.inSync.confirmed ?? standby?.machine.followed
+        let memory = server?.memory ?? election?.memory ?? ArbiterMemory()
+        let end = standby?.machine.log.end ?? primary?.machine.log.position ?? .start(of: identity.store)
+        let own = max(memory.epoch, end.epoch, election?.promised ?? .zero, server?.epoch ?? .zero)
+        let told = reports.sorted { $0.key < $1.key }.map { node, report in
+            StorePost.Report(
+                node: node.name, epoch: max(report.highest, report.record?.record.epoch ?? .zero).rawValue,
+                number: report.record?.record.number ?? 0, end: StorePost.text(report.end))
+        }
+        return StorePost(
+            store: name, node: services.node, incarnation: "\(identity.incarnation)",
+            endpoint: services.ingressEndpoint, isPrimary: server != nil && primary?.isDeposed == false,
+            epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
+            number: max(memory.number, known?.record.number ?? 0, told.map(\.number).max() ?? 0),
+            revision: memory.revision, end: StorePost.text(end), channel: identity.channel.rawValue,
+            minimum: known?.record.minimum, primary: known?.record.primary.member.node.name, reports: told,
+            handover: handover.map { note in
+                StorePost.Handover(
+                    isUnderWay: note.ended == nil,
+                    milliseconds: ((note.ended ?? MonotonicClock.now) - note.began) / 1_000_000, problem: note.problem)
+            })
+    }
+
+    private func look() {
+        reports = [:]
+        primary?.readRecord()
+        standby?.readRecord()
+        if let server = primary?.machine.replication { askPeers(0, promised: server.epoch) }
+    }
+
+    /// Asks the other data nodes what they know, beside the arbiter.
+    func askPeers(_ request: UInt64, promised: Epoch) {
+        guard let identity = driver?.desk.journal?.identity else { return }
+        let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: promised)
+        let frame = stamp.frame(.replicationRequest(.recordRequest(nonce: request)))
+        services.attempt { try services.peers?.sendToAll(frame) }
+    }
+
+    // MARK: - Handover
+
+    /// Gives the post to another data node; what is returned says that it is under way.
+    func beginHandover(to target: String?) throws -> StorePost {
+        let node = try target.map { name in
+            guard let node = NodeID(name) else {
+                throw LockstepError(.administration, "\(name) is no node's name")
+            }
+            return node
+        }
+        guard let primary, stop == nil else {
+            let who = try post(isLooking: false).primary.map { "\($0) is" } ?? "no primary is known"
+            throw LockstepError(.administration, "this node is not the primary of \(name): \(who)")
+        }
+        if let refusal = primary.giveAwayPost(to: node) {
+            throw LockstepError(.administration, "the post of \(name) stays: \(text(of: refusal, target))")
+        }
+        handover = HandoverNote(began: MonotonicClock.now)
+        logger.notice("gives its post away", metadata: [LogKey.peer: "\(target ?? "any member")"])
+        return try post(isLooking: false)
+    }
+
+    private func text(of refusal: HandoverRefusal, _ target: String?) -> String {
+        switch refusal {
+        case .notAdmitting: "this node admits nothing itself; look at its status"
+        case .isUnderWay: "a handover is under way already"
+        case .noSuchMember:
+            target.map { "\($0) is not another member of the in-sync set" } ?? "the in-sync set has no other member"
+        case .nobodyFollows: "\(target ?? "no member") does not follow now; try again, or look at its status"
+        }
+    }
+
+    /// The post is another node's, or `why` it is not.
+    func handoverEnded(because why: PostKept?) {
+        guard handover?.ended == nil else { return }
+        handover?.ended = MonotonicClock.now
+        handover?.problem = why.map { why in
+            switch why {
+            case .nobodyHasEverything: "no member had the whole log in time; this node goes on"
+            case .nobodyTookIt: "who was asked has not taken it in time; this node goes on"
+            }
+        }
+    }
+}

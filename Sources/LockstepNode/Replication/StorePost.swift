@@ -1,0 +1,75 @@
+package import LockstepCore
+
+/// Who is the primary of a data node's store, and what else the node knows of that; for operators.
+package struct StorePost: Codable, Hashable, Sendable {
+    /// What another data node has said.
+    package struct Report: Codable, Hashable, Sendable {
+        package var node: String
+        /// The highest epoch that it knows of.
+        package var epoch: UInt64
+        /// Of the record that it knows; 0: none.
+        package var number: UInt64
+        /// The end of its log.
+        package var end: String
+    }
+
+    /// How far the last handover is that an operator asked for.
+    package struct Handover: Codable, Hashable, Sendable {
+        package var isUnderWay: Bool
+        /// From the order to the record of another primary, or to the end of the attempt.
+        package var milliseconds: Int64
+        /// Why the post stayed where it is.
+        package var problem: String?
+    }
+
+    package var store: String
+    package var node: String
+    /// Of the journal, in hexadecimal digits.
+    package var incarnation: String
+    /// Where the node listens.
+    package var endpoint: String
+    package var isPrimary: Bool
+    /// The highest epoch that the node knows of, by the record, its log, its promise, or another node.
+    package var epoch: UInt64
+    /// The highest number of a record that it knows of.
+    package var number: UInt64
+    /// The revision of the newest record that the arbiter has shown this node itself.
+    package var revision: Int64
+    /// The end of its log, with what is not committed.
+    package var end: String
+    /// Of the journal.
+    package var channel: UInt16
+    /// Of the record that the node knows; nil: it knows none.
+    package var minimum: Int?
+    /// Whom the record names that the node knows; nil: it knows none.
+    package var primary: String?
+    package var reports: [Report]
+    package var handover: Handover?
+
+    /// ``end`` as a position; nil if the text is none.
+    package var position: Position? { Self.position(end) }
+
+    static func text(_ position: Position) -> String { KnownPosition(position: position, boot: .none).noteText }
+    private static func position(_ text: String) -> Position? { KnownPosition(noteText: text)?.position }
+
+    /// The nodes whose log goes further than this one's, as far as they have answered.
+    ///
+    /// Of two logs the one with the later epoch has all that was committed in an earlier one, and in one epoch the longer
+    /// one has all of the shorter.
+    package var further: [String] {
+        guard let own = position else { return [] }
+        let others = reports.filter { report in
+            guard let other = Self.position(report.end) else { return true }
+            return (other.epoch, other.sequence) > (own.epoch, own.sequence)
+        }
+        return others.map(\.node)
+    }
+}
+
+/// A handover that an operator asked for.
+struct HandoverNote {
+    var began: Tick
+    /// Nil: it is under way.
+    var ended: Tick?
+    var problem: String?
+}

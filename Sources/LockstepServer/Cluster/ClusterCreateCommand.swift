@@ -1,0 +1,112 @@
+#if Etcd
+    import LockstepCore
+    import LockstepFolders
+    import LockstepNode
+
+    /// `cluster create`: makes the records of new stores (PROTOCOL, R-75).
+    struct ClusterCreateCommand<Server: LockstepServer>: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "create", abstract: "Makes the records of a cluster's new stores in etcd, once.",
+                discussion: """
+                    This folder's node is the first primary of the stores, and their only member; the other data nodes become \
+                    members by themselves, as soon as they follow it. It is refused for a store that has a record, or entries \
+                    in this folder or at a node that is listed.
+
+                    --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
+                    is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a node \
+                    that is left alone goes on, as in a cluster of two nodes it must.
+
+                      \(Server.name) cluster create --data data/node-a
+                      \(Server.name) cluster create --data data/node-a --minimum 1 counters
+                    """)
+        }
+
+        @OptionGroup var place: ClusterPlace
+        @Option(
+            help: "How many members must have what is acknowledged: 1 to 16. (default: 2)",
+            transform: Within.whole(1...Limits.inSyncMembers))
+        var minimum = 2
+        @Argument(help: "The stores. Default: all of the folder.")
+        var stores: [String] = []
+
+        func run() async throws {
+            try await place.opened { opened in
+                for store in try opened.stores(stores) {
+                    Output.line(try await RecordCreation(opened: opened, store: store, minimum: minimum).run())
+                }
+            }
+        }
+    }
+
+    /// The making of one store's record; it may be repeated.
+    private struct RecordCreation {
+        let opened: ClusterPlace.Opened
+        let store: String
+        let minimum: Int
+
+        /// How often etcd is asked for the same record while the outcome is unknown.
+        private static let tries = 3
+
+        /// Makes the record, if it is not there yet as it would be made; returns a line for the user.
+        @concurrent func run() async throws -> String {
+            let journal = try await opened.journal(of: store)
+            let member = Member(node: opened.node, incarnation: journal.incarnation)
+            let known = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
+            if let known, !isOurs(known, member) { throw exists(known) }
+            if known != nil { return "\(store) has its record already: nothing was changed" }
+            guard journal.end == 0 else {
+                throw CommandFailure(
+                    "the journal of \(store) in \(opened.folder.path) has entries, and only a new store is created: "
+                        + "if its record was lost, use \"cluster rebind\"")
+            }
+            var generator = SystemRandomNumberGenerator()
+            let id = StoreID(cluster: opened.cluster, name: store)
+            let nodes = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+            try await opened.checkOthersAreEmpty(nodes, store: store)
+            let address = nodes.first { $0.node == opened.node }
+            let record = ConfigurationRecord(
+                cluster: opened.cluster, store: id, channel: journal.channel, epoch: Epoch(rawValue: 1),
+                primary: .init(member: member, boot: .none, endpoints: address?.endpoints ?? []),
+                openedAfter: .start(of: id), minimum: minimum, attempt: AttemptID(using: &generator))
+            try await create(record, member)
+            return "\(store) has a record: its first primary is \(opened.node), minimum \(minimum)"
+        }
+
+        @concurrent private func create(_ record: ConfigurationRecord, _ member: Member) async throws {
+            var reason = ""
+            for _ in 0..<Self.tries {
+                switch await opened.arbiter.create(record, of: store, within: ClusterPlace.patience) {
+                case .created: return
+                case .exists(let stored):
+                    guard isOurs(stored.record, member) else { throw exists(stored.record) }
+                    return
+                case .channelTaken(let owner): throw taken(record.channel, by: owner)
+                case .unknown(let text): reason = text
+                }
+            }
+            throw CommandFailure(
+                "whether \(store) has a record now is not known (\(reason)): run the same command again",
+                status: .outcomeUnknown)
+        }
+
+        /// Whether a record is the one that this command makes, and no node has changed it yet.
+        private func isOurs(_ record: ConfigurationRecord, _ member: Member) -> Bool {
+            record.number == 1 && record.primary.member == member && record.minimum == minimum
+        }
+
+        private func exists(_ record: ConfigurationRecord) -> CommandFailure {
+            CommandFailure(
+                "etcd has a record of \(store): number \(record.number), epoch \(record.epoch), primary "
+                    + "\(record.primary.member.node), minimum \(record.minimum); nothing was changed")
+        }
+
+        private func taken(_ channel: Channel, by owner: String) -> CommandFailure {
+            owner == store
+                ? CommandFailure("etcd has lost the record of \(store), which it once had: use \"cluster rebind\"")
+                : CommandFailure(
+                    "channel \(channel) of \(store) is that of the store \(owner): all programs of a cluster have the "
+                        + "same stores in the same order")
+        }
+    }
+#endif

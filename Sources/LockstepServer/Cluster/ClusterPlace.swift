@@ -1,0 +1,78 @@
+#if Etcd
+    import LockstepCore
+    import LockstepFolders
+    import LockstepNode
+
+    /// What each command of `cluster` is told, and how it reaches the etcd of the folder.
+    struct ClusterPlace: ParsableArguments {
+        @Option(help: "A data node's folder, as \"init --etcd\" made it; the node may run or not.")
+        var data: String
+
+        /// How long one question to etcd may take.
+        static var patience: Duration { .seconds(5) }
+
+        /// A data node's folder with its open arbiter.
+        struct Opened: Sendable {
+            let folder: NodeFolder
+            let identity: NodeFolder.Identity
+            let cluster: ClusterID
+            let node: NodeID
+            let arbiter: any Arbiter
+
+            /// The stores that were named, or all of the folder if none was.
+            ///
+            /// - Throws: ``CommandFailure`` for one that the folder does not have.
+            func stores(_ named: [String]) throws -> [String] {
+                if let wrong = named.first(where: { !identity.stores.contains($0) }) {
+                    throw CommandFailure(
+                        "\(folder.path) has no store \(wrong): it has \(identity.stores.joined(separator: ", "))",
+                        status: .usage)
+                }
+                return named.isEmpty ? identity.stores : identity.stores.filter(named.contains)
+            }
+
+            /// The record of a store.
+            ///
+            /// - Throws: ``CommandFailure`` if there is none, ``ArbiterError``.
+            @concurrent func record(of store: String) async throws -> StoredRecord {
+                guard let record = try await arbiter.record(of: store, within: ClusterPlace.patience) else {
+                    throw CommandFailure(
+                        "etcd has no record of \(store): make it with \"cluster create\", if it never had one")
+                }
+                return record
+            }
+        }
+
+        /// Runs `body` with the folder's arbiter, which is closed afterwards.
+        ///
+        /// What etcd does not answer becomes a ``CommandFailure`` with its exit status.
+        @concurrent func opened<Value: Sendable>(
+            _ body: @concurrent (Opened) async throws -> Value
+        ) async throws -> Value {
+            let folder = NodeFolder(data)
+            let identity = try folder.identity()
+            guard let etcd = identity.etcd else {
+                throw CommandFailure(
+                    "\(folder.path) is no data node's folder: one is made with \"init --etcd\"", status: .usage)
+            }
+            return try await Self.opened(folder, identity, etcd, body)
+        }
+
+        /// The same with an etcd that the folder may not note yet.
+        @concurrent static func opened<Value: Sendable>(
+            _ folder: NodeFolder, _ identity: NodeFolder.Identity, _ etcd: NodeFolder.Identity.Etcd,
+            _ body: @concurrent (Opened) async throws -> Value
+        ) async throws -> Value {
+            let cluster = try parseCluster(identity.cluster)
+            let opened = Opened(
+                folder: folder, identity: identity, cluster: cluster, node: try parseNode(identity.node),
+                arbiter: try folder.arbiter(etcd, cluster: cluster))
+            let result: Result<Value, any Error>
+            do { result = .success(try await body(opened)) } catch { result = .failure(error) }
+            await opened.arbiter.close()
+            do { return try result.get() } catch let error as ArbiterError {
+                throw CommandFailure(error.message, status: error.kind == .unreachable ? .unreachable : .failed)
+            }
+        }
+    }
+#endif

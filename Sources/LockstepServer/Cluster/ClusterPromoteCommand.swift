@@ -1,0 +1,119 @@
+#if Etcd
+    import LockstepCore
+    import LockstepNode
+
+    /// `cluster promote`: the set is gone, and the folder's node goes on with what it has (PROTOCOL, R-75).
+    struct ClusterPromoteCommand<Server: LockstepServer>: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "promote", abstract: "Makes the folder's node the primary, since the in-sync set is gone.",
+                discussion: """
+                    While a member of the set is left, it takes over by itself and nothing is lost. This is for when all of \
+                    them are gone for good: the running node of the folder becomes the only member and the primary, with \
+                    what it has. What was acknowledged and only the others had is lost; a node or client that knows more \
+                    says so. With several nodes left, take the one whose log goes furthest: "\(Server.name) status".
+
+                      \(Server.name) cluster promote --data data/node-c --accept-loss
+                    """)
+        }
+
+        @OptionGroup var place: ClusterPlace
+        @Flag(help: "What was acknowledged and this node does not have may be lost.")
+        var acceptLoss = false
+        @Option(
+            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
+            transform: Within.whole(1...Limits.inSyncMembers))
+        var minimum: Int?
+        @Argument(help: "The stores. Default: all of the folder.")
+        var stores: [String] = []
+
+        func run() async throws {
+            try await place.opened { opened in
+                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
+                for store in try opened.stores(stores) {
+                    let old = try await opened.record(of: store)
+                    let post = try await opened.lookedAtPost(of: store, listed: listed)
+                    let new = try opened.order(of: store, listed: listed).promotion(
+                        of: post, in: old.record, minimum: minimum)
+                    changes.append((store, old, new))
+                    for other in post.further { Output.line("\(store): \(other) has more than \(opened.node)") }
+                }
+                guard acceptLoss else {
+                    throw CommandFailure(
+                        "nothing was changed: what was acknowledged and \(opened.node) does not have would be lost; say "
+                            + "--accept-loss to go on", status: .usage)
+                }
+                for change in changes {
+                    try await opened.write(change.new, replacing: change.old, of: change.store)
+                    let epoch = try await opened.waitUntilPrimary(of: change.store)
+                    Output.line(
+                        "\(opened.node) is the primary of \(change.store) in epoch \(epoch), alone; minimum "
+                            + "\(change.new.minimum)")
+                }
+            }
+        }
+    }
+
+    /// `cluster rebind`: binds stores to an etcd that was set back or lost (PROTOCOL, R-81).
+    struct ClusterRebindCommand<Server: LockstepServer>: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "rebind",
+                abstract: "Lets the nodes believe an etcd that was restored from an old copy, or lost.",
+                discussion: """
+                    Nodes remember what etcd has shown them. If it shows less, they do not believe it, and no node leads. \
+                    This writes a record that is newer than all that any node remembers: the running node of the folder leads \
+                    alone, and the others become members as they follow it. Nothing is lost if all data nodes run, and are \
+                    listed: it is refused where another one has more of the log. What only nodes have that do not run may \
+                    be lost.
+
+                      \(Server.name) cluster rebind --data data/node-a
+                      \(Server.name) cluster rebind --data data/node-a --yes
+                    """)
+        }
+
+        @OptionGroup var place: ClusterPlace
+        @Flag(help: "Do it. Without it, it is said what would be done.")
+        var yes = false
+        @Option(
+            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
+            transform: Within.whole(1...Limits.inSyncMembers))
+        var minimum: Int?
+        @Argument(help: "The stores. Default: all of the folder.")
+        var stores: [String] = []
+
+        func run() async throws {
+            try await place.opened { opened in
+                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                var wanted: [(store: String, old: StoredRecord?, new: ConfigurationRecord)] = []
+                for store in try opened.stores(stores) {
+                    let old = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)
+                    let post = try await opened.lookedAtPost(of: store, listed: listed)
+                    let order = opened.order(of: store, listed: listed)
+                    guard order.isSetBack(old, post) else {
+                        Output.line("\(store): etcd shows all that the nodes remember; nothing is to be done")
+                        continue
+                    }
+                    let new = try order.rebinding(of: post, in: old?.record, cluster: opened.cluster, minimum: minimum)
+                    wanted.append((store, old, new))
+                    let shown = old.map { "record \($0.record.number)" } ?? "no record"
+                    Output.line(
+                        "\(store): etcd shows \(shown), the nodes remember \(post.number); \(opened.node) has the most of "
+                            + "those that run (\(listed.map(\.node.name).joined(separator: ", ")))")
+                }
+                guard !wanted.isEmpty else { return }
+                guard yes else { throw CommandFailure("nothing was changed: say --yes to go on", status: .usage) }
+                for one in wanted {
+                    if let old = one.old {
+                        try await opened.write(one.new, replacing: old, of: one.store)
+                    } else {
+                        try await opened.create(one.new, of: one.store)
+                    }
+                    let epoch = try await opened.waitUntilPrimary(of: one.store)
+                    Output.line("\(opened.node) is the primary of \(one.store) in epoch \(epoch)")
+                }
+            }
+        }
+    }
+#endif

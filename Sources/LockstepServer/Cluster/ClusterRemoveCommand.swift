@@ -1,0 +1,50 @@
+#if Etcd
+    import LockstepCore
+    import LockstepNode
+
+    /// `cluster remove`: takes a node that is gone for good out of the sets (PROTOCOL, R-76).
+    struct ClusterRemoveCommand<Server: LockstepServer>: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "remove", abstract: "Takes a node that is gone for good out of the in-sync sets.",
+                discussion: """
+                    A primary removes a silent member by itself, but never below the minimum: then nothing is acknowledged, \
+                    and the alarm INSUFFICIENT_MEMBERS says so. If the host does not come back, start another data node, or \
+                    lower the minimum here. It is refused while the node is listed.
+
+                      \(Server.name) cluster remove node-c --data data/node-a
+                      \(Server.name) cluster remove node-b --data data/node-a --minimum 1
+                    """)
+        }
+
+        @Argument(help: "The node's name.")
+        var node: String
+        @OptionGroup var place: ClusterPlace
+        @Option(
+            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
+            transform: Within.whole(1...Limits.inSyncMembers))
+        var minimum: Int?
+        @Argument(help: "The stores. Default: all of the folder in whose sets it is.")
+        var stores: [String] = []
+
+        func run() async throws {
+            try await place.opened { opened in
+                let gone = try parseNode(node)
+                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
+                for store in try opened.stores(stores) {
+                    let old = try await opened.record(of: store)
+                    guard !stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) else { continue }
+                    let order = opened.order(of: store, listed: listed)
+                    changes.append((store, old, try order.removal(of: gone, from: old.record, minimum: minimum)))
+                }
+                guard !changes.isEmpty else { throw CommandFailure("\(gone) is in no set: nothing was changed") }
+                for change in changes {
+                    try await opened.write(change.new, replacing: change.old, of: change.store)
+                    let rest = change.new.inSync.map(\.node.name).joined(separator: ", ")
+                    Output.line("\(gone) left the set of \(change.store): \(rest), minimum \(change.new.minimum)")
+                }
+            }
+        }
+    }
+#endif

@@ -1,0 +1,78 @@
+#if Etcd
+    import Foundation
+    import LockstepFolders
+    import LockstepNode
+
+    /// What a running data node is asked about a store's post, and told.
+    struct PostRequest: Encodable {
+        var command: String
+        var store: String
+        var to: String?
+        var look: Bool?
+
+        /// What it knows.
+        static func post(_ store: String, isLooking: Bool = false) -> PostRequest {
+            PostRequest(command: "post", store: store, to: nil, look: isLooking ? true : nil)
+        }
+    }
+
+    /// Posts that are given away side by side, each to one node or to any member (PROTOCOL, R-90).
+    struct Handovers {
+        /// Asks the primary, as ``OrderedNode`` and ``NodeFolder`` do.
+        let ask: (PostRequest) async throws -> Data
+
+        /// How often the primary is asked how far it is, and how long it may take.
+        private static let pause = Duration.milliseconds(20)
+        private static let patience = Duration.seconds(10)
+
+        func post(of store: String, isLooking: Bool = false) async throws -> StorePost {
+            try JSONDecoder().decode(StorePost.self, from: try await ask(.post(store, isLooking: isLooking)))
+        }
+
+        /// Gives all of them away, and prints how each ended.
+        ///
+        /// - Throws: ``CommandFailure`` if a post stayed where it was, after the others were given away.
+        func run(_ orders: [(store: String, to: String?)]) async throws {
+            var begun: [String] = []
+            var problems: [String] = []
+            for order in orders {
+                do {
+                    _ = try await ask(PostRequest(command: "handover", store: order.store, to: order.to, look: nil))
+                    begun.append(order.store)
+                } catch let failure as CommandFailure { problems.append(failure.message) }
+            }
+            for store in begun {
+                do { Output.line(try await end(of: store)) } catch let failure as CommandFailure {
+                    problems.append(failure.message)
+                }
+            }
+            guard let first = problems.first else { return }
+            for problem in problems.dropLast() { Output.error(problem) }
+            throw CommandFailure(problems.last ?? first)
+        }
+
+        /// Waits for the end of a handover; returns a line about it.
+        private func end(of store: String) async throws -> String {
+            let end = ContinuousClock.now + Self.patience
+            let notice = WaitNotice()
+            while ContinuousClock.now < end {
+                let post = try await post(of: store)
+                if let handover = post.handover, !handover.isUnderWay {
+                    if let problem = handover.problem { throw CommandFailure("the post of \(store) stays: \(problem)") }
+                    if let primary = post.primary, primary != post.node {
+                        return "\(store) is led by \(primary) now, after \(handover.milliseconds) ms"
+                    }
+                }
+                notice.waiting(for: "the next primary of \(store)")
+                try await Task.sleep(for: Self.pause)
+            }
+            throw CommandFailure(
+                "who leads \(store) now is not known after 10 s: look at \"cluster status\"", status: .outcomeUnknown)
+        }
+    }
+
+    extension NodeFolder {
+        /// The posts of the node that runs in this folder.
+        var handovers: Handovers { Handovers { try await order($0) } }
+    }
+#endif

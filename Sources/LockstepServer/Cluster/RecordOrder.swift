@@ -1,0 +1,128 @@
+package import LockstepCore
+package import LockstepNode
+
+/// What an operator may write into a store's record, and what is refused; without asking anybody.
+///
+/// Each throws ``CommandFailure`` with one line that says what to do instead.
+package struct RecordOrder {
+    package let store: String
+    /// Who is there, as far as the arbiter knows.
+    package let listed: [NodeAddress]
+    package let attempt: AttemptID
+
+    package init(store: String, listed: [NodeAddress], attempt: AttemptID) {
+        (self.store, self.listed, self.attempt) = (store, listed, attempt)
+    }
+
+    private func isListed(_ node: NodeID) -> Bool { listed.contains { $0.node == node } }
+
+    // MARK: - Remove
+
+    /// The record without `node`, which is gone for good (R-76); `minimum` takes the place of the record's, if it is given.
+    package func removal(
+        of node: NodeID, from record: ConfigurationRecord, minimum: Int?
+    ) throws -> ConfigurationRecord {
+        guard let member = record.inSync.first(where: { $0.node == node }) else {
+            throw CommandFailure(
+                "\(node) is not in the set of \(store), which is "
+                    + record.inSync.map(\.node.name).joined(separator: ", "))
+        }
+        guard !isListed(node) else {
+            throw CommandFailure(
+                "\(node) is there (etcd lists it): only who is gone for good is removed; stop it, and wait 10 s")
+        }
+        guard record.primary.member != member else {
+            throw CommandFailure(
+                "\(node) is the primary of \(store) in the record: wait until another member has taken its place, or, if "
+                    + "none can, make one the primary with \"cluster promote\"")
+        }
+        let rest = record.inSync.count - 1
+        let least = minimum ?? record.minimum
+        guard rest >= least else {
+            throw CommandFailure(
+                "without \(node) \(store) has \(rest) of \(least) members, and acknowledges nothing: add another node "
+                    + "first, or give the minimum with --minimum \(rest)")
+        }
+        return record.removing(member, minimum: minimum, attempt: attempt)
+    }
+
+    // MARK: - Promote
+
+    /// The record with the node of `post` as the only member, since the set is gone (R-75).
+    package func promotion(
+        of post: StorePost, in record: ConfigurationRecord, minimum: Int?
+    ) throws -> ConfigurationRecord {
+        let candidate = try candidate(post)
+        let alive = record.inSync.map(\.node).filter { $0 != candidate.member.node && isListed($0) }
+        guard alive.isEmpty else {
+            throw CommandFailure(
+                "\(names(alive)) of the set of \(store) \(alive.count == 1 ? "is" : "are") there (etcd lists them): a "
+                    + "member takes over by itself, without loss; if it is gone for good, wait 10 s after its end")
+        }
+        guard !post.isPrimary else {
+            throw CommandFailure("\(post.node) is the primary of \(store) already: nothing was changed")
+        }
+        guard let end = post.position,
+            let next = record.promoting(
+                candidate, above: Epoch(rawValue: post.epoch), after: end, minimum: minimum, attempt: attempt)
+        else { throw noNumber }
+        return next
+    }
+
+    // MARK: - Rebind
+
+    /// Whether the arbiter shows less than the nodes that were asked remember.
+    package func isSetBack(_ stored: StoredRecord?, _ post: StorePost) -> Bool {
+        guard let stored else { return true }
+        return stored.record.number < post.number || stored.revision < post.revision
+    }
+
+    /// The record that binds the store to an arbiter that was set back or lost (R-81), with the node of `post` as the only
+    /// member; nobody may have more of the log.
+    package func rebinding(
+        of post: StorePost, in record: ConfigurationRecord?, cluster: ClusterID, minimum: Int?
+    ) throws -> ConfigurationRecord {
+        let silent = listed.map(\.node.name).filter { name in
+            name != post.node && !post.reports.contains { $0.node == name }
+        }
+        guard silent.isEmpty else {
+            throw CommandFailure(
+                "\(silent.joined(separator: ", ")) is listed and does not say how much it has of \(store): try again, or "
+                    + "stop it")
+        }
+        guard post.further.isEmpty else {
+            throw CommandFailure(
+                "\(post.further.joined(separator: ", ")) has more of \(store) than \(post.node): run this on that host")
+        }
+        let candidate = try candidate(post)
+        guard let end = post.position else { throw noNumber }
+        let base =
+            record
+            ?? ConfigurationRecord(
+                cluster: cluster, store: StoreID(cluster: cluster, name: store),
+                channel: Channel(rawValue: post.channel), epoch: end.epoch, primary: candidate, openedAfter: end,
+                minimum: minimum ?? post.minimum ?? 1, attempt: attempt)
+        let next = base.rebinding(
+            candidate, aboveNumber: post.number, above: Epoch(rawValue: post.epoch), after: end, minimum: minimum,
+            attempt: attempt)
+        guard let next else { throw noNumber }
+        return next
+    }
+
+    // MARK: - Who is meant
+
+    /// The node of `post`, as a record names who is yet to campaign.
+    private func candidate(_ post: StorePost) throws -> ConfigurationRecord.Primary {
+        guard let node = NodeID(post.node), let incarnation = Incarnation(hexadecimal: post.incarnation) else {
+            throw CommandFailure("the node's answer cannot be read: is it of another version?")
+        }
+        return ConfigurationRecord.Primary(
+            member: Member(node: node, incarnation: incarnation), boot: .none, endpoints: [post.endpoint])
+    }
+
+    private var noNumber: CommandFailure {
+        CommandFailure("there is no number left for a record of \(store), or the node's answer cannot be read")
+    }
+
+    private func names(_ nodes: [NodeID]) -> String { nodes.map(\.name).joined(separator: ", ") }
+}

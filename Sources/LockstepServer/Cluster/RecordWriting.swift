@@ -1,0 +1,104 @@
+#if Etcd
+    import LockstepCore
+    import LockstepFolders
+    import LockstepNode
+
+    extension ClusterPlace.Opened {
+        /// How often etcd is asked for the same while the outcome is unknown, and how long a node may take.
+        private static var tries: Int { 5 }
+        private static var patience: Duration { .seconds(20) }
+
+        func order(of store: String, listed: [NodeAddress]) -> RecordOrder {
+            var generator = SystemRandomNumberGenerator()
+            return RecordOrder(store: store, listed: listed, attempt: AttemptID(using: &generator))
+        }
+
+        /// Writes `proposed` in the place of `compared`, or not at all (PROTOCOL, R-76).
+        @concurrent func write(
+            _ proposed: ConfigurationRecord, replacing compared: StoredRecord, of store: String
+        ) async throws {
+            let attempt = RecordAttempt(replacing: compared, with: proposed)
+            var reason = ""
+            for _ in 0..<Self.tries {
+                switch await arbiter.transact(attempt, on: store, within: ClusterPlace.patience) {
+                case .applied: return
+                case .refused(let stored):
+                    switch stored.map(attempt.settlement(by:)) {
+                    case .applied: return
+                    case .open: continue
+                    case .refused, .regressed, nil:
+                        throw CommandFailure("the record of \(store) has changed meanwhile: run the same command again")
+                    }
+                case .unknown(let text): reason = text
+                }
+            }
+            throw unknown(store, reason)
+        }
+
+        /// Writes the record of a store that has none.
+        @concurrent func create(_ record: ConfigurationRecord, of store: String) async throws {
+            var reason = ""
+            for _ in 0..<Self.tries {
+                switch await arbiter.create(record, of: store, within: ClusterPlace.patience) {
+                case .created: return
+                case .exists(let stored) where stored.record.attempt == record.attempt: return
+                case .exists:
+                    throw CommandFailure("somebody has made a record of \(store) meanwhile: look at \"cluster status\"")
+                case .channelTaken(let owner) where owner == store:
+                    throw CommandFailure(
+                        "etcd has lost the record of \(store) and not its channel \(record.channel): delete the key of that "
+                            + "channel with etcdctl, and run the same command again")
+                case .channelTaken(let owner):
+                    throw CommandFailure(
+                        "channel \(record.channel) of \(store) is that of the store \(owner): all programs of a cluster have "
+                            + "the same stores in the same order")
+                case .unknown(let text): reason = text
+                }
+            }
+            throw unknown(store, reason)
+        }
+
+        private func unknown(_ store: String, _ reason: String) -> CommandFailure {
+            CommandFailure(
+                "whether the record of \(store) was written is not known (\(reason)): run the same command again",
+                status: .outcomeUnknown)
+        }
+
+        /// What the running node knows of a store after it has asked the others; those that are listed are waited for.
+        @concurrent func lookedAtPost(of store: String, listed: [NodeAddress]) async throws -> StorePost {
+            let handovers = folder.handovers
+            let others = Set(listed.map(\.node.name)).subtracting([node.name])
+            let end = ContinuousClock.now + .seconds(3)
+            do {
+                var post = try await handovers.post(of: store, isLooking: true)
+                while ContinuousClock.now < end {
+                    post = try await handovers.post(of: store)
+                    if others.isSubset(of: post.reports.map(\.node)) { break }
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                return post
+            } catch let error as LockstepError {
+                guard case .notRunning? = error.underlying as? AdministrationFailure else { throw error }
+                throw CommandFailure(
+                    "no node runs in \(folder.path): start it first; it waits as a standby", status: .unreachable)
+            }
+        }
+
+        /// Waits until the node of this folder is the primary of a store; returns the epoch.
+        @concurrent func waitUntilPrimary(of store: String) async throws -> UInt64 {
+            let end = ContinuousClock.now + Self.patience
+            let notice = WaitNotice()
+            var post = try await folder.handovers.post(of: store, isLooking: true)
+            while !post.isPrimary {
+                guard ContinuousClock.now < end else {
+                    throw CommandFailure(
+                        "the record of \(store) is written, and \(node) is not the primary after 20 s: look at its log")
+                }
+                notice.waiting(for: "the first epoch of \(store)")
+                try await Task.sleep(for: .milliseconds(50))
+                post = try await folder.handovers.post(of: store)
+            }
+            return post.epoch
+        }
+    }
+#endif

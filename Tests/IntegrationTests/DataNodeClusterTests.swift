@@ -1,0 +1,149 @@
+#if Etcd
+    import Foundation
+    import LockstepFolders
+    import LockstepHarness
+    import LockstepNode
+    import Testing
+
+    extension IntegrationTests {
+        /// Data nodes as processes, made by the commands of deploy/README.md, section 14.
+        @Suite(.serialized, .timeLimit(.minutes(5))) struct DataNodeClusterTests {
+            private func withNodes(
+                _ count: Int, minimum: Int = 2, _ body: (DataNodeProcesses) async throws -> Void
+            ) async throws {
+                let nodes = try await DataNodeProcesses(nodes: count, minimum: minimum)
+                defer { nodes.remove() }
+                try await body(nodes)
+            }
+
+            private func add(_ nodes: DataNodeProcesses, at index: Int) throws -> String {
+                try nodes.done("counter", "add", "visits", "--node", nodes.endpoint(index), "--timeout", "30")
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+            }
+
+            /// Waits until all these nodes stand at one entry with one digest.
+            private func waitUntilEqual(_ nodes: DataNodeProcesses, _ indices: [Int]) async throws {
+                try await Bench.wait("equal digests") {
+                    var found: Set<String> = []
+                    for index in indices {
+                        let status = try await NodeFolder(nodes.data(index)).decodedStatus(digests: true)
+                        guard let store = status.stores.first(where: { $0.name == "counters" }),
+                            let digest = store.digest, store.commit == store.sequence
+                        else { return false }
+                        found.insert("\(store.commit) \(digest)")
+                    }
+                    return found.count == 1
+                }
+            }
+
+            /// Goal: what was acknowledged by a primary that is killed is there at the next one, which takes over by
+            /// itself; the killed one comes back as a standby, and all have one state (PROTOCOL R-78, R-80, R-83).
+            @Test func anotherNodeTakesOverFromOneThatIsKilled() async throws {
+                try await withNodes(3) { nodes in
+                    for index in 0..<3 { try nodes.start(index) }
+                    try nodes.waitUntilWell()
+                    for value in 1...3 { #expect(try add(nodes, at: 0) == "\(value)") }
+                    let first = try #require(try nodes.primary())
+                    nodes.end(first, SIGKILL)
+                    let others = (0..<3).filter { $0 != first }
+                    #expect(try add(nodes, at: others[0]) == "4")
+                    #expect(try add(nodes, at: others[1]) == "5")
+                    #expect(try nodes.primary() != first)
+                    try nodes.start(first)
+                    try nodes.waitUntilWell()
+                    #expect(try add(nodes, at: first) == "6")
+                    try await waitUntilEqual(nodes, [0, 1, 2])
+                }
+            }
+
+            /// Goal: a node that is told to stop gives its post away and is no longer listed; a cluster whose nodes all
+            /// stopped goes on where it was (PROTOCOL R-90).
+            @Test func stoppedNodesGoOnWhereTheyWere() async throws {
+                try await withNodes(3) { nodes in
+                    for index in 0..<3 { try nodes.start(index) }
+                    try nodes.waitUntilWell()
+                    #expect(try add(nodes, at: 1) == "1")
+                    let first = try #require(try nodes.primary())
+                    nodes.end(first, SIGTERM)
+                    let listed = try nodes.done("cluster", "members", "--data", nodes.data(0), "--json")
+                    #expect(listed.contains(#""isListed":true"#))
+                    #expect(!listed.contains(nodes.endpoint(first)), "\(listed)")
+                    let second = try #require(try nodes.primary())
+                    #expect(second != first)
+                    #expect(try add(nodes, at: second) == "2")
+                    for index in 0..<3 { nodes.end(index, SIGTERM) }
+                    for index in 0..<3 { try nodes.start(index) }
+                    try nodes.waitUntilWell()
+                    #expect(try add(nodes, at: 2) == "3")
+                    try await waitUntilEqual(nodes, [0, 1, 2])
+                }
+            }
+
+            /// Goal: `create` makes each record once; asked again it changes nothing.
+            ///
+            /// What it must not do it refuses with what is there. A primary alone says in its status whom it waits for.
+            @Test func recordsAreMadeOnce() async throws {
+                try await withNodes(2) { nodes in
+                    let again = try nodes.done("cluster", "create", "--data", nodes.data(0))
+                    #expect(again.contains("counters has its record already"))
+                    let other = try Bench.lockstep("cluster", "create", "--data", nodes.data(1), "counters")
+                    #expect(other.status == 1)
+                    #expect(other.errors.contains("etcd has a record of counters: number 1, epoch 1, primary node-0"))
+                    try nodes.start(0)
+                    let folder = NodeFolder(nodes.data(0))
+                    try await Bench.wait("the alarm") {
+                        guard let status = try? await folder.decodedStatus() else { return false }
+                        return status.stores.allSatisfy { store in
+                            store.dataNode?.role == .primary
+                                && store.alarms.map(\.name) == [AlarmKind.insufficientMembers.rawValue]
+                        }
+                    }
+                    try nodes.start(1)
+                    try nodes.waitUntilWell()
+                    #expect(try add(nodes, at: 1) == "1")
+                    try await Bench.wait("the end of the alarm") {
+                        try await folder.decodedStatus().stores.allSatisfy(\.alarms.isEmpty)
+                    }
+                }
+            }
+
+            /// Goal: what does not go together is refused in one line that says what to do, before anything is made.
+            @Test func wrongOptionsAreRefused() throws {
+                let folder = try Bench.folder()
+                defer { try? FileManager.default.removeItem(atPath: folder) }  // It is a temporary one.
+                let data = folder + "/a"
+                let wrong: [(words: [String], text: String)] = [
+                    (["init", "--data", data, "--etcd", "10.0.0.1"], "is no endpoint of etcd"),
+                    (["init", "--data", data, "--etcd", "http://10.0.0.1:2379"], "--etcd-plaintext"),
+                    (["init", "--data", data, "--etcd", "https://10.0.0.1:2379"], "https needs three files"),
+                    (["init", "--data", data, "--etcd", "http://127.0.0.1:1,http://127.0.0.1:1"], "is named twice"),
+                    (["init", "--data", data, "--etcd-plaintext"], "go with --etcd URL"),
+                    (["init", "--data", data, "--add", "--etcd", "http://127.0.0.1:1"], "--add keeps"),
+                ]
+                for (words, text) in wrong {
+                    let run = try ChildProcess.run(Bench.program, words)
+                    #expect(run.status == 64, "\(words): \(run)")
+                    #expect(run.errors.contains(text), "\(words): \(run.errors)")
+                }
+                #expect(!FileManager.default.fileExists(atPath: data))
+                #expect(try Bench.lockstep("init", "--data", data, "--etcd", "http://127.0.0.1:1").status == 0)
+                let listen = ["--listen", "tcp://127.0.0.1:\(Bench.ports())"]
+                let serve = [
+                    (listen + ["--replica-of", "tcp://127.0.0.1:7400"], "its etcd says who is the primary"),
+                    ([], "a data node needs --listen"),
+                ]
+                for (words, text) in serve {
+                    let run = try ChildProcess.run(Bench.program, ["serve", "--data", data] + words)
+                    #expect(run.status == 64, "\(words): \(run)")
+                    #expect(run.errors.contains(text), "\(words): \(run.errors)")
+                }
+                let away = try Bench.lockstep("cluster", "status", "--data", data)
+                #expect(away.status == 69, "\(away)")
+                #expect(try Bench.lockstep("init", "--data", folder + "/b").status == 0)
+                let other = try Bench.lockstep("cluster", "status", "--data", folder + "/b")
+                #expect(other.status == 64)
+                #expect(other.errors.contains("is no data node's folder"))
+            }
+        }
+    }
+#endif

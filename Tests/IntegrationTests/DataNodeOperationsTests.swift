@@ -1,0 +1,217 @@
+#if Etcd
+    import Foundation
+    import LockstepFolders
+    import LockstepHarness
+    import LockstepNode
+    import Testing
+
+    extension IntegrationTests {
+        /// What an operator does to data nodes, by the commands of docs/FAILOVER.md.
+        @Suite(.serialized, .timeLimit(.minutes(8))) struct DataNodeOperationsTests {
+            private func withNodes(
+                _ count: Int, minimum: Int = 2, _ body: (DataNodeProcesses) async throws -> Void
+            ) async throws {
+                let nodes = try await DataNodeProcesses(nodes: count, minimum: minimum)
+                defer { nodes.remove() }
+                try await body(nodes)
+            }
+
+            /// All run, and are members.
+            private func start(_ nodes: DataNodeProcesses, _ indices: [Int]) throws {
+                for index in indices { try nodes.start(index) }
+                try nodes.waitUntilWell()
+            }
+
+            private func add(_ endpoint: String) throws -> String {
+                let run = try Bench.lockstep("counter", "add", "visits", "--node", endpoint, "--timeout", "30")
+                return (run.output + run.errors).trimmingCharacters(in: .whitespacesAndNewlines)
+            }
+
+            /// The command must fail with this status, and say this.
+            private func refused(
+                _ status: Int32, _ text: String, _ words: String..., sourceLocation: SourceLocation = #_sourceLocation
+            ) throws {
+                let run = try ChildProcess.run(Bench.program, words)
+                #expect(run.status == status, "\(run)", sourceLocation: sourceLocation)
+                #expect(run.errors.contains(text), "\(run)", sourceLocation: sourceLocation)
+                #expect(run.errors.split(separator: "\n").count == 1, "\(run)", sourceLocation: sourceLocation)
+            }
+
+            /// Waits until etcd does not list a node any more, which it does for some seconds after a kill.
+            private func waitUntilUnlisted(_ nodes: DataNodeProcesses, _ index: Int, from other: Int) async throws {
+                try await Bench.wait("the end of the lease") {
+                    try !nodes.done("cluster", "members", "--data", nodes.data(other), "--json")
+                        .contains(nodes.endpoint(index))
+                }
+            }
+
+            /// Goal: posts are handed over and spread while callers go on; what cannot be is said (PROTOCOL R-90).
+            @Test func postsAreHandedOver() async throws {
+                try await withNodes(3) { nodes in
+                    try start(nodes, [0, 1, 2])
+                    #expect(try add(nodes.endpoint(1)) == "1")
+                    let first = try #require(try nodes.primary())
+                    let next = (first + 1) % 3
+                    let said = try nodes.done(
+                        "cluster", "handover", "--data", nodes.data(first), "counters", "--to", "node-\(next)")
+                    #expect(said.contains("counters is led by node-\(next) now, after "))
+                    #expect(try nodes.primary() == next)
+                    #expect(try add(nodes.endpoint(first)) == "2")
+                    try refused(
+                        1, "this node is not the primary of counters: node-\(next) is", "cluster", "handover", "--data",
+                        nodes.data(first), "counters")
+                    try refused(
+                        1, "node-7 is not another member", "cluster", "handover", "--data", nodes.data(next),
+                        "counters",
+                        "--to", "node-7")
+                    try nodes.waitUntilWell()
+                    _ = try nodes.done("cluster", "handover", "--data", nodes.data(next))
+                    #expect(try nodes.primary() != next)
+                    for index in 0..<3 {
+                        _ = try nodes.done("cluster", "balance", "--data", nodes.data(index))
+                    }
+                    #expect(try add(nodes.endpoint(next)) == "3")
+                }
+            }
+
+            /// Goal: the rest of a set goes on after an operator has taken out who is gone for good (PROTOCOL R-76).
+            @Test func aLostNodeIsRemoved() async throws {
+                try await withNodes(2) { nodes in
+                    try start(nodes, [0, 1])
+                    #expect(try add(nodes.endpoint(0)) == "1")
+                    let first = try #require(try nodes.primary())
+                    let other = 1 - first
+                    try refused(
+                        1, "node-\(other) is there", "cluster", "remove", "node-\(other)", "--data", nodes.data(first),
+                        "--minimum", "1")
+                    nodes.end(other, SIGKILL)
+                    try await waitUntilUnlisted(nodes, other, from: first)
+                    try refused(
+                        1, "--minimum 1", "cluster", "remove", "node-\(other)", "--data", nodes.data(first))
+                    _ = try nodes.done(
+                        "cluster", "remove", "node-\(other)", "--data", nodes.data(first), "--minimum", "1")
+                    #expect(try add(nodes.endpoint(first)) == "2")
+                    try refused(
+                        1, "node-\(other) is in no set", "cluster", "remove", "node-\(other)", "--data",
+                        nodes.data(first))
+                }
+            }
+
+            /// Goal: when the set is gone, an operator who accepts the loss lets another node go on (PROTOCOL R-75).
+            @Test func aNodeIsPromotedWhenTheSetIsGone() async throws {
+                try await withNodes(3, minimum: 1) { nodes in
+                    try start(nodes, [0, 1, 2])
+                    #expect(try add(nodes.endpoint(0)) == "1")
+                    let first = try #require(try nodes.primary())
+                    let (second, last) = ((first + 1) % 3, (first + 2) % 3)
+                    // The last one misses something, and leaves the set.
+                    nodes.end(last, SIGTERM)
+                    #expect(try add(nodes.endpoint(first)) == "2")
+                    nodes.end(second, SIGTERM)
+                    nodes.end(first, SIGKILL)
+                    try nodes.start(last)
+                    try await waitUntilUnlisted(nodes, first, from: last)
+                    try refused(64, "say --accept-loss", "cluster", "promote", "--data", nodes.data(last))
+                    let said = try nodes.done("cluster", "promote", "--data", nodes.data(last), "--accept-loss")
+                    #expect(said.contains("node-\(last) is the primary of counters in epoch "))
+                    #expect(try add(nodes.endpoint(last)) == "2", "what only the others had is lost")
+                    try refused(
+                        1, "is the primary of counters already", "cluster", "promote", "--data", nodes.data(last),
+                        "--accept-loss", "counters")
+                }
+            }
+
+            /// Goal: an etcd that was set back, or has lost everything, is not believed until an operator says that it
+            /// holds; then nothing is lost (PROTOCOL R-81).
+            @Test(arguments: [true, false]) func anEtcdThatWasSetBackIsBoundAgain(hasCopy: Bool) async throws {
+                try await withNodes(3) { nodes in
+                    try start(nodes, [0, 1, 2])
+                    if hasCopy { try await nodes.copyEtcd() }
+                    try nodes.waitUntilWell()
+                    #expect(try add(nodes.endpoint(0)) == "1")
+                    // All of them see a later epoch than the copy has.
+                    let first = try #require(try nodes.primary())
+                    _ = try nodes.done("cluster", "handover", "--data", nodes.data(first))
+                    try nodes.waitUntilWell()
+                    #expect(try add(nodes.endpoint(first)) == "2")
+                    for index in 0..<3 { nodes.end(index, SIGKILL) }
+                    try await nodes.setBackEtcd(hasCopy: hasCopy)
+                    for index in 0..<3 { try nodes.start(index) }
+                    try await Bench.wait("all to be listed") {
+                        let listed = try nodes.done("cluster", "members", "--data", nodes.data(0), "--json")
+                        return (0..<3).allSatisfy { listed.contains(nodes.endpoint($0)) }
+                    }
+                    // Which one has the most is said by the command.
+                    var done: Int?
+                    for index in 0..<3 where done == nil {
+                        let asked = try Bench.lockstep("cluster", "rebind", "--data", nodes.data(index))
+                        #expect(asked.status == 64 || asked.errors.contains("has more of"), "\(asked)")
+                        guard asked.status == 64 else { continue }
+                        #expect(asked.errors.contains("say --yes"))
+                        let said = try nodes.done("cluster", "rebind", "--data", nodes.data(index), "--yes")
+                        #expect(said.contains("node-\(index) is the primary of counters in epoch "))
+                        done = index
+                    }
+                    let bound = try #require(done)
+                    try nodes.waitUntilWell()
+                    for index in 0..<3 { #expect(try add(nodes.endpoint(index)) == "\(3 + index)") }
+                    let again = try nodes.done("cluster", "rebind", "--data", nodes.data(bound), "--yes")
+                    #expect(again.contains("nothing is to be done"))
+                }
+            }
+
+            /// Goal: a cluster of one primary goes over to etcd and back without losing an entry (PROTOCOL R-85).
+            @Test func aPrimaryIsAdoptedAndLeaves() async throws {
+                try await withNodes(1) { nodes in
+                    let data = nodes.folder + "/primary"
+                    let endpoint = "tcp://127.0.0.1:\(Bench.ports())"
+                    func serving(_ body: () throws -> Void) async throws {
+                        let process = try ChildProcess(
+                            "primary", Bench.program, ["serve", "--data", data, "--listen", endpoint],
+                            log: nodes.folder + "/primary.log")
+                        defer { process.end(SIGTERM) }
+                        try await Bench.wait("the primary") { await NodeFolder(data).isReady() }
+                        try body()
+                    }
+                    let adopt = ["cluster", "adopt", "--data", data, "--etcd", nodes.etcdEndpoint, "--minimum", "1"]
+                    _ = try nodes.done("init", "--data", data)
+                    try await serving {
+                        for value in 1...3 { #expect(try add(endpoint) == "\(value)") }
+                        let run = try ChildProcess.run(Bench.program, adopt)
+                        #expect(run.status != 0 && run.errors.contains("in use"), "\(run)")
+                    }
+                    for _ in 0..<2 {
+                        let run = try ChildProcess.run(Bench.program, adopt)
+                        #expect(run.status == 0, "\(run)")
+                    }
+                    try await serving {
+                        let sum = try add(endpoint)
+                        #expect(sum == "4")
+                    }
+                    let late = try ChildProcess.run(Bench.program, adopt)
+                    #expect(
+                        late.status == 1 && late.errors.contains("etcd has a record of counters already"), "\(late)")
+                    try refused(64, "say --accept-loss", "cluster", "leave", "--data", data)
+                    _ = try nodes.done("cluster", "leave", "--data", data, "--accept-loss")
+                    try await serving {
+                        let sum = try add(endpoint)
+                        #expect(sum == "5")
+                    }
+                    try refused(64, "is no data node's folder", "cluster", "status", "--data", data)
+                    // A replica's folder is not adopted.
+                    let replica = nodes.folder + "/replica"
+                    let cluster = try NodeFolder(data).identity().cluster
+                    _ = try nodes.done("init", "--data", replica, "--cluster", cluster)
+                    let process = try ChildProcess(
+                        "replica", Bench.program, ["serve", "--data", replica, "--replica-of", endpoint],
+                        log: nodes.folder + "/replica.log")
+                    try await serving {}
+                    process.end(SIGTERM)
+                    try refused(
+                        1, "was served as a replica", "cluster", "adopt", "--data", replica, "--etcd",
+                        nodes.etcdEndpoint)
+                }
+            }
+        }
+    }
+#endif

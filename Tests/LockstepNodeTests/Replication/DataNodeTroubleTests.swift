@@ -1,0 +1,129 @@
+import LockstepCore
+import LockstepNode
+import Synchronization
+import Testing
+
+/// Data nodes with full disks, with addresses that lead nowhere, and what ends with a reign (PROTOCOL, R-81, R-84, R-87, R-89).
+@Suite(.serialized, .timeLimit(.minutes(3))) struct DataNodeTroubleTests {
+    /// PROTOCOL R-87: a primary whose disk is full loses its post to one with room; it follows, and is a member again, when
+    /// there is room.
+    @Test func aPrimaryWithAFullDiskLosesItsPost() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([1]) == [1])
+            let epoch = try await cluster.record.epoch
+            cluster.disks[0].lacksRoom(for: [.batches, .commit, .cut, .promise, .memory])
+            async let asked = lives[0].port.add([2])
+            let other = try await cluster.primary(with: 2, after: epoch)
+            #expect(other != 0)
+            // What its disk refused the others have.
+            #expect(try await asked == [3])
+            #expect(try await lives[other].port.add([4]) == [7])
+            try await until { cluster.disks[0].hasRefused(.commit) }
+            cluster.disks[0].lacksRoom(for: [])
+            _ = try await cluster.primary(with: 3, after: epoch)
+            #expect(try await lives[0].port.add([8]) == [15])
+            try await until { try await lives[0].port.status().phase == .live }
+        }
+    }
+
+    /// PROTOCOL: what is of another history is cut off when there is room for it; what comes meanwhile waits.
+    @Test func aCutWaitsForRoom() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        try await cluster.running([1]) { lives in
+            try await cluster.running([0]) { first in
+                _ = try await cluster.primary(with: 2)
+                #expect(try await first[0].port.add([1]) == [1])
+            }
+            try await cluster.appendWhatNeverCommitted(to: 0)
+            cluster.disks[0].lacksRoom(for: [.cut])
+            try await cluster.running([0]) { again in
+                try await until { cluster.disks[0].hasRefused(.cut) }
+                #expect(try await lives[0].port.add([2]) == [3])
+                #expect(try await again[0].port.add([4]) == [7])
+                cluster.disks[0].lacksRoom(for: [])
+                _ = try await cluster.primary(with: 2)
+                try await until { try await again[0].port.status().phase == .live }
+            }
+        }
+    }
+
+    /// PROTOCOL: a primary's journal has what the arbiter has shown, and when nothing is written any more also
+    /// what is committed.
+    @Test func aPrimaryKeepsWhatItLearns() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        try await cluster.running([0, 1]) { lives in
+            _ = try await cluster.primary(with: 2)
+            #expect(try await lives[0].port.add([1]) == [1])
+            let number = try await cluster.record.number
+            try await until {
+                let known = cluster.disks[0].arbitration
+                let committed = try await lives[0].port.status().commit
+                return known?.arbiter.number == number && known?.committed.rawValue == committed
+            }
+        }
+    }
+
+    /// Notes when effects may begin, and when they are over.
+    private final class Watcher: RunExecutor {
+        let notes = Mutex<[Bool]>([])
+
+        func run(port: StorePort) async {}
+        func opened() { notes.withLock { $0.append(true) } }
+        func closed() { notes.withLock { $0.append(false) } }
+        func begin(_ run: RunStart) {}
+        func stop(_ id: RunID) {}
+        func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {}
+        func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {}
+    }
+
+    /// PROTOCOL: effects end with the reign in which they began; the next reign of the node begins them once.
+    @Test func effectsEndWithTheReign() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        let watcher = Watcher()
+        try await cluster.running([0, 1], executor: watcher) { lives in
+            _ = try await cluster.primary(with: 2)
+            try await until { watcher.notes.withLock { $0 } == [true] }
+            let epoch = try await cluster.record.epoch
+            cluster.disks[0].lacksRoom(for: [.batches])
+            async let asked = lives[0].port.add([2])
+            _ = try await cluster.primary(with: 1, after: epoch)
+            #expect(try await asked == [2])
+            cluster.disks[0].lacksRoom(for: [])
+            try await until { watcher.notes.withLock { $0 } == [true, false] }
+            let second = try await cluster.primary(with: 2, after: epoch)
+            #expect(second == 1)
+            let later = try await cluster.record.epoch
+            cluster.disks[1].lacksRoom(for: [.batches])
+            async let more = lives[1].port.add([4])
+            _ = try await cluster.primary(with: 1, after: later)
+            #expect(try await more == [6])
+            try await until { watcher.notes.withLock { $0 } == [true, false, true] }
+        }
+    }
+
+    /// An address that leads nowhere is a hint like any other.
+    @Test func anAddressThatLeadsNowhereEndsNothing() async throws {
+        let cluster = try await DataNodes(1, minimum: 1)
+        for (index, endpoint) in ["tcp://127.0.0.1:65534", "tcp://no-such-host.invalid:7000"].enumerated() {
+            let node = try #require(NodeID("ghost-\(index)"))
+            let address = NodeAddress(node: node, boot: BootID(rawValue: 9), endpoints: [endpoint], journals: [])
+            _ = try await cluster.arbiter.register(address, within: .seconds(1))
+        }
+        try await cluster.running([0]) { lives in
+            let sums = try await lives[0].port.add([1])
+            #expect(sums == [1])
+        }
+    }
+
+    /// PROTOCOL R-82: a promise whose withdrawal found no room stays, whatever lower one comes after it.
+    @Test func aLowerPromiseChangesNothing() {
+        var facts = JournalArbitration(adopted: .start(of: StoreID(rawValue: 9)))
+        facts.promise(Epoch(rawValue: 9))
+        facts.promise(Epoch(rawValue: 5))
+        #expect(facts.promised == Epoch(rawValue: 9))
+        facts.promise(nil)
+        #expect(facts.promised == nil)
+    }
+}

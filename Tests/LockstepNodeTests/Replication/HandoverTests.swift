@@ -1,0 +1,116 @@
+import LockstepCore
+import LockstepNode
+import Synchronization
+import Testing
+
+/// Running nodes that give their post away on an operator's order, and go on (PROTOCOL, R-90).
+@Suite(.serialized, .timeLimit(.minutes(3))) struct HandoverTests {
+    /// The post goes to and fro under load; the callers of all nodes lose nothing, and nothing is counted twice.
+    @Test func thePostGoesToAndFroUnderLoad() async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            let isOver = Flag()
+            let counts = try await withThrowingTaskGroup(of: UInt64.self) { group in
+                for life in lives { group.addTask { try await Self.load(life, until: isOver) } }
+                defer { isOver.raise() }
+                for round in 0..<20 {
+                    let (old, new) = (round % 2, (round + 1) % 2)
+                    try await until { try await lives[old].node.post(of: "sum").isPrimary }
+                    let epoch = try await cluster.record.epoch
+                    let handover = try await cluster.handOver(lives[old], to: new)
+                    #expect(handover.problem == nil, "round \(round)")
+                    let record = try await cluster.record
+                    #expect(record.primary.member.node == cluster.names[new] && record.inSync.count >= 2)
+                    #expect(record.epoch > epoch)
+                    // The set is whole again before the next.
+                    _ = try await cluster.primary(with: 3, after: epoch)
+                }
+                isOver.raise()
+                return try await group.reduce(0, +)
+            }
+            #expect(counts > 60)
+            for life in lives { #expect(try await life.port.add([0]) == [counts]) }
+        }
+    }
+
+    /// Tells the load that it is enough.
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+        var isRaised: Bool { value.load(ordering: .acquiring) }
+        func raise() { value.store(true, ordering: .releasing) }
+    }
+
+    /// Adds 1, again and again; each answer is above the one before.
+    ///
+    /// Returns how many were answered.
+    private static func load(_ life: DataNodes.Life, until isOver: Flag) async throws -> UInt64 {
+        var (count, last): (UInt64, UInt64) = (0, 0)
+        while !isOver.isRaised {
+            let sums = try await life.port.add([1])
+            guard let sum = sums.first, sum > last else {
+                Issue.record("\(sums) after \(last)")
+                break
+            }
+            (count, last) = (count + 1, sum)
+        }
+        return count
+    }
+
+    /// The old primary keeps its state and stays a member: its readers see no older state, and nothing is read anew.
+    @Test func theOldPrimaryStaysAMemberWithItsState() async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([1, 2]) == [1, 3])
+            let shown = lives[0].port.publishedSequence
+            let handover = try await cluster.handOver(lives[0], to: 2)
+            #expect(handover.problem == nil)
+            #expect(try await cluster.record.inSync.count == 3)
+            #expect(lives[0].port.publishedSequence >= shown)
+            try await until { try await lives[0].port.status().phase == .live }
+            #expect(try await lives[0].port.add([4]) == [7])
+            let post = try await lives[0].node.post(of: "sum")
+            #expect(!post.isPrimary && post.primary == cluster.names[2].name)
+        }
+    }
+
+    /// Who is not there, or is no member, gets nothing: it is said at once, and the primary goes on.
+    @Test func whoCannotTakeThePostIsRefused() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([0, 1]) { lives in
+            _ = try await cluster.primary(with: 2)
+            for (target, text) in [
+                (cluster.names[2].name, "node-2 is not another member"), (cluster.names[0].name, "not another member"),
+                ("no name", "no node's name"),
+            ] {
+                await #expect { _ = try await lives[0].node.beginHandover(of: "sum", to: target) } throws: {
+                    "\($0)".contains(text)
+                }
+            }
+            await #expect { _ = try await lives[1].node.beginHandover(of: "sum", to: nil) } throws: {
+                "\($0)".contains("this node is not the primary of sum: node-0 is")
+            }
+            await #expect { _ = try await lives[0].node.post(of: "other") } throws: { "\($0)".contains("no store") }
+            #expect(try await lives[0].port.add([1]) == [1])
+        }
+    }
+
+    /// A target whose disk does nothing does not take the post in time: the primary goes on, within a second.
+    @Test func aTargetWithAStuckDiskTakesNothing() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([1]) == [1])
+            // What was added is on all disks, and nothing is under way.
+            try await until { try await lives[1].port.status().commit == lives[0].port.status().sequence }
+            try await cluster.whileStuck(1) {
+                let handover = try await cluster.handOver(lives[0], to: 1)
+                #expect(handover.problem != nil && handover.milliseconds < 2_500)
+                #expect(try await lives[0].port.add([2]) == [3])
+            }
+            _ = try await cluster.primary(with: 3, after: .zero)
+            #expect(try await lives[2].port.add([4]) == [7])
+        }
+    }
+}

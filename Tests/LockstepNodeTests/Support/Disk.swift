@@ -1,0 +1,120 @@
+import LockstepCore
+import LockstepNode
+import Synchronization
+
+/// The journal of a data node on a disk that may have no room for some of what is written.
+final class Disk: ArbitratedJournal {
+    enum Write: Hashable, Sendable {
+        case batches, commit, cut, promise, memory
+    }
+
+    let base: MemoryJournal
+    private let lacking = Mutex<Set<Write>>([])
+    private let refused = Mutex<Set<Write>>([])
+
+    init(_ base: MemoryJournal) { self.base = base }
+
+    /// There is no room for these from now on; with none there is room for all.
+    func lacksRoom(for writes: Set<Write>) { lacking.withLock { $0 = writes } }
+
+    /// Whether such a write found no room.
+    func hasRefused(_ write: Write) -> Bool { refused.withLock { $0.contains(write) } }
+
+    private func hasRoom(for write: Write) -> Bool {
+        guard lacking.withLock({ $0.contains(write) }) else { return true }
+        refused.withLock { _ = $0.insert(write) }
+        return false
+    }
+
+    /// Answers on the journal's queue, in its order.
+    private func refuse(_ completion: @escaping @Sendable () -> Void) {
+        base.noteLater(.role, "full") { _ in completion() }
+    }
+
+    var identity: JournalIdentity { base.identity }
+    var isVolatile: Bool { base.isVolatile }
+    var sizes: (batches: Int, snapshot: Int) { base.sizes }
+    var arbitration: JournalArbitration? { base.arbitration }
+    func freeBytes() -> Int64? { base.freeBytes() }
+    func note(_ note: JournalNote) throws -> String? { try base.note(note) }
+    func setNote(_ note: JournalNote, to value: String?) throws { try base.setNote(note, to: value) }
+    func verifyOlder(report: @escaping @Sendable ([String]) -> Void) { base.verifyOlder(report: report) }
+    func close() { base.close() }
+
+    func recover(
+        snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
+        tail: (SealedBatch) throws -> Void
+    ) throws {
+        try base.recover(snapshot: snapshot, batch: batch, tail: tail)
+    }
+
+    func append(_ batches: [SealedBatch], completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        append(batches, committed: .zero, completion: completion)
+    }
+
+    func append(
+        _ batches: [SealedBatch], committed: SequenceNumber,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        guard hasRoom(for: .batches) else { return refuse { completion(.failure(.diskFull)) } }
+        base.append(batches, committed: committed, completion: completion)
+    }
+
+    func store(commit number: SequenceNumber, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        guard hasRoom(for: .commit) else { return refuse { completion(.failure(.diskFull)) } }
+        base.store(commit: number, completion: completion)
+    }
+
+    func truncate(
+        after end: Position, reason: String,
+        completion: @escaping @Sendable (Result<CutBatches, TruncationFailure>) -> Void
+    ) {
+        guard hasRoom(for: .cut) else { return refuse { completion(.failure(.write(.diskFull))) } }
+        base.truncate(after: end, reason: reason, completion: completion)
+    }
+
+    func promise(_ epoch: Epoch?, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        guard hasRoom(for: .promise) else { return refuse { completion(.failure(.diskFull)) } }
+        base.promise(epoch, completion: completion)
+    }
+
+    func remember(_ memory: ArbiterMemory, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        guard hasRoom(for: .memory) else { return refuse { completion(.failure(.diskFull)) } }
+        base.remember(memory, completion: completion)
+    }
+
+    func save(
+        snapshot bytes: [UInt8], at position: Position,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        base.save(snapshot: bytes, at: position, completion: completion)
+    }
+
+    func replace(
+        withSnapshot bytes: [UInt8], at position: Position,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        base.replace(withSnapshot: bytes, at: position, completion: completion)
+    }
+
+    func adopt(
+        cluster: ClusterID, channel: Channel, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        base.adopt(cluster: cluster, channel: channel, completion: completion)
+    }
+
+    func noteLater(
+        _ note: JournalNote, _ value: String?,
+        completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
+    ) {
+        base.noteLater(note, value, completion: completion)
+    }
+
+    func markArbitrated(completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        base.markArbitrated(completion: completion)
+    }
+
+    func removeArbitratedMark(completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
+        base.removeArbitratedMark(completion: completion)
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import LockstepCore
+import LockstepNode
+import LockstepServer
+import Testing
+
+/// What an operator may write into a store's record, and what is refused (PROTOCOL, R-75, R-76, R-81).
+@Suite struct RecordOrderTests {
+    private static let cluster = ClusterID(rawValue: 0xABC << 64 | 1)
+    private static let end = Position(
+        epoch: Epoch(rawValue: 4), sequence: SequenceNumber(rawValue: 90), hash: BatchHash(rawValue: 7))
+
+    private static func node(_ letter: String) -> NodeID {
+        guard let node = NodeID("node-\(letter)") else { preconditionFailure("a name") }
+        return node
+    }
+    private static func member(_ letter: String) -> Member {
+        Member(node: node(letter), incarnation: Incarnation(rawValue: UInt128(letter.utf8.first ?? 0)))
+    }
+    private static func address(_ letter: String) -> NodeAddress {
+        NodeAddress(node: node(letter), boot: BootID(rawValue: 3), endpoints: ["tcp://10.0.0.1:7400"])
+    }
+
+    /// Led by the first.
+    private static func record(_ letters: String, minimum: Int = 2) -> ConfigurationRecord {
+        let names = letters.map(String.init)
+        var record = ConfigurationRecord(
+            cluster: cluster, store: StoreID(cluster: cluster, name: "counters"), channel: Channel(rawValue: 3),
+            epoch: Epoch(rawValue: 5),
+            primary: .init(member: member(names[0]), boot: BootID(rawValue: 9), endpoints: []), openedAfter: end,
+            minimum: minimum, attempt: .none)
+        for name in names.dropFirst() { record = record.adding(member(name), attempt: .none) }
+        return record
+    }
+
+    private func order(_ listed: String) -> RecordOrder {
+        RecordOrder(
+            store: "counters", listed: listed.map { Self.address(String($0)) }, attempt: AttemptID(rawValue: 50))
+    }
+
+    private func post(
+        _ letter: String, number: UInt64 = 9, isPrimary: Bool = false,
+        others: [String: (epoch: UInt64, end: UInt64)] = [:]
+    ) throws -> StorePost {
+        let reports = others.sorted { $0.key < $1.key }.map { name, end in
+            #"{"node":"\#(name)","epoch":\#(end.epoch),"number":3,"end":"\#(end.epoch):\#(end.end)"}"#
+        }
+        let json = """
+            {"store":"counters","node":"node-\(letter)","incarnation":"\(Self.member(letter).incarnation)",
+            "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),"epoch":8,"number":\(number),"revision":40,
+            "end":"\(KnownPosition(position: Self.end, boot: .none).noteText)","channel":3,"minimum":2,"primary":"node-a",
+            "reports":[\(reports.joined(separator: ","))]}
+            """
+        return try JSONDecoder().decode(StorePost.self, from: Data(json.utf8))
+    }
+
+    private func refusal(_ body: () throws -> some Any) -> String {
+        do {
+            _ = try body()
+            return ""
+        } catch { return (error as? CommandFailure)?.message ?? "\(error)" }
+    }
+
+    /// Who is gone for good leaves with the same epoch and boot, and the next number; the minimum only if it is named.
+    @Test func whoIsGoneIsTakenOut() throws {
+        let record = Self.record("abc")
+        let next = try order("ab").removal(of: Self.node("c"), from: record, minimum: nil)
+        #expect(next.inSync == [Self.member("a"), Self.member("b")] && next.minimum == 2)
+        #expect(next.number == record.number + 1 && next.epoch == record.epoch && next.primary == record.primary)
+        let two = try order("a").removal(of: Self.node("b"), from: Self.record("ab"), minimum: 1)
+        #expect(two.inSync == [Self.member("a")] && two.minimum == 1 && two.problem == nil)
+    }
+
+    /// Who is there, leads, is no member, or is needed for the minimum stays.
+    @Test func whoIsNotGoneStays() {
+        let record = Self.record("abc")
+        #expect(
+            refusal { try order("abc").removal(of: Self.node("c"), from: record, minimum: nil) }.contains("is there"))
+        #expect(
+            refusal { try order("bc").removal(of: Self.node("a"), from: record, minimum: nil) }.contains(
+                "is the primary"))
+        #expect(
+            refusal { try order("ab").removal(of: Self.node("d"), from: record, minimum: nil) }.contains(
+                "not in the set of counters, which is node-a, node-b, node-c"))
+        #expect(
+            refusal { try order("a").removal(of: Self.node("b"), from: Self.record("ab"), minimum: nil) }.contains(
+                "--minimum 1"))
+    }
+
+    /// The node goes on alone, in an epoch above all that are known, of a record that says that something may be lost.
+    @Test func aNodeGoesOnAlone() throws {
+        let record = Self.record("ab")
+        let next = try order("c").promotion(of: post("c"), in: record, minimum: 1)
+        #expect(next.inSync == [Self.member("c")] && next.primary.member == Self.member("c"))
+        #expect(next.primary.boot == .none && next.primary.endpoints == ["tcp://10.0.0.9:7400"])
+        #expect(next.isUnclean && next.epoch == Epoch(rawValue: 9) && next.number == record.number + 1)
+        #expect(next.minimum == 1 && next.openedAfter == Self.end)
+        #expect(
+            refusal { try order("bc").promotion(of: post("c"), in: record, minimum: nil) }.contains(
+                "node-b of the set of counters is there"))
+        #expect(
+            refusal { try order("a").promotion(of: post("a", isPrimary: true), in: record, minimum: nil) }.contains(
+                "is the primary of counters already"))
+    }
+
+    /// An arbiter that shows less than is remembered is bound again, by the node that has the most.
+    @Test func aStoreIsBoundAgain() throws {
+        let old = StoredRecord(Self.record("abc"), revision: 12)
+        #expect(try order("ab").isSetBack(old, post("a")) && order("ab").isSetBack(nil, post("a")))
+        #expect(try !order("ab").isSetBack(StoredRecord(old.record, revision: 40), post("a", number: 3)))
+        let others: [String: (epoch: UInt64, end: UInt64)] = ["node-b": (4, 90), "node-c": (3, 400)]
+        let next = try order("abc").rebinding(
+            of: post("a", others: others), in: old.record, cluster: Self.cluster, minimum: nil)
+        #expect(next.bindings == 1 && next.number > 9 && next.epoch > Epoch(rawValue: 1_000))
+        #expect(next.inSync == [Self.member("a")] && next.minimum == 2 && !next.isUnclean)
+        // Etcd has nothing any more.
+        let anew = try order("abc").rebinding(
+            of: post("a", others: others), in: nil, cluster: Self.cluster, minimum: nil)
+        #expect(anew.bindings == 1 && anew.channel == Channel(rawValue: 3) && anew.store == old.record.store)
+    }
+
+    /// It is refused while another node has more, or does not say what it has.
+    @Test func aStoreIsBoundOnlyWithAll() {
+        let old = Self.record("abc")
+        func refused(_ others: [String: (epoch: UInt64, end: UInt64)]) -> String {
+            refusal {
+                try order("ab").rebinding(of: post("a", others: others), in: old, cluster: Self.cluster, minimum: nil)
+            }
+        }
+        #expect(refused([:]).contains("node-b is listed and does not say"))
+        #expect(refused(["node-b": (4, 91)]).contains("node-b has more of counters than node-a"))
+        #expect(refused(["node-b": (5, 2)]).contains("node-b has more"), "a later epoch has all of the earlier ones")
+        #expect(refused(["node-b": (4, 90)]).isEmpty)
+    }
+
+    /// Posts spread evenly over members that are there, and no further.
+    @Test func postsAreSpread() {
+        let records = [
+            "s1": Self.record("abc"), "s2": Self.record("abc"), "s3": Self.record("abc"), "s4": Self.record("acb"),
+            "s5": Self.record("bac"),
+        ]
+        let all = PostBalance(records, listed: ["a", "b", "c"].map(Self.node))
+        #expect(
+            all.moves(of: Self.node("a")) == [
+                .init(store: "s1", to: Self.node("c")), .init(store: "s2", to: Self.node("b")),
+            ])
+        #expect(all.moves(of: Self.node("b")).isEmpty && all.moves(of: Self.node("c")).isEmpty)
+        let two = PostBalance(records, listed: ["a", "b"].map(Self.node))
+        #expect(two.moves(of: Self.node("a")) == [.init(store: "s1", to: Self.node("b"))])
+        #expect(PostBalance(records, listed: [Self.node("a")]).moves(of: Self.node("a")).isEmpty)
+        let one = PostBalance(["s1": Self.record("ab")], listed: ["a", "b"].map(Self.node))
+        #expect(one.moves(of: Self.node("a")).isEmpty, "one post is nowhere better than where it is")
+    }
+}
