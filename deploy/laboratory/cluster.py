@@ -266,12 +266,12 @@ class Laboratory:
         found = []
 
         def is_known():
-            found[:] = [self.posts(self.statuses(1)).get(store)]
+            found[:] = [self.posts(self.statuses()).get(store)]
             return found[0] is not None
 
         if not self.data:
             return "a"
-        if not wait_until(is_known, 10, 0.1):
+        if not wait_until(is_known, 20, 0.1):
             raise RuntimeError(f"nobody knows who is the primary of {store}")
         return found[0]
 

@@ -18,7 +18,7 @@ ON_COUNTERS = {"increments", "stream", "mixed"}  # workloads that write that sto
 SHELL = ["sh", "-c", 'exec "$@"', "sh"]
 HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/IntegrationTests/hostile_keys.py")
 DENIED = re.compile(r"lockstep_(denials|handshakes_failed)_total[ {]")
-BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY: .*Sanitizer")
+BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|Swift runtime failure|SUMMARY: .*Sanitizer")
 
 
 class PreparedLaboratory(Laboratory):
