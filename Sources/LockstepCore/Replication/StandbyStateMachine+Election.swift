@@ -66,7 +66,8 @@ extension StandbyStateMachine {
         }
     }
 
-    /// Another node has told what it knows; where the arbiter is away, a record that it knows is followed.
+    /// Another node has told what it knows: a newer record is a reason to read it; who seeks follows it, since the
+    /// arbiter may be away.
     ///
     /// Following an old record does no harm: whoever it names refuses, or is silent.
     package mutating func reported(
@@ -75,9 +76,11 @@ extension StandbyStateMachine {
         reportedEpoch = max(reportedEpoch, report.highest, report.record?.record.epoch ?? .zero)
         guard let stored = report.record, stored.record.store == log.store else { return }
         reportedNumber = max(reportedNumber, stored.record.number)
-        guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),
+        guard followed == nil || stored.record.number > (followed?.record.number ?? 0),
             stored.record.epoch >= election.promised
         else { return }
+        // Whoever has somebody to follow asks the arbiter first.
+        guard phase == .seeking else { return directives.append(.readRecord(request: election.askRecord())) }
         follow(stored, now: now, into: &directives)
     }
 
