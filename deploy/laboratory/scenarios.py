@@ -39,6 +39,10 @@ SCENARIOS = {
         arguments(100, ["increments", "set"], ["kill-primary", "kill-all", "kill", "pause-etcd"], "--etcd", "3", *CLOSE,
                   *DATA),
     ]),
+    "takeovers": ("the primary of data nodes is killed, stopped or cut off, again and again; 25 minutes", [
+        arguments(600, ["increments", "set"], FAILOVERS, *CLOSE, *DATA),
+        arguments(600, ["registers", "increments"], ["kill-primary", "stop-primary"], "--etcd", "3", *CLOSE, *DATA),
+    ]),
     "long": ("seven workloads under every kind of faults, 2 minutes each; an hour", [
         arguments(120, [workload], names, *CLOSE)
         for workload in ("transfers", "documents", "sessions", "increments", "registers", "set", "appends")
