@@ -16,7 +16,7 @@ import Testing
                 defer { isOver.raise() }
                 for round in 0..<20 {
                     let (old, new) = (round % 2, (round + 1) % 2)
-                    try await until { try await lives[old].node.post(of: "sum").isPrimary }
+                    try await until { try await lives[old].port.status().phase == .admitting }
                     let epoch = try await cluster.record.epoch
                     let handover = try await cluster.handOver(lives[old], to: new)
                     #expect(handover.problem == nil, "round \(round)")
