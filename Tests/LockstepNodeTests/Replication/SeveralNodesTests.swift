@@ -115,49 +115,4 @@ import Testing
             }
         }
     }
-    /// Goal: callers that give up before any node answers, again and again, and ask what became of it, are all served
-    /// when the nodes are there.
-    @Test(arguments: [1, 3]) func aClientThatBeginsBeforeItsNodesIsServed(known: Int) async throws {
-        let cluster = try await DataNodes(3, minimum: 2)
-        let client = try Node(.client(of: Array(cluster.endpoints.prefix(known))))
-        let port = try client.attachRemote(name: "sum")
-        let givenUp = Tally()
-        try await withRunning(client) {
-            async let added: Void = Self.addOnes(64, to: port, givenUp)
-            try await until { givenUp.count >= 128 }
-            try await cluster.running([0, 1, 2]) { lives in
-                try await until { try await lives[0].port.add([0]) == [64] }
-            }
-            try await added
-        }
-    }
-
-    private final class Tally: Sendable {
-        private let value = Atomic(0)
-        var count: Int { value.load(ordering: .relaxed) }
-        func add() { value.add(1, ordering: .relaxed) }
-    }
-
-    private static func addOnes(_ count: Int, to port: StorePort, _ givenUp: Tally) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<count { group.addTask { try await addOne(to: port, givenUp) } }
-            try await group.waitForAll()
-        }
-    }
-
-    /// Adds 1 once, in as many tries as it takes, of 200 ms each.
-    private static func addOne(to port: StorePort, _ givenUp: Tally) async throws {
-        while true {
-            do {
-                _ = try await port.submit(SumState.actions([1]), count: 1, timeout: .milliseconds(200))
-                return
-            } catch let error as LockstepError where error.code == .timeout {
-                givenUp.add()
-            } catch let error as LockstepError where error.code == .outcomeUnknown {
-                guard let pending = error.pending else { throw error }
-                let outcome = try await port.resolve(pending, timeout: StorePort.patience).outcomes().first
-                if outcome?.status == .committed { return }
-            }
-        }
-    }
 }
