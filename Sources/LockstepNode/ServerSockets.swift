@@ -16,11 +16,12 @@ package final class ServerSockets {
     package init(connections: Int = 4_096) {
         let bounds = PeerWatch.Bounds(connections: connections)
         ingress = ServerPort(.ingress, bounds: bounds)
-        bulk = ServerPort(.bulk, bounds: bounds)
         broadcast = ServerPort(.broadcast, bounds: bounds)
-        // Data nodes connect before they have anything to say, so that a connection stands when it is needed.
+        // Replicas and data nodes connect before they have anything to say, so that a connection stands when it is needed;
+        // what libzmq connects anew brings nothing either.
         var quiet = bounds
         quiet.firstMessage = .max
+        bulk = ServerPort(.bulk, bounds: quiet)
         replication = ServerPort(.replication, bounds: quiet)
     }
 

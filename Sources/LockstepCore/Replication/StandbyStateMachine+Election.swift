@@ -84,6 +84,13 @@ extension StandbyStateMachine {
         follow(stored, now: now, into: &directives)
     }
 
+    /// Another node says that it knows a later reign, as who has won one does: the record is read at once.
+    package mutating func laterReignTold(_ report: RecordReport, into directives: inout [StandbyDirective]) {
+        let known = max(followed?.record.epoch ?? .zero, election.promised)
+        guard phase != .won, phase != .halted, report.highest > known else { return }
+        directives.append(.readRecord(request: election.askRecord()))
+    }
+
     /// What this node, which is not the primary, answers to another one that asks it; nil if it owes nothing.
     package func answer(to request: ReplicationRequest) -> [UInt8]? {
         let highest = max(election.promised, log.end.epoch)

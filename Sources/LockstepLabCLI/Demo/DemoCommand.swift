@@ -87,7 +87,9 @@ struct DemoCommand: AsyncParsableCommand {
         let clients = clients
         return try await Program.withRemoteCounters(configuration) { counters in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for client in 0..<clients { group.addTask { try await Self.load(counters, client, ledger) } }
+                for client in 0..<clients {
+                    group.addTask { try await ledger.noting { try await Self.load(counters, client, ledger) } }
+                }
                 try await body()
                 ledger.stop()
                 try await group.waitForAll()
@@ -127,6 +129,9 @@ struct DemoCommand: AsyncParsableCommand {
             do {
                 let receipt = try await counters.send(.add(name, by: 1), timeout: .milliseconds(200))
                 ledger.acknowledged(receipt.place.sequence, receipt.session, receipt.number)
+            } catch let error as LockstepError where error.code == .timeout {
+                // Nothing was submitted: no primary was found in this time.
+                continue
             } catch let error as LockstepError where error.code == .outcomeUnknown {
                 guard let pending = error.pending else {
                     ledger.lost()

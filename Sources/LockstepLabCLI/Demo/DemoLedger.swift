@@ -19,6 +19,7 @@ final class DemoLedger: Sendable {
         var answers: [Answer] = []
         var lastAnswer = ContinuousClock.now
         var longestPause = Duration.zero
+        var failure: (any Error)?
     }
     private let contents = Mutex(Contents())
     private let stopped = Atomic<Bool>(false)
@@ -28,6 +29,17 @@ final class DemoLedger: Sendable {
     var totals: Totals { contents.withLock { $0.totals } }
     var answers: [Answer] { contents.withLock { $0.answers } }
     var lastAnswer: ContinuousClock.Instant { contents.withLock { $0.lastAnswer } }
+
+    /// Why a client has ended before it was told to; nil if none has.
+    var failure: (any Error)? { contents.withLock { $0.failure } }
+
+    /// Runs a client; if it fails, whoever waits for what it sees is told.
+    func noting(_ client: () async throws -> Void) async throws {
+        do { try await client() } catch {
+            contents.withLock { $0.failure = $0.failure ?? error }
+            throw error
+        }
+    }
 
     /// Begins to measure how long no answer comes.
     func beginPauses() { contents.withLock { $0.longestPause = .zero } }

@@ -40,6 +40,7 @@ extension DemoLedger {
     nonisolated(nonsending) func wait(for what: String, _ condition: () -> Bool) async throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while !condition() {
+            if let failure { throw failure }
             guard ContinuousClock.now < deadline else {
                 throw CommandFailure("nothing came for 60 s while waiting for \(what)", status: .unreachable)
             }

@@ -78,7 +78,9 @@ extension Node {
         if let primary = host.primary {
             if case .fetch = request { followers.insert(connection) }
             primary.replicationReceived(request, epoch: header.epoch, from: connection)
-        } else if let answer = host.standby?.answer(to: request) {
+        } else if let standby = host.standby {
+            if case .stepDown(let report) = request { standby.step { $0.laterReignTold(report, into: &$1) } }
+            guard let answer = standby.answer(to: request) else { return }
             host.count(
                 isSent: host.services.attempt { try host.services.server.sendReplication(answer, to: connection) })
         }

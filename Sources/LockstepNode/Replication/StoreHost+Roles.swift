@@ -48,6 +48,17 @@ extension StoreHost {
         links.close()
         driver.start(now: now, wall: wall)
         relocate(to: Self.ownEndpoint, now: now)
+        tellPeers(of: stored, end: kept.end)
+    }
+
+    /// Other standbys need not wait for the silence of the primary before, nor that for its own look at the record.
+    private func tellPeers(of stored: StoredRecord, end: Position) {
+        guard let identity = driver?.desk.journal?.identity else { return }
+        let epoch = stored.record.epoch
+        let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: epoch)
+        let report = RecordReport(nonce: 0, highest: epoch, end: end, record: stored)
+        let frame = stamp.frame(.replicationRequest(.stepDown(report)))
+        services.attempt { try services.peers?.sendToAll(frame) }
     }
 
     // MARK: - Primary to standby

@@ -174,6 +174,21 @@ import Testing
         #expect(standby.wanted.contains { if case .readRecord = $0 { true } else { false } }, "two boots of one epoch")
     }
 
+    /// Who has won says so, and the record is read; of an epoch that is known already nothing follows.
+    @Test func whoHasWonNeedNotBeWaitedFor() {
+        var standby = Standby()
+        _ = standby.fetch()
+        func told(_ epoch: UInt64) -> Bool {
+            let report = RecordReport(
+                nonce: 0, highest: Epoch(rawValue: epoch), end: standby.machine.log.end, record: nil)
+            standby.run { $0.laterReignTold(report, into: &$2) }
+            return standby.wanted.contains { if case .readRecord = $0 { true } else { false } }
+        }
+        #expect(!told(Self.epoch.rawValue))
+        #expect(told(Self.epoch.rawValue + 1))
+        #expect(standby.machine.election.phase == .following, "a word alone elects nobody")
+    }
+
     /// A plan of a process that the record does not name is not taken.
     @Test func onlyThePrimaryOfTheRecordCounts() {
         var standby = Standby()
