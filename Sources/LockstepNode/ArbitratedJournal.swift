@@ -29,11 +29,6 @@ package struct JournalArbitration: Hashable, Sendable {
     }
 }
 
-extension ArbiterMemory {
-    /// What a journal keeps of it: nothing of this life's questions.
-    package var stored: ArbiterMemory { ArbiterMemory(revision: revision, number: number, epoch: epoch) }
-}
-
 /// Batches that a truncation has cut off and kept aside (PROTOCOL, R-84).
 package struct CutBatches: Hashable, Sendable {
     /// How many were cut; 0 if the log ended there already.

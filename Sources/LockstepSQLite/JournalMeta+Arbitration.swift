@@ -10,7 +10,7 @@ extension JournalMeta.Key {
     static let committed = JournalMeta.Key(name: "committed")
     /// The epoch that was promised.
     static let promised = JournalMeta.Key(name: "promised")
-    /// What the arbiter was last seen to say: `revision:number:epoch`.
+    /// What the arbiter was last seen to say: `revision:number:epoch:boot`, the boot in hexadecimal digits.
     static let arbiter = JournalMeta.Key(name: "arbiter")
 }
 
@@ -27,7 +27,7 @@ extension JournalMeta {
         }
         guard let adopted = KnownPosition(noteText: mark)?.position,
             let committed = number(.committed, or: 0), let promised = number(.promised, or: 0),
-            let arbiter = ArbiterMemory(fact: self[.arbiter] ?? "0:0:0")
+            let arbiter = ArbiterMemory(fact: self[.arbiter] ?? ArbiterMemory().fact)
         else { throw JournalFinding(.meta, .zero, "what the journal knows of its arbiter cannot be read") }
         var arbitration = JournalArbitration(adopted: adopted)
         arbitration.committed = SequenceNumber(rawValue: committed)
@@ -72,13 +72,15 @@ extension JournalArbitration {
 }
 
 extension ArbiterMemory {
-    fileprivate var fact: String { "\(revision):\(number):\(epoch.rawValue)" }
+    fileprivate var fact: String { "\(revision):\(number):\(epoch.rawValue):\(boot)" }
 
+    /// Also reads a fact without a boot, which says nothing of whose the epoch is.
     fileprivate init?(fact: String) {
         let parts = fact.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 3, let revision = Int64(parts[0]), let number = UInt64(parts[1]),
-            let epoch = UInt64(parts[2])
+        guard parts.count == 3 || parts.count == 4, let revision = Int64(parts[0]), let number = UInt64(parts[1]),
+            let epoch = UInt64(parts[2]),
+            let boot = parts.count == 3 ? BootID.none : BootID(hexadecimal: String(parts[3]))
         else { return nil }
-        self.init(revision: revision, number: number, epoch: Epoch(rawValue: epoch))
+        self.init(revision: revision, number: number, epoch: Epoch(rawValue: epoch), boot: boot)
     }
 }

@@ -36,7 +36,7 @@ package struct JournalTuning: Hashable, Sendable {
 /// | generation | counts replacements and cuts of the log |
 /// | note.NAME | a ``JournalNote`` |
 /// | arbitrated | only of an arbitrated journal: the end at adoption, `epoch:sequence:hash:0` |
-/// | committed, promised, arbiter | only beside it: commit number; epoch; `revision:number:epoch` |
+/// | committed, promised, arbiter | only beside it: commit number; epoch; `revision:number:epoch:boot` |
 ///
 /// `quarantine` has what was moved out of the log: by an operator's recovery, which stays, and by cuts of a tail, whose
 /// reasons begin with `cut: ` and which are kept for 7 days. `moved` is in seconds since 1970.

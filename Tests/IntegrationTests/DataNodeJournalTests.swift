@@ -52,7 +52,7 @@ extension IntegrationTests {
             try await wait(journal.markArbitrated)
             try await wait { journal.append([first[1]] + gone, committed: first[1].head.last, completion: $0) }
             try await wait { journal.promise(Epoch(rawValue: 3), completion: $0) }
-            let memory = ArbiterMemory(revision: 40, number: 7, epoch: Epoch(rawValue: 3))
+            let memory = ArbiterMemory(revision: 40, number: 7, epoch: Epoch(rawValue: 3), boot: BootID(rawValue: 5))
             try await wait { journal.remember(memory, completion: $0) }
             let cut = await withCheckedContinuation { done in
                 journal.truncate(after: first[1].position, reason: "epoch 3 began there") { done.resume(returning: $0) }

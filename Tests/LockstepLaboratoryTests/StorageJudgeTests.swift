@@ -153,7 +153,7 @@ import Testing
         other.promised = Epoch(rawValue: 1 << 30)
         #expect(judge.known(log, other, cut: cut, notes: notes)?.contains("it promises") == true)
         other = arbitration
-        other.arbiter = ArbiterMemory(revision: 1 << 30, number: 0, epoch: .zero)
+        other.arbiter = ArbiterMemory(revision: 1 << 30, number: 0, epoch: .zero, boot: .none)
         #expect(judge.known(log, other, cut: cut, notes: notes)?.contains("it remembers") == true)
         // What goes on from here is a tail, too.
         #expect(judge.judge(folder, notes: notes, goesOn: true) == nil)

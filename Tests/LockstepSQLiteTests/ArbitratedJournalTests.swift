@@ -127,7 +127,7 @@ struct ArbitratedJournalTests {
     func promiseAndMemoryAreKept(kind: JournalKind) async throws {
         let node = try DataNodeJournal(kind)
         try await node.adopted()
-        let memory = ArbiterMemory(revision: 7, number: 3, epoch: Epoch(rawValue: 2))
+        let memory = ArbiterMemory(revision: 7, number: 3, epoch: Epoch(rawValue: 2), boot: BootID(rawValue: 5))
         try await node.journal.done { node.journal.promise(Epoch(rawValue: 5), completion: $0) }
         try await node.journal.done { node.journal.remember(memory, completion: $0) }
         _ = try node.restarted()

@@ -90,7 +90,7 @@ struct ArbitratedOpeningTests {
         _ = try opened.recovered()
         try await opened.done { opened.markArbitrated(completion: $0) }
         try await opened.done { opened.promise(Epoch(rawValue: 9), completion: $0) }
-        let memory = ArbiterMemory(revision: 4, number: 2, epoch: Epoch(rawValue: 9))
+        let memory = ArbiterMemory(revision: 4, number: 2, epoch: Epoch(rawValue: 9), boot: BootID(rawValue: 5))
         try await opened.done { opened.remember(memory, completion: $0) }
         let killed = try folder.copy()
         opened.close()

@@ -67,6 +67,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
     private var random: SplitMix64
     /// When the silence has lasted too long, or something is to be asked again.
     package private(set) var nextDeadline: Tick
+    /// Since when it asks for the record: in `asking`.
+    private var askedSince = Tick.zero
     /// Of its own log, which does not grow while a campaign is under way.
     private var end = Position(epoch: .zero, sequence: .zero, hash: .none)
 
@@ -143,6 +145,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
         nextDeadline = now.advanced(byMilliseconds: configuration.retryMilliseconds)
         switch phase {
         case .following, .asking:
+            if phase == .following { askedSince = now }
             phase = .asking
             directives.append(.readRecord(request: memory.ask()))
         case .promising: directives.append(.promise(promised))
@@ -154,12 +157,12 @@ package struct ElectionStateMachine: Hashable, Sendable {
 
     /// The arbiter has answered a reading with this record, linearizably; `request` is what the directive had.
     ///
-    /// `end` is the end of this node's log; `known` and `number` are the highest epoch and the highest number of a
-    /// record that any node knows which was reached. `attemptID` is for the transaction that may follow. Without
+    /// `end` is the end of this node's log; `known` is the highest epoch that any node knows which was reached, and
+    /// `told` is what the arbiter has shown each of them. `attemptID` is for the transaction that may follow. Without
     /// `mayCampaign` its log cannot be taken over as it is: it goes on asking, and follows a later reign.
     package mutating func read(
-        _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, number: UInt64, attemptID: AttemptID,
-        mayCampaign: Bool = true, now: Tick, into directives: inout [Directive]
+        _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, told: [NodeID: ArbiterMemory],
+        attemptID: AttemptID, mayCampaign: Bool = true, now: Tick, into directives: inout [Directive]
     ) {
         guard isNewest(stored, request: request, into: &directives) else { return }
         rank = stored.record.rank(of: configuration.candidate.member)
@@ -174,15 +177,15 @@ package struct ElectionStateMachine: Hashable, Sendable {
             }
         case .won: break
         case .asking:
-            // A node that was reached knows a newer record: this one is read again.
-            guard number <= stored.record.number else { return }
+            // A node that was reached knows a newer record, or another reign of its epoch: this one is read again.
+            guard !told.values.contains(where: { $0.isBeyond(stored) }) else { return }
             guard stored.record.contains(configuration.candidate.member) else {
                 giveUp(by: stored, end: end, into: &directives)
                 return follow(stored, now: now, into: &directives)
             }
             // The silence was another primary's: this one has its time to be heard.
             guard !isNewReign(stored.record) else { return follow(stored, now: now, into: &directives) }
-            guard mayCampaign else { return }
+            guard mayCampaign, isInformed(stored.record, told, now: now) else { return }
             let highest = max(promised, known, end.epoch)
             let record = stored.record.campaign(
                 configuration.candidate, above: highest, after: end, attempt: attemptID,
@@ -267,6 +270,15 @@ package struct ElectionStateMachine: Hashable, Sendable {
     /// Whether the record names a primary of whom this node has not waited to hear, and which is not itself.
     private func isNewReign(_ record: ConfigurationRecord) -> Bool {
         record.epoch > max(promised, awaited) && record.primary.member != configuration.candidate.member
+    }
+
+    /// Who restarts as the record's primary knows nothing of what came after its end, and the arbiter may have been set
+    /// back to before that: another member has said what it was shown, or has had its time.
+    private func isInformed(_ record: ConfigurationRecord, _ told: [NodeID: ArbiterMemory], now: Tick) -> Bool {
+        guard record.primary.member == configuration.candidate.member else { return true }
+        let others = record.inSync.filter { $0 != configuration.candidate.member }
+        return others.isEmpty || others.contains { told[$0.node] != nil }
+            || now >= askedSince.advanced(byMilliseconds: configuration.graceMilliseconds)
     }
 
     private mutating func follow(_ stored: StoredRecord, now: Tick, into directives: inout [Directive]) {

@@ -63,10 +63,15 @@ package struct RecordAttempt: Hashable, Sendable {
 /// for; so only an answer to what was asked *after* the newest was known can tell that the arbiter was set back.
 ///
 /// A record of a later binding is newer than all others, whatever it shows besides: an operator has looked.
+///
+/// An epoch is one process's. Where another has it, the arbiter forgot the first, and gave it away once more: its numbers
+/// and revisions may be beyond all that was known since.
 package struct ArbiterMemory: Hashable, Sendable {
     package private(set) var revision: Int64 = 0
     package private(set) var number: UInt64 = 0
     package private(set) var epoch: Epoch = .zero
+    /// Whose ``epoch`` is; none: an operator's, or not known.
+    package private(set) var boot: BootID = .none
     /// What was asked in this life of the process, and how much of it when the newest became known.
     private var asked: UInt64 = 0
     private var askedBeforeNewest: UInt64 = 0
@@ -81,8 +86,21 @@ package struct ArbiterMemory: Hashable, Sendable {
     }
 
     package init() {}
-    package init(revision: Int64, number: UInt64, epoch: Epoch) {
-        (self.revision, self.number, self.epoch) = (revision, number, epoch)
+    package init(revision: Int64, number: UInt64, epoch: Epoch, boot: BootID) {
+        (self.revision, self.number, self.epoch, self.boot) = (revision, number, epoch, boot)
+    }
+
+    /// What is kept of it, and told to others: nothing of this life's questions.
+    package var stored: ArbiterMemory {
+        ArbiterMemory(revision: revision, number: number, epoch: epoch, boot: boot)
+    }
+
+    /// Whether an arbiter that shows this record was set back since, or shows it to who asked before.
+    package func isBeyond(_ stored: StoredRecord) -> Bool {
+        let record = stored.record
+        guard record.bindings <= ConfigurationRecord.bindings(of: number) else { return false }
+        return stored.revision < revision || record.number < number || record.epoch < epoch
+            || record.epoch == epoch && boot != .none && record.primary.boot != boot
     }
 
     /// Numbers what is asked now; its answer is judged by this number.
@@ -94,12 +112,9 @@ package struct ArbiterMemory: Hashable, Sendable {
     /// Takes in what the arbiter answered to `request`.
     package mutating func judge(_ stored: StoredRecord, request: UInt64) -> Verdict {
         let record = stored.record
-        let isBoundAnew = record.bindings > ConfigurationRecord.bindings(of: number)
-        guard isBoundAnew || stored.revision >= revision && record.number >= number && record.epoch >= epoch else {
-            return request > askedBeforeNewest ? .regressed : .late
-        }
+        guard !isBeyond(stored) else { return request > askedBeforeNewest ? .regressed : .late }
         if (stored.revision, record.number) != (revision, number) { askedBeforeNewest = asked }
-        (revision, number, epoch) = (stored.revision, record.number, record.epoch)
+        (revision, number, epoch, boot) = (stored.revision, record.number, record.epoch, record.primary.boot)
         return .newest
     }
 

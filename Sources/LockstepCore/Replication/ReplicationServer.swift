@@ -134,7 +134,8 @@ package struct ReplicationServer: Hashable, Sendable {
 
     /// What this node knows of the record.
     private func report(_ nonce: UInt64, _ log: ReplicationLog) -> RecordReport {
-        RecordReport(nonce: nonce, highest: epoch, end: log.end, record: inSync.confirmed)
+        RecordReport(
+            nonce: nonce, highest: epoch, end: log.end, shown: memory.stored, record: inSync.confirmed)
     }
 
     private mutating func fetched(

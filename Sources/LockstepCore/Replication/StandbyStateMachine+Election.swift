@@ -7,12 +7,12 @@ extension StandbyStateMachine {
         _ event: (inout ElectionStateMachine, inout [ElectionStateMachine.Directive]) -> Void
     ) {
         var wanted: [ElectionStateMachine.Directive] = []
+        let before = election.phase
         event(&election, &wanted)
+        if before == .following, election.phase == .asking { (reportedEpoch, reports) = (.zero, [:]) }
         for directive in wanted {
             switch directive {
-            case .readRecord(let request):
-                (reportedEpoch, reportedNumber) = (.zero, 0)
-                directives.append(.readRecord(request: request))
+            case .readRecord(let request): directives.append(.readRecord(request: request))
             case .promise(let epoch): directives.append(.promise(epoch))
             case .transact(let attempt, let request): directives.append(.transact(attempt, request: request))
             case .withdrawPromise(let stored): directives.append(.withdrawPromise(stored))
@@ -35,9 +35,9 @@ extension StandbyStateMachine {
         // What is not durable here cannot be the end of a log that is taken over.
         let isWhole = log.isDurable && !isCutting && !isDoubted && phase != .lacking
         elect(now: now, into: &directives) {
-            [known = reportedEpoch, number = reportedNumber, end = log.end] election, directives in
+            [known = reportedEpoch, told = reports, end = log.end] election, directives in
             election.read(
-                stored, request: request, end: end, known: known, number: number, attemptID: attempt,
+                stored, request: request, end: end, known: known, told: told, attemptID: attempt,
                 mayCampaign: isWhole, now: now, into: &directives)
         }
     }
@@ -71,11 +71,13 @@ extension StandbyStateMachine {
     ///
     /// Following an old record does no harm: whoever it names refuses, or is silent.
     package mutating func reported(
-        _ report: RecordReport, now: Tick, into directives: inout [StandbyDirective]
+        _ report: RecordReport, from node: NodeID, now: Tick, into directives: inout [StandbyDirective]
     ) {
         reportedEpoch = max(reportedEpoch, report.highest, report.record?.record.epoch ?? .zero)
+        var shown = report.shown
+        defer { reports[node] = shown }
         guard let stored = report.record, stored.record.store == log.store else { return }
-        reportedNumber = max(reportedNumber, stored.record.number)
+        shown.wrote(stored)
         guard followed == nil || stored.record.number > (followed?.record.number ?? 0),
             stored.record.epoch >= election.promised
         else { return }
@@ -100,9 +102,15 @@ extension StandbyStateMachine {
                 nonce: fetch.nonce, boot: configuration.boot, commit: .zero, decision: .refused(.notPrimary))
             return stamp(highest).frame(.replicationReply(.plan(plan)))
         case .recordRequest(let nonce):
-            let report = RecordReport(nonce: nonce, highest: highest, end: log.end, record: followed)
+            let report = report(nonce: nonce, highest: highest)
             return stamp(highest).frame(.replicationReply(.record(report)))
         case .acknowledge, .confirm, .stepDown: return nil
         }
+    }
+
+    /// What this node knows of the record.
+    func report(nonce: UInt64, highest: Epoch) -> RecordReport {
+        RecordReport(
+            nonce: nonce, highest: highest, end: log.end, shown: election.memory.stored, record: followed)
     }
 }

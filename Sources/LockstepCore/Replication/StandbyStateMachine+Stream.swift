@@ -20,7 +20,9 @@ extension StandbyStateMachine {
             }
             election.takeOver(staysMember: takeOver.staysMember, now: now)
             elect(now: now, into: &directives) { election, directives in election.tick(now: now, into: &directives) }
-        case .record(let report): self.reported(report, now: now, into: &directives)
+        case .record(let report):
+            guard let node = followed?.record.primary.member.node else { return }
+            reported(report, from: node, now: now, into: &directives)
         // The node takes it apart, and tells each store of its own.
         case .heartbeat: directives.append(.count(.framesRefused))
         }
@@ -126,7 +128,7 @@ extension StandbyStateMachine {
             if pulse.epoch >= known {
                 directives.append(.readRecord(request: election.askRecord()))
             } else {
-                let report = RecordReport(nonce: 0, highest: known, end: log.end, record: followed)
+                let report = report(nonce: 0, highest: known)
                 directives.append(.tell(node, stamp(known).frame(.replicationRequest(.stepDown(report)))))
             }
             return

@@ -44,9 +44,9 @@ package struct StandbyStateMachine: Hashable, Sendable {
     package internal(set) var election: ElectionStateMachine
     /// Whom it follows, and of which record that is.
     package internal(set) var followed: StoredRecord?
-    /// The newest that other nodes told: the highest epoch, and the highest number of a record.
+    /// What other nodes have told since this one began to ask: the highest epoch, and what the arbiter has shown each.
     var reportedEpoch = Epoch.zero
-    var reportedNumber: UInt64 = 0
+    var reports: [NodeID: ArbiterMemory] = [:]
     /// The newest mark that the state has reached, with its own digest there.
     package var mark = LogState.Mark(sequence: .zero, digest: .none)
     /// The state is wrong: nothing is acknowledged.

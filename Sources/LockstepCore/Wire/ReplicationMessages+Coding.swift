@@ -214,6 +214,10 @@ extension RecordReport {
         highest = Epoch(rawValue: try reader.read(from: frame))
         guard highest.rawValue < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
         end = try reader.readPosition(from: frame)
+        shown = ArbiterMemory(
+            revision: try reader.read(from: frame), number: try reader.read(from: frame),
+            epoch: Epoch(rawValue: try reader.read(from: frame)),
+            boot: BootID(rawValue: try reader.read128(from: frame)))
         guard try reader.readBool(from: frame) else { return }
         let revision = try reader.read(Int64.self, from: frame)
         let range = try reader.readRange(from: frame)
@@ -224,6 +228,10 @@ extension RecordReport {
         writer.write(nonce)
         writer.write(highest.rawValue)
         writer.writePosition(end)
+        writer.write(shown.revision)
+        writer.write(shown.number)
+        writer.write(shown.epoch.rawValue)
+        writer.write128(shown.boot.rawValue)
         writer.writeBool(record != nil)
         guard let record else { return }
         writer.write(record.revision)

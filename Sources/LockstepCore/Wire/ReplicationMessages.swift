@@ -132,11 +132,13 @@ package struct RecordReport: Hashable, Sendable {
     package var highest: Epoch
     /// Of its log, with what is not committed: who has the most is what an operator asks who has lost the record.
     package var end: Position
-    /// Nil: it knows none.
+    /// What the arbiter has shown it.
+    package var shown: ArbiterMemory
+    /// Of the primary that it is or follows; nil: it knows none.
     package var record: StoredRecord?
 
-    package init(nonce: UInt64, highest: Epoch, end: Position, record: StoredRecord?) {
-        (self.nonce, self.highest, self.end, self.record) = (nonce, highest, end, record)
+    package init(nonce: UInt64, highest: Epoch, end: Position, shown: ArbiterMemory, record: StoredRecord?) {
+        (self.nonce, self.highest, self.end, self.shown, self.record) = (nonce, highest, end, shown, record)
     }
 }
 

@@ -30,7 +30,9 @@ extension StorageScript {
 
         /// What was said of the arbiter.
         package var memory: ArbiterMemory {
-            ArbiterMemory(revision: Int64(arbiter), number: arbiter, epoch: Epoch(rawValue: arbiter))
+            ArbiterMemory(
+                revision: Int64(arbiter), number: arbiter, epoch: Epoch(rawValue: arbiter),
+                boot: BootID(rawValue: UInt128(arbiter)))
         }
     }
 

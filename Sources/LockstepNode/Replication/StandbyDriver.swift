@@ -100,7 +100,7 @@ package final class StandbyDriver: StoreDriver {
     func readRecord() { step { $0.start(into: &$1) } }
 
     func recordRead(_ stored: StoredRecord, request: UInt64, now: Tick) {
-        if stored.record.number >= machine.election.memory.number { host.clear(.arbiterSetBack) }
+        if !inPlace(&machine, { $0.election.memory.isBeyond(stored) }) { host.clear(.arbiterSetBack) }
         step { $0.recordRead(stored, request: request, now: now, into: &$1) }
     }
 
@@ -123,7 +123,7 @@ package final class StandbyDriver: StoreDriver {
             guard let reply = ReplicationReply(message) else { return host.count(.framesRefused) }
             if case .record(let report) = reply {
                 host.reports[node] = report
-                return step { $0.reported(report, now: now, into: &$1) }
+                return step { $0.reported(report, from: node, now: now, into: &$1) }
             }
             guard node == followed?.member.node else { return host.count(.staleFrames) }
             step { $0.received(reply, bytes, epoch: header.epoch, now: now, into: &$1) }

@@ -198,7 +198,8 @@ extension ClusterSimulation {
                 return
             }
             if case .record(let report) = reply {
-                return withStandby(node) { $0.reported(report, now: $1, into: &$2) }
+                let from = nodes[link.target].name
+                return withStandby(node) { $0.reported(report, from: from, now: $1, into: &$2) }
             }
             guard node.dials == link.target, var machine = node.standby.take() else { return }
             // A span cannot be captured by a closure, so this is done here.

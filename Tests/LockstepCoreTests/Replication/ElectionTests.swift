@@ -16,10 +16,21 @@ import Testing
         defer { directives = [] }
         return directives
     }
-    private mutating func read(_ stored: StoredRecord, request: UInt64, known: UInt64 = 0) {
+    private mutating func read(
+        _ stored: StoredRecord, request: UInt64, known: UInt64 = 0, told: [NodeID: ArbiterMemory] = [:],
+        at milliseconds: Int64 = 2_000
+    ) {
         election.read(
-            stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known), number: 0,
-            attemptID: AttemptID(rawValue: 70), now: at(2_000), into: &directives)
+            stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known), told: told,
+            attemptID: AttemptID(rawValue: 70), now: at(milliseconds), into: &directives)
+    }
+    /// What the arbiter has shown another node, compared with the record.
+    private func shown(numbers: Int = 0, epochs: UInt64 = 0, boot: BootID? = nil) -> [NodeID: ArbiterMemory] {
+        let record = stored.record
+        let memory = ArbiterMemory(
+            revision: stored.revision, number: UInt64(Int(record.number) + numbers),
+            epoch: Epoch(rawValue: record.epoch.rawValue + epochs), boot: boot ?? record.primary.boot)
+        return [ReplicationExample.member(3).node: memory]
     }
     private mutating func heard(_ epoch: UInt64, at milliseconds: Int64) -> Bool {
         election.heard(epoch: Epoch(rawValue: epoch), now: at(milliseconds), into: &directives)
@@ -176,10 +187,51 @@ import Testing
     /// While a node that was reached knows a newer record, nobody campaigns.
     @Test mutating func aNewerRecordSomewhereIsWaitedFor() {
         election.tick(now: at(1_400), into: &directives)
-        election.read(
-            stored, request: 1, end: ReplicationExample.position(5), known: .zero, number: stored.record.number + 1,
-            attemptID: .none, now: at(2_000), into: &directives)
+        read(stored, request: 1, told: shown(numbers: 1))
         #expect(taken() == [.readRecord(request: 1)] && election.phase == .asking)
+        read(stored, request: 1, told: shown(numbers: -1))
+        #expect(taken() == [.promise(Epoch(rawValue: 4))])
+    }
+
+    /// A later reign that somebody knows of, or another one of the same epoch, is a newer record, whatever its number.
+    @Test mutating func anotherReignSomewhereIsWaitedFor() {
+        election.tick(now: at(1_400), into: &directives)
+        _ = taken()
+        read(stored, request: 1, told: shown(numbers: -1, epochs: 1))
+        #expect(taken().isEmpty && election.phase == .asking)
+        read(stored, request: 1, told: shown(numbers: -1, boot: BootID(rawValue: 77)))
+        #expect(taken().isEmpty && election.phase == .asking)
+    }
+
+    /// Who restarts as the record's primary asks another member what it was shown; after a grace it goes on without: the
+    /// arbiter may show what was before a reign that it slept through.
+    @Test mutating func aRestartedPrimaryAsksAnotherMemberFirst() {
+        let own = ReplicationExample.primary(stored.record.primary.member, boot: 31)
+        for told in [shown(), [:]] {
+            election = ElectionStateMachine(
+                .init(candidate: own), promised: Epoch(rawValue: 3), memory: ArbiterMemory(), seed: 1, now: .zero)
+            election.tick(now: at(1_400), into: &directives)
+            _ = taken()
+            read(stored, request: 1, at: 1_401)
+            #expect(taken().isEmpty && election.phase == .asking)
+            election.tick(now: at(1_600), into: &directives)
+            _ = taken()
+            read(stored, request: 2, told: told, at: 1_601)
+            #expect(election.phase == (told.isEmpty ? .asking : .promising))
+            read(stored, request: 2, told: told, at: 2_400)
+            #expect(taken() == [.promise(Epoch(rawValue: 4))])
+        }
+    }
+
+    /// Who is alone in the set need not ask anybody.
+    @Test mutating func aRestartedPrimaryThatIsAloneGoesOn() {
+        let alone = StoredRecord(ReplicationExample.record(members: 1, minimum: 1), revision: 10)
+        let own = ReplicationExample.primary(alone.record.primary.member, boot: 31)
+        election = ElectionStateMachine(
+            .init(candidate: own), promised: Epoch(rawValue: 3), memory: ArbiterMemory(), seed: 1, now: .zero)
+        election.tick(now: at(1_400), into: &directives)
+        read(alone, request: 1, at: 1_401)
+        #expect(taken() == [.readRecord(request: 1), .promise(Epoch(rawValue: 4))])
     }
 
     /// An arbiter that shows less than it did is not believed.

@@ -79,17 +79,33 @@ import Testing
         #expect(memory.judge(new, request: third) == .newest)
         #expect(memory.judge(old, request: third) == .regressed)
         // The same after a restart, with what the journal has kept.
-        var kept = ArbiterMemory(revision: memory.revision, number: memory.number, epoch: memory.epoch)
+        var kept = memory.stored
         #expect(kept.judge(old, request: kept.ask()) == .regressed)
         // Revisions may have grown again meanwhile; the number tells.
         #expect(kept.judge(StoredRecord(old.record, revision: 400), request: kept.ask()) == .regressed)
+    }
+
+    /// A record of an epoch that is another process's says that the arbiter was set back, at any number.
+    ///
+    /// What an older journal kept does not say whose the epoch is.
+    @Test func anEpochThatWasGivenTwiceIsNoticed() {
+        var memory = ArbiterMemory()
+        #expect(memory.judge(set.confirmed, request: memory.ask()) == .newest)
+        var other = set.confirmed.record
+        other.primary.boot = BootID(rawValue: 77)
+        other.number += 50
+        let again = StoredRecord(other, revision: set.confirmed.revision + 50)
+        #expect(memory.judge(again, request: memory.ask()) == .regressed)
+        var old = ArbiterMemory(
+            revision: memory.revision, number: memory.number, epoch: memory.epoch, boot: .none)
+        #expect(old.judge(again, request: old.ask()) == .newest && old.boot == BootID(rawValue: 77))
     }
 
     /// A record that an operator has bound to the arbiter again is newer than all that was known, at any revision; what
     /// the arbiter showed before is not believed any more.
     @Test func anOperatorBindsTheArbiterAgain() throws {
         let old = set.confirmed
-        var memory = ArbiterMemory(revision: 400, number: 30, epoch: Epoch(rawValue: 50))
+        var memory = ArbiterMemory(revision: 400, number: 30, epoch: Epoch(rawValue: 50), boot: .none)
         let candidate = ReplicationExample.primary(members[1], boot: 0)
         let bound = try #require(
             old.record.rebinding(

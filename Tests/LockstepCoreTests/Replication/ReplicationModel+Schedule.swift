@@ -143,7 +143,7 @@ extension ReplicationModel {
                     election.refused(stored, request: request, now: now, into: &directives)
                 } else {
                     election.read(
-                        stored, request: request, end: end, known: .zero, number: 0, attemptID: id, now: now,
+                        stored, request: request, end: end, known: .zero, told: [:], attemptID: id, now: now,
                         into: &directives)
                 }
             }

@@ -136,11 +136,16 @@ enum GoldenVectors {
         .replicationRequest(.confirm(Confirmation(nonce: 8, round: 5))),
         .replicationRequest(.recordRequest(nonce: 9)),
         .replicationReply(
-            .record(RecordReport(nonce: 9, highest: epoch, end: position, record: StoredRecord(record, revision: 1_234)))),
-        .replicationRequest(.stepDown(RecordReport(nonce: 0, highest: epoch, end: position, record: nil))),
+            .record(
+                RecordReport(
+                    nonce: 9, highest: epoch, end: position, shown: shown,
+                    record: StoredRecord(record, revision: 1_234)))),
+        .replicationRequest(
+            .stepDown(RecordReport(nonce: 0, highest: epoch, end: position, shown: ArbiterMemory(), record: nil))),
         .replicationReply(.takeOver(TakeOver(nonce: 8, end: position, staysMember: true))),
     ]
 
+    static let shown = ArbiterMemory(revision: 1_234, number: 12, epoch: epoch, boot: boot)
     static let member = Member(node: NodeID("node-b") ?? { preconditionFailure("a name") }(), incarnation: incarnation)
     /// A record of which the second member is no primary.
     static let record = ConfigurationRecord(
