@@ -83,15 +83,6 @@ extension ReplicationServer {
         }
     }
 
-    /// The last word of a reign: whoever follows it learns at once who reigns now, and need not wait for its silence.
-    private func tell(_ stored: StoredRecord, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
-        let report = RecordReport(nonce: 0, highest: stored.record.epoch, end: log.end, record: stored)
-        let frame = log.stamp.frame(.replicationReply(.record(report)))
-        for member in streams.keys.sorted() {
-            if let stream = streams[member] { directives.append(.send(frame, to: stream.connection)) }
-        }
-    }
-
     private mutating func conclude(
         _ outcome: InSyncSet.Outcome, _ stored: StoredRecord?, now: Tick, log: ReplicationLog,
         into directives: inout [ReplicationDirective]
@@ -103,9 +94,7 @@ extension ReplicationServer {
             nextAsk = now.advanced(byMilliseconds: change == .rewrites ? Self.arbiterMilliseconds : 0)
             directives.append(.changed(change))
         case .refused, .open: break
-        case .over:
-            if let stored { tell(stored, log: log, into: &directives) }
-            directives.append(.over(stored))
+        case .over: directives.append(.over(stored))
         }
     }
 

@@ -66,8 +66,7 @@ extension StandbyStateMachine {
         }
     }
 
-    /// Another node has told what it knows: a newer record is a reason to read it; who seeks follows it, since the
-    /// arbiter may be away.
+    /// Another node has told what it knows; where the arbiter is away, a record that it knows is followed.
     ///
     /// Following an old record does no harm: whoever it names refuses, or is silent.
     package mutating func reported(
@@ -78,11 +77,9 @@ extension StandbyStateMachine {
         defer { reports[node] = shown }
         guard let stored = report.record, stored.record.store == log.store else { return }
         shown.wrote(stored)
-        guard followed == nil || stored.record.number > (followed?.record.number ?? 0),
+        guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),
             stored.record.epoch >= election.promised
         else { return }
-        // Whoever has somebody to follow asks the arbiter first.
-        guard phase == .seeking else { return directives.append(.readRecord(request: election.askRecord())) }
         follow(stored, now: now, into: &directives)
     }
 

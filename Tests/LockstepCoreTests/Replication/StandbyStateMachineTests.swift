@@ -344,21 +344,6 @@ import Testing
         }
     }
 
-    /// whoever follows a primary reads the record when a data node tells it of a newer one.
-    @Test func aNewerRecordIsAReasonToRead() throws {
-        var standby = Standby()
-        standby.plan(.tail, standby.fetch())
-        let next = Self.record.record.adding(
-            Member(node: Self.name("p2"), incarnation: Incarnation(rawValue: 12)), attempt: AttemptID(rawValue: 3))
-        func report(_ record: StoredRecord) -> RecordReport {
-            RecordReport(nonce: 0, highest: Self.epoch, end: .start(of: PrimaryHarness.store), record: record)
-        }
-        standby.run { $0.reported(report(Self.record), now: $1, into: &$2) }
-        #expect(standby.wanted == [])
-        standby.run { $0.reported(report(StoredRecord(next, revision: 6)), now: $1, into: &$2) }
-        #expect(standby.wanted == [.readRecord(request: 2)])
-    }
-
     /// a journal that is to begin anew with a snapshot does so, whoever reigns by then; until then no stream follows
     /// from its old end, and its node does not campaign.
     @Test func whoLacksBeginsAnewBeforeItFollows() throws {
