@@ -101,15 +101,14 @@ class Laboratory:
                 self.install(host, self.lab_program)
 
     def install(self, host, program, place=NODES):
-        """Puts a build of a program on a host."""
+        """Puts a build of a program on a host: all hosts see one copy of it, which the laboratory has."""
         target = host.path(place)
         copy = f"{hosts.folder()}/program-{abs(hash(program)):x}"
         if not os.path.exists(copy):
             shutil.copy(program, copy)
-        # A new file under the old name: the running process keeps the old one.
-        with open(copy, "rb") as source, open(target + ".new", "wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
-        os.chmod(target + ".new", 0o755)
+            os.chmod(copy, 0o755)
+        # Another link under the old name: the running process keeps its program.
+        os.symlink(copy, target + ".new")
         os.replace(target + ".new", target)
 
     def create(self):
