@@ -332,6 +332,7 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         let state: R.State
         let coding: Coding<R.State>
         func encoded() throws -> [UInt8] { try coding.encoded(state) }
+        var digest: Digest { StateDigest.digest(of: state) }
     }
 
     private struct Prepared: PreparedState {

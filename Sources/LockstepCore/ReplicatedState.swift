@@ -34,6 +34,7 @@ package protocol PreparedState: Sendable {
 package protocol StateImage: Sendable {
     /// The state's bytes; equal states need not have equal bytes.
     func encoded() throws -> [UInt8]
+    var digest: Digest { get }
 }
 
 /// A state that actions are performed on, and what time brings: on a primary.

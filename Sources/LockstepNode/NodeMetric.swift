@@ -131,7 +131,8 @@ extension NodeMetric {
         "Of a data node that is the primary, how many members must have an action before it is acknowledged, else 0.")
     static let missingMembers = NodeMetric(
         "missing_members", .gauge,
-        "Of a data node that is the primary, the members that it waits for and does not hear, else 0.")
+        "Of a data node that is the primary, the members that it waits for and does not hear, or whose disk does not "
+            + "write, else 0.")
     static let unanswered = NodeMetric(
         "unanswered_actions", .gauge, "Actions of this node's callers without an answer.")
     static let journalBatches = NodeMetric(

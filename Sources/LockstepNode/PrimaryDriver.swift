@@ -63,6 +63,7 @@ package final class PrimaryDriver: StoreDriver {
     package func start(now: Tick, wall: LogTime) {
         let tail = inherited
         inherited = []
+        if machine.configuration.reign != nil { snapshots.keep(machine.log) }
         step(now: now, wall: wall) { $0.start(inheriting: tail, &$1) }
         execute(now: now, wall: wall)
     }
@@ -205,10 +206,13 @@ package final class PrimaryDriver: StoreDriver {
             case .committed(let batches):
                 host.metrics.commitEnded(nanoseconds: now - commitBegan)
                 commitSpan.take()?.end()
+                snapshots.forgetKept()
                 host.committed(batches)
             case .captureSnapshot(let number, let log, let digest): snapshots.capture(number, log: log, digest: digest)
             case .encodeSnapshot(let number):
                 snapshots.encode(number, chunkBytes: inPlace(&machine) { $0.snapshotChunkBytes }, now: now)
+            case .encodeCommitted(let number):
+                snapshots.encodeKept(number, chunkBytes: inPlace(&machine) { $0.snapshotChunkBytes }, now: now)
             case .saveSnapshot(let number): snapshots.save(number, now: now)
             case .dropSnapshot(let number): snapshots.drop(number)
             case .beginRun(let start): executor?.begin(start)
@@ -273,11 +277,7 @@ package final class PrimaryDriver: StoreDriver {
         [LogKey.store: "\(host.name)", LogKey.peer: "\(replicas.joined(separator: ", "))"]
     }
 
-    private var stamp: FrameStamp {
-        FrameStamp(
-            channel: machine.configuration.channel, clusterHash: machine.configuration.cluster.hash,
-            epoch: inPlace(&machine) { $0.epoch })
-    }
+    private var stamp: FrameStamp { inPlace(&machine) { $0.stamp } }
 
     // MARK: - Status
 
@@ -304,9 +304,8 @@ package final class PrimaryDriver: StoreDriver {
         status.time = own.time.rawValue
         status.setMark(own.mark)
         status.setSessions(machine.log.sessions, limit: limit)
-        let now = MonotonicClock.now
+        let (now, commit) = (MonotonicClock.now, status.commit)
         let peers = machine.listPeers(now: now, limit: limit)
-        let commit = status.commit
         func listed(_ peer: PrimaryPeers.Peer) -> StoreStatus.Peer {
             StoreStatus.Peer(
                 node: peer.node, role: peer.role == .replica ? .replica : .client, applied: peer.applied.rawValue,

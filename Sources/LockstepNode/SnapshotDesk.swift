@@ -12,11 +12,19 @@ package final class SnapshotDesk {
     private var images: [SnapshotNumber: Captured] = [:]
     private var encoded: [SnapshotNumber: EncodedSnapshot] = [:]
     private var encodingBegan = Tick.zero
+    /// What a reign began with.
+    private var kept: Captured?
 
     private struct Captured: Sendable {
         var image: any StateImage
         var log: LogState
-        var digest: Digest
+        /// Nil where computing it would take the node's thread too long.
+        var digest: Digest?
+
+        func content() throws -> SnapshotContent {
+            let digest = digest ?? image.digest + log.digest
+            return SnapshotContent(log: log, digest: digest, state: try image.encoded())
+        }
     }
 
     package init(host: StoreHost, state: ObservedState) {
@@ -33,14 +41,27 @@ package final class SnapshotDesk {
         guard let captured = images.removeValue(forKey: number) else {
             preconditionFailure("snapshot \(number) was not captured")
         }
+        encode(captured, as: number, chunkBytes: chunkBytes, now: now)
+    }
+
+    /// Takes the image of what a reign begins with, which has committed, and is needed until the epoch is open.
+    func keep(_ log: LogState) { kept = Captured(image: state.image(), log: log, digest: nil) }
+
+    func forgetKept() { kept = nil }
+
+    func encodeKept(_ number: SnapshotNumber, chunkBytes: Int, now: Tick) {
+        guard let kept else { preconditionFailure("what a reign begins with is kept until its epoch is open") }
+        encode(kept, as: number, chunkBytes: chunkBytes, now: now)
+    }
+
+    private func encode(_ captured: Captured, as number: SnapshotNumber, chunkBytes: Int, now: Tick) {
         encodingBegan = now
         let (mailbox, id) = (host.mailbox, ObjectIdentifier(self))
         host.services.background.async {
             let outcome = Result {
-                let content = SnapshotContent(
-                    log: captured.log, digest: captured.digest, state: try captured.image.encoded())
+                let content = try captured.content()
                 return EncodedSnapshot(
-                    number: number, bytes: content.encoded(), log: captured.log, digest: captured.digest,
+                    number: number, bytes: content.encoded(), log: content.log, digest: content.digest,
                     chunkBytes: chunkBytes)
             }
             mailbox.put { host in

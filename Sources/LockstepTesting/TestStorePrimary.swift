@@ -275,7 +275,8 @@ final class TestPrimary<R: Reactor> {
         case .halt(let reason): preconditionFailure("a test store's primary halts: \(reason)")
         // Nobody joins, nobody listens, and the journal needs no snapshot.
         case .replication: preconditionFailure("a test store's primary has no standbys")
-        case .sendBulk, .sendChunks, .publish, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .alarm,
+        case .sendBulk, .sendChunks, .publish, .captureSnapshot, .encodeSnapshot, .encodeCommitted, .saveSnapshot,
+            .dropSnapshot, .alarm,
             .audienceChanged, .awaiting, .count:
             break
         }

@@ -18,6 +18,9 @@ package enum PrimaryDirective: Hashable, Sendable {
     case captureSnapshot(SnapshotNumber, log: LogState, digest: Digest)
     /// The position of the captured image has committed: encode it elsewhere, answer with `snapshotEncoded`.
     case encodeSnapshot(SnapshotNumber)
+    /// Encode the state and the log that the machine began with, which have committed, and answer in the same way. The image
+    /// is taken before the machine starts, and kept until the epoch is open; only a primary with standbys has it.
+    case encodeCommitted(SnapshotNumber)
     /// Write the encoded snapshot to the journal; then older entries may go.
     case saveSnapshot(SnapshotNumber)
     /// No joiner needs this snapshot now; a save that is still under way has its own reference to the bytes.

@@ -8,7 +8,7 @@ extension PrimaryStateMachine {
 
     /// A frame came in on the bulk socket.
     package mutating func bulkReceived(_ frame: RawSpan, from connection: Connection, _ step: inout PrimaryStep) {
-        guard isEpochOpen, !isOver else { return }
+        guard isEpochOpen || isFeeding, !isOver else { return }
         // What cannot be read is not answered.
         guard let decoded = try? Message.decode(frame, rule: .member(configuration.cluster.hash)),
             let request = BulkRequest(decoded.message)
@@ -16,7 +16,8 @@ extension PrimaryStateMachine {
             step.directives.append(.count(.framesRefused))
             return
         }
-        if case .sync = request {
+        if case .sync(let sync) = request {
+            guard isEpochOpen || isFed(sync.have) else { return }
             step.directives.append(.count(.joins))
             beacons.hurry(now: step.now)
         }

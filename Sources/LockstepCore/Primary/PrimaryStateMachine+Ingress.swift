@@ -6,12 +6,16 @@ extension PrimaryStateMachine {
     package mutating func received(
         _ frame: RawSpan, from connection: Connection, of sender: Sender? = nil, _ step: inout PrimaryStep
     ) {
-        // Before `epochOpen` is durable nothing may be said in the new epoch; peers repeat themselves.
-        guard isEpochOpen, !isOver else { return }
+        // Before the epoch is open nothing may be said in it; peers repeat themselves.
+        guard isEpochOpen || isFeeding, !isOver else { return }
         switch door.enter(frame, from: connection, into: &step.directives) {
         case nil: return
-        case .hello(let hello)?: helloReceived(hello, from: connection, of: sender, &step)
-        case .message(let message)?: messageReceived(message, frame, from: connection, &step)
+        case .hello(let hello)?:
+            guard isEpochOpen || hello.role == .replica && isFed(hello.known) else { return }
+            helloReceived(hello, from: connection, of: sender, &step)
+        case .message(let message)?:
+            guard isEpochOpen else { return }
+            messageReceived(message, frame, from: connection, &step)
         }
     }
 

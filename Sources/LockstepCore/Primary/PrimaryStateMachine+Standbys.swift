@@ -42,6 +42,25 @@ extension PrimaryStateMachine {
             now: now)
     }
 
+    // MARK: - While the epoch opens
+
+    /// Whether the epoch is not open, and data nodes get what has committed before it: one that begins anew may be needed
+    /// for the opening to commit.
+    var isFeeding: Bool { !isEpochOpen && !isOver && replication != nil && committed.position.epoch > .zero }
+
+    /// Whether nothing that this peer knows is missing in what has committed here; else it waits for the opening.
+    func isFed(_ known: KnownPosition) -> Bool {
+        known.position.epoch <= committed.position.epoch && known.position.sequence <= committed.position.sequence
+    }
+
+    /// Has the state encoded with which the reign began, since the working state shows what has not committed.
+    mutating func takeCommitted(_ step: inout PrimaryStep) {
+        let place = committed.position.sequence
+        let number = snapshots.captured(at: place, chunkBytes: buggify(.tinyChunks) ? 1_024 : Limits.chunkBytes)
+        _ = snapshots.committed(through: place)
+        step.directives.append(.encodeCommitted(number))
+    }
+
     // MARK: - The post
 
     /// An operator wants `node`, or whoever has everything, to be the primary; nothing is admitted until that is decided.
@@ -60,7 +79,9 @@ extension PrimaryStateMachine {
     /// Whether it waits for another node to take its post.
     var isGivingAwayPost: Bool { replication?.isHandingOver ?? false }
 
-    /// The log, if it ends with what is committed: then the state has nothing that could be lost. Nil else.
+    /// The log, if it ends with what is committed: then the state has nothing that could be lost.
+    ///
+    /// Nil else.
     package var committedLog: (log: LogState, window: ResendWindow)? {
         pipeline.isDrained && committed.position == log.position ? (log, pipeline.window) : nil
     }
@@ -122,7 +143,7 @@ extension PrimaryStateMachine {
         readRecord(&step)
     }
 
-    var replicationLog: ReplicationLog { ReplicationLog(stamp: stamp, log: log, pipeline: pipeline) }
+    var replicationLog: ReplicationLog { ReplicationLog(stamp: stamp(of: epoch), log: log, pipeline: pipeline) }
 
     /// Somebody else reigns: nothing more is said, and what is not committed is forgotten by opening the store anew.
     private mutating func depose(_ step: inout PrimaryStep) {

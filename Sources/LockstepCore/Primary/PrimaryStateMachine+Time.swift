@@ -44,7 +44,7 @@ extension PrimaryStateMachine {
         serve(actions, &step)
     }
 
-    private var beaconDue: Tick { isEpochOpen ? beacons.due : .never }
+    private var beaconDue: Tick { isEpochOpen || isFeeding ? beacons.due : .never }
 
     private var beacon: Beacon {
         var beacon = Beacon(

@@ -132,6 +132,7 @@ package struct PrimaryStateMachine: Hashable, Sendable {
             }
             // A snapshot ends with an entry, and who takes the post over has the whole log.
             if snapshots.isDue, isEpochOpen, pipeline.isJournalFree, !isGivingAwayPost { takeSnapshot(&step) }
+            if snapshots.isDue, isFeeding { takeCommitted(&step) }
             handOver(&step)
         }
         refreshView(&step)
@@ -206,7 +207,10 @@ package struct PrimaryStateMachine: Hashable, Sendable {
 
     // MARK: - The batch under construction
 
-    var stamp: FrameStamp {
+    /// Of all frames but those for standbys: while the epoch opens they carry that of what has committed.
+    package var stamp: FrameStamp { stamp(of: committed.position.epoch) }
+
+    func stamp(of epoch: Epoch) -> FrameStamp {
         FrameStamp(channel: configuration.channel, clusterHash: configuration.cluster.hash, epoch: epoch)
     }
 

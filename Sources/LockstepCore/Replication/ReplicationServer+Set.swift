@@ -34,6 +34,11 @@ extension ReplicationServer {
     /// The required members that were not heard for too long.
     package func silent(now: Tick) -> [Member] { tracker.silent(inSync, now: now) }
 
+    /// The required members for which commits wait, silent or stuck; `head` is the end of the log.
+    package func blocking(head: SequenceNumber, now: Tick) -> [Member] {
+        tracker.blocking(inSync, head: head, now: now)
+    }
+
     private mutating func propose(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
         guard !inSync.isChanging else { return }
         let isDeaf = tracker.isDeaf(inSync, now: now)

@@ -196,6 +196,12 @@ package struct ReplicationTracker: Hashable, Sendable {
         }
     }
 
+    /// The members for which a commit waits: those that are silent, and those whose disk does not write.
+    package func blocking(_ set: InSyncSet, head: SequenceNumber, now: Tick) -> [Member] {
+        let silent = silent(set, now: now)
+        return set.required.filter { silent.contains($0) || isStuck($0, head: head, now: now) }
+    }
+
     /// Whether it speaks, has something to write, and has not written for too long.
     private func isStuck(_ member: Member, head: SequenceNumber, now: Tick) -> Bool {
         guard let follower = followers[member], follower.durable < head else { return false }

@@ -14,11 +14,13 @@ extension StoreStatus {
         public var epoch: UInt64?
         /// The node that the record names as primary.
         public var primary: String?
-        /// The members, by name: they have all that was acknowledged. A standby has those of when it was told last.
+        /// The members, by name: they have all that was acknowledged.
+        ///
+        /// A standby has those of when it was told last.
         public var inSync: [String]
         /// How many members must have an action before it is acknowledged.
         public var minimum: Int?
-        /// Of a primary, the members that it waits for and does not hear.
+        /// Of a primary, the members that it waits for and does not hear, or whose disk does not write.
         public var missing: [String]
         /// The end of the log on this node, with what is not committed.
         public var end: UInt64
@@ -92,27 +94,36 @@ extension PrimaryDriver {
         var found = StoreStatus.DataNode(
             role: .primary, phase: "reigning", record: replication.inSync.confirmed.record,
             end: machine.log.position.sequence)
-        found.missing = replication.silent(now: MonotonicClock.now).map(\.node.name)
+        found.missing = replication.blocking(head: machine.log.position.sequence, now: MonotonicClock.now).map(
+            \.node.name)
         return found
     }
 
-    /// Who is in sync, and the alarm that too few are heard to commit anything: after 3 s, since nodes that start
-    /// together come one after the other.
+    /// Who is in sync, and the alarm that nothing commits since members are missing: after 3 s, since nodes that start
+    /// together come one after the other, and who is silent leaves the set before that, if it may.
     func observeMembers(_ metrics: NodeMetrics, now: Tick) {
         guard let found = dataNode, let minimum = found.minimum else { return }
         metrics.observe(
             isPrimary: true, members: found.inSync.count, minimum: minimum, missing: found.missing.count)
         let heard = found.inSync.filter { !found.missing.contains($0) }.count
-        guard heard < minimum else {
+        guard heard < minimum || !found.missing.isEmpty else {
             lastEnoughMembers = now
             return host.clear(.insufficientMembers)
         }
         guard now - lastEnoughMembers >= Tick.milliseconds(3_000) else { return }
-        let names = found.missing.isEmpty ? "" : ", missing \(found.missing.joined(separator: ", "))"
-        host.raise(
-            .insufficientMembers,
-            "\(heard) of at least \(minimum) members are heard\(names): nothing is acknowledged until there are more; "
-                + "start data nodes")
+        host.raise(.insufficientMembers, Self.shortage(found, heard: heard, minimum: minimum))
+    }
+
+    private static func shortage(_ found: StoreStatus.DataNode, heard: Int, minimum: Int) -> String {
+        let names = found.missing.joined(separator: ", ")
+        guard heard < minimum else {
+            return
+                "\(names) cannot leave the set, since the arbiter has not said so: nothing is acknowledged until then, "
+                + "or until it is back; see to the arbiter"
+        }
+        return
+            "\(heard) of at least \(minimum) members are heard\(names.isEmpty ? "" : ", missing \(names)"): nothing is "
+            + "acknowledged until there are more; start data nodes"
     }
 }
 

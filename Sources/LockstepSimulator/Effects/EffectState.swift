@@ -232,6 +232,8 @@ package final class EffectState: ReplicatedState {
             writer.writeRaw(try base.encoded())
             return writer.bytes
         }
+
+        var digest: Digest { base.digest + tables.digest }
     }
 
     private struct Prepared: PreparedState {

@@ -267,7 +267,7 @@ final class PrimaryProcess: NodeProcess {
         case .audienceChanged(let names): disk.notes.audience = names
         case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
         case .halt(let reason): simulation.operatorDesk.halted(self, reason)
-        case .replication: preconditionFailure("this primary has no standbys")
+        case .encodeCommitted, .replication: preconditionFailure("this primary has no standbys")
         case .count(let counter):
             simulation.coverage.count(counter)
             if counter == .sessionsExpired { expired += 1 }

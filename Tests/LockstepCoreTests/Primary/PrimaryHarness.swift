@@ -50,6 +50,8 @@ final class PrimaryHarness {
     var replication: [ReplicationDirective] = []
     /// Captured images with what they were captured with, by number.
     var images: [SnapshotNumber: (state: [UInt8], log: LogState, digest: Digest)] = [:]
+    /// What the machine began with.
+    var began: (state: [UInt8], log: LogState, digest: Digest)?
     var encoding: [SnapshotNumber] = []
     var saved: [SnapshotNumber] = []
     var dropped: [SnapshotNumber] = []
@@ -124,7 +126,13 @@ final class PrimaryHarness {
         if checksEvents { machine.checkInvariants() }
     }
 
-    func start() { run { $0.start(&$1) } }
+    /// `tail` is what the journal has after what is known to be committed.
+    func start(inheriting tail: [SealedBatch] = []) {
+        do { began = (try state.image().encoded(), machine.log, state.image().digest + machine.log.digest) } catch {
+            preconditionFailure("the image cannot be encoded: \(error)")
+        }
+        run { $0.start(inheriting: tail, &$1) }
+    }
 
     func turn() { run { $0.turnEnded(&$1) } }
 
@@ -200,7 +208,7 @@ final class PrimaryHarness {
         do {
             message = try withBytes(of: frame) { (span) throws(WireError) in
                 let decoded = try Message.decode(span, rule: .member(Self.cluster.hash))
-                precondition(decoded.header.epoch == machine.epoch, "a frame carries the epoch")
+                precondition(decoded.header.epoch == machine.stamp.epoch, "a frame carries the epoch")
                 return decoded.message
             }
         } catch {
@@ -236,6 +244,9 @@ final class PrimaryHarness {
                 preconditionFailure("the image cannot be encoded: \(error)")
             }
         case .encodeSnapshot(let number): encoding.append(number)
+        case .encodeCommitted(let number):
+            images[number] = began
+            encoding.append(number)
         case .saveSnapshot(let number): saved.append(number)
         case .dropSnapshot(let number): dropped.append(number)
         case .beginRun(let start):

@@ -142,6 +142,68 @@ import Testing
         #expect(harness.machine.log.sessions.count == 1)
     }
 
+    /// who has lost its disk gets what is committed while the epoch waits for it; of what is not, nobody gets anything,
+    /// and nobody else is answered.
+    @Test func anOpeningEpochFeedsWhoBeginsAnew() throws {
+        let before = Self.harness(Self.record(members: 1))
+        before.persist()
+        let session = before.session(Self.client)
+        before.submit(session, 1, [3], from: Self.client)
+        before.commit()
+        let committed = before.machine.committed
+        let state = try before.state.image().encoded()
+        before.submit(session, 2, [4], from: Self.client)
+        before.commit()
+        let tail = before.durable.filter { $0.head.last > committed.position.sequence }
+        let won = try #require(
+            Self.record(minimum: 2).record.campaign(
+                .init(member: Self.own, boot: BootID(rawValue: 2), endpoints: []), above: Epoch(rawValue: 9),
+                after: before.machine.log.position, attempt: AttemptID(rawValue: 3)))
+        let harness = PrimaryHarness(
+            durable: before.durable.filter { $0.head.last <= committed.position.sequence }, boot: 2,
+            reign: Reign(won: StoredRecord(won, revision: 6), member: Self.own, memory: ArbiterMemory(), seed: 3))
+        harness.start(inheriting: tail)
+        harness.persist()
+        harness.hello(Self.client)
+        #expect(harness.machine.phase == .opening && harness.sent.isEmpty)
+
+        harness.hello(Self.link, role: .replica, node: "s1")
+        let welcome = try #require(harness.sent.first?.welcome)
+        #expect(welcome.commit == committed.position)
+        harness.pass(milliseconds: 300)
+        #expect(harness.published.allSatisfy { $0.beacon?.commit == committed.position } && !harness.published.isEmpty)
+        func sync(_ have: KnownPosition) {
+            let sync = Sync(
+                nonce: 1, store: PrimaryHarness.store, node: "s1", have: have, firstFrame: .zero, wantsSnapshot: true)
+            harness.receiveBulk(harness.stamp.frame(.sync(sync)), from: Self.link)
+            harness.turn()
+        }
+        sync(before.machine.committed)
+        #expect(harness.bulk.isEmpty, "who knows more waits for the opening")
+        sync(.none)
+        let number = try #require(harness.encoding.first)
+        let image = try #require(harness.images[number])
+        #expect(image.state == state && image.log.known == committed)
+        let encoded = SnapshotInfo(
+            id: number, position: image.log.position, boot: image.log.boot, digest: image.digest, byteCount: 10,
+            chunkSize: 1_024, root: 1)
+        harness.run { $0.snapshotEncoded(number, info: encoded, &$1) }
+        sync(.none)
+        guard case .snapshot(let info)? = harness.bulk.last?.syncPlan?.decision else {
+            return #expect(Bool(false), "a snapshot is offered")
+        }
+        #expect(info.position == committed.position)
+        let repair = RepairRequest(
+            nonce: 2, after: committed.position, through: SequenceNumber(rawValue: .max), largestReply: 1 << 20)
+        harness.receiveBulk(harness.stamp.frame(.repairRequest(repair)), from: Self.link)
+        guard case .repair(let answer)? = harness.bulk.last?.message else { return #expect(Bool(false), "an answer") }
+        #expect(answer.status == .unavailable, "what is inherited is not committed")
+
+        Self.fetch(harness)
+        Self.acknowledge(harness, boot: 2, epoch: 10)
+        #expect(harness.machine.phase == .admitting && harness.machine.stamp.epoch == Epoch(rawValue: 10))
+    }
+
     /// A linearizable read waits for a word of every member that was asked for after the read came.
     @Test func aReadWaitsForConfirmation() {
         let harness = Self.harness()

@@ -126,6 +126,8 @@ final class CountingState: ReplicatedState {
             for timer in timers { writer.write(timer.rawValue) }
             return writer.bytes
         }
+
+        var digest: Digest { Prepared(sum: sum, timers: timers).digest }
     }
 
     struct Prepared: PreparedState {

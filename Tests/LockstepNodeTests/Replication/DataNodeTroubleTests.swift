@@ -65,6 +65,29 @@ import Testing
         }
     }
 
+    /// PROTOCOL R-5: below its minimum a store whose other member has lost its disk opens its epoch with that one's help.
+    @Test func aLostDiskBlocksNoOpening() async throws {
+        var cluster = try await DataNodes(2, minimum: 2)
+        try await cluster.running([0, 1]) { [cluster] lives in
+            _ = try await cluster.primary(with: 2)
+            #expect(try await lives[0].port.add([1]) == [1])
+        }
+        let record = try await cluster.record
+        let reigned = try #require(cluster.names.firstIndex(of: record.primary.member.node))
+        await cluster.loseDisk(1 - reigned)
+        try await cluster.shortenJournal(of: reigned)
+        try await cluster.running([0, 1]) { [cluster] lives in
+            let lost = record.inSync.first { $0.node == cluster.names[1 - reigned] }
+            try await until {
+                let now = try await cluster.record
+                return now.primary.member.node == cluster.names[reigned] && now.epoch > record.epoch
+                    && now.inSync.contains { $0.node == lost?.node && $0 != lost }
+            }
+            #expect(try await lives[1 - reigned].port.add([2]) == [3])
+            #expect(try await lives[reigned].port.add([4]) == [7])
+        }
+    }
+
     /// Notes when effects may begin, and when they are over.
     private final class Watcher: RunExecutor {
         let notes = Mutex<[Bool]>([])

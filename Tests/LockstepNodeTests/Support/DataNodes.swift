@@ -11,7 +11,7 @@ struct DataNodes {
     let cluster = ClusterID(rawValue: UInt128(UInt64.random(in: 1...UInt64.max)) << 64 | 5)
     let arbiter: MemoryArbiter
     let names: [NodeID]
-    let disks: [Disk]
+    private(set) var disks: [Disk]
     private var journals: [MemoryJournal] { disks.map(\.base) }
     let endpoints: [String]
 
@@ -28,18 +28,8 @@ struct DataNodes {
         let base = 4 * Int.random(in: 5_000...7_200)
         endpoints = (0..<count).map { "tcp://127.0.0.1:\(base + 4 * $0)" }
         names = (0..<count).compactMap { NodeID("node-\($0)") }
-        disks = [cluster].flatMap { cluster in
-            (0..<count).map { index in
-                Disk(
-                    MemoryJournal(
-                        JournalRequest(
-                            cluster: cluster, storeName: "sum", nodeName: "node-\(index)", channel: Channel(rawValue: 7)
-                        ), isVolatile: false))
-            }
-        }
-        for journal in journals {
-            await withCheckedContinuation { done in journal.markArbitrated { _ in done.resume() } }
-        }
+        disks = []
+        for index in 0..<count { disks.append(await Self.emptyDisk(of: index, cluster)) }
         let identity = journals[0].identity
         let first = Member(node: names[0], incarnation: identity.incarnation)
         let record = ConfigurationRecord(
@@ -50,6 +40,18 @@ struct DataNodes {
             preconditionFailure("an empty arbiter takes a record")
         }
     }
+
+    private static func emptyDisk(of index: Int, _ cluster: ClusterID) async -> Disk {
+        let journal = MemoryJournal(
+            JournalRequest(
+                cluster: cluster, storeName: "sum", nodeName: "node-\(index)", channel: Channel(rawValue: 7)),
+            isVolatile: false)
+        await withCheckedContinuation { done in journal.markArbitrated { _ in done.resume() } }
+        return Disk(journal)
+    }
+
+    /// A node that has ended gets an empty disk.
+    mutating func loseDisk(_ index: Int) async { disks[index] = await Self.emptyDisk(of: index, cluster) }
 
     /// The next life of a node, which is to be run.
     func life(_ index: Int, executor: (any RunExecutor)? = nil) throws -> Life {
@@ -128,6 +130,22 @@ struct DataNodes {
         withBytes(of: []) { _ = batch.append(.sessionAck([]), source: $0) }
         let sealed = batch.sealed()
         await withCheckedContinuation { done in journal.append([sealed]) { _ in done.resume() } }
+        journal.close()
+    }
+
+    /// The journal of a node that has ended forgets what a snapshot of its committed state can take the place of.
+    func shortenJournal(of index: Int) async throws {
+        let journal = disks[index].base
+        journal.reopen()
+        let state = SumState()
+        var log = LogState(store: journal.identity.store)
+        try journal.recover(snapshot: { _ in }, batch: { _ = try log.apply($0, to: state) }, tail: { _ in })
+        let content = SnapshotContent(
+            log: log, digest: state.digest + log.digest, state: try state.image().encoded())
+        let position = log.position
+        await withCheckedContinuation { done in
+            journal.save(snapshot: content.encoded(), at: position) { _ in done.resume() }
+        }
         journal.close()
     }
 

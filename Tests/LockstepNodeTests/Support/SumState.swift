@@ -74,6 +74,7 @@ final class SumState: ReplicatedState {
     struct Image: StateImage {
         var sum: UInt64
         func encoded() throws -> [UInt8] { SumState.bytes(sum) }
+        var digest: Digest { Prepared(sum: sum).digest }
     }
 
     struct Prepared: PreparedState {

@@ -73,6 +73,9 @@ final class EmptyState: ReplicatedState {
     func install(_ prepared: any PreparedState) {}
     func reset() {}
 
-    struct Image: StateImage { func encoded() throws -> [UInt8] { [] } }
+    struct Image: StateImage {
+        func encoded() throws -> [UInt8] { [] }
+        var digest: Digest { Prepared().digest }
+    }
     struct Prepared: PreparedState { var digest: Digest { Digest(rawValue: 0) } }
 }

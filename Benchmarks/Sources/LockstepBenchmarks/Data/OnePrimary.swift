@@ -77,8 +77,9 @@ final class OnePrimary {
             case .send(let frame, _): if keepsOutput { sent.append(frame) }
             case .sendBulk(let frame, _): if keepsOutput { sentBulk.append(frame) }
             case .publish(let frame): if keepsOutput { published.append(frame) }
-            case .committed, .sendChunks, .captureSnapshot, .encodeSnapshot, .saveSnapshot, .dropSnapshot, .beginRun,
-                .stopRun, .emission, .runEnd, .awaiting, .opened, .audienceChanged, .alarm, .halt, .count, .replication:
+            case .committed, .sendChunks, .captureSnapshot, .encodeSnapshot, .encodeCommitted, .saveSnapshot,
+                .dropSnapshot, .beginRun, .stopRun, .emission, .runEnd, .awaiting, .opened, .audienceChanged, .alarm,
+                .halt, .count, .replication:
                 break
             }
         }
