@@ -56,7 +56,9 @@ extension StoreHost {
         guard let identity = driver?.desk.journal?.identity else { return }
         let epoch = stored.record.epoch
         let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: epoch)
-        let report = RecordReport(nonce: 0, highest: epoch, end: end, record: stored)
+        var shown = ArbiterMemory()
+        shown.wrote(stored)
+        let report = RecordReport(nonce: 0, highest: epoch, end: end, shown: shown, record: stored)
         let frame = stamp.frame(.replicationRequest(.stepDown(report)))
         services.attempt { try services.peers?.sendToAll(frame) }
     }
