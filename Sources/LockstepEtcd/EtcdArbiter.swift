@@ -63,11 +63,24 @@
         @concurrent package func create(
             _ record: ConfigurationRecord, of store: String, within limit: Duration
         ) async -> CreationOutcome {
+            await create(record, of: store, if: .isMissing(keys.channel(record.channel)), within: limit)
+        }
+
+        @concurrent package func restore(
+            _ record: ConfigurationRecord, of store: String, within limit: Duration
+        ) async -> CreationOutcome {
+            let isOwn = TxnRequest.Comparison.isValue(keys.channel(record.channel), Data(store.utf8))
+            return await create(record, of: store, if: isOwn, within: limit)
+        }
+
+        @concurrent private func create(
+            _ record: ConfigurationRecord, of store: String, if isFree: TxnRequest.Comparison, within limit: Duration
+        ) async -> CreationOutcome {
             precondition(record.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
             let (key, channel, value) = (keys.record(store), keys.channel(record.channel), Data(record.bytes))
             if let problem = Self.tooLong(value) { return .unknown(problem) }
             let request = TxnRequest(
-                compare: [.isMissing(key), .isMissing(channel)],
+                compare: [.isMissing(key), isFree],
                 success: [.put(key, value), .put(channel, Data(store.utf8))], failure: [.range(key), .range(channel)])
             do {
                 let answer = try await transacted(request, within: limit)
@@ -76,8 +89,8 @@
                 }
                 guard answer.succeeded != true, let ranges = answer.ranges(2) else { throw Self.strange }
                 if let there = try stored(store, ranges[0].kvs) { return .exists(there) }
-                guard let owner = ranges[1].kvs?.first else { throw Self.strange }
-                return .channelTaken(by: String(decoding: owner.value ?? Data(), as: UTF8.self))
+                let owner = ranges[1].kvs?.first.map { String(decoding: $0.value ?? Data(), as: UTF8.self) }
+                return .channelTaken(by: owner ?? store)
             } catch { return .unknown("\(error)") }
         }
 

@@ -31,7 +31,12 @@ extension StoreHost {
     }
 
     /// Where the primary is looked for, in words.
-    var places: String { inPlace(&client) { $0.places.joined(separator: " or ") } }
+    ///
+    /// A data node that was the primary itself, and has not learned who is now, has no place.
+    var places: String {
+        let known = inPlace(&client) { $0.places.filter { $0 != Self.ownEndpoint } }
+        return known.isEmpty ? "any data node" : known.joined(separator: " or ")
+    }
 
     /// The alarms; the loss of the primary with its age, which no line of the log has.
     func alarms(at now: Tick) -> [StoreStatus.Alarm] {

@@ -65,6 +65,12 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         _ = try await example.created(in: arbiter)
         let taken = await arbiter.create(example.record(of: "users", channel: 3), of: "users", within: time)
         findings.expect(taken == .channelTaken(by: example.store), "a channel is given once, and not \(taken)")
+        let foreign = await arbiter.restore(example.record(of: "users", channel: 3), of: "users", within: time)
+        findings.expect(
+            foreign == .channelTaken(by: example.store), "another's channel is not taken back, and not \(foreign)")
+        let free = await arbiter.restore(example.record(of: "users", channel: 4), of: "users", within: time)
+        findings.expect(
+            free == .channelTaken(by: "users"), "a channel that nobody has is not taken back, and not \(free)")
         let missing = try await arbiter.record(of: "users", within: time)
         findings.expect(missing == nil, "no record was written")
     }

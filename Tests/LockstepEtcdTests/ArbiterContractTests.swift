@@ -104,6 +104,10 @@ import Testing
         #expect(outcome == .channelTaken(by: example.store))
         let refused = await arbiter.transact(example.adding(2, to: first), on: example.store, within: .seconds(1))
         #expect(refused == .refused(nil))
+        guard case .created = await arbiter.restore(first.record, of: example.store, within: .seconds(1)) else {
+            return #expect(Bool(false), "it is taken back")
+        }
+        #expect(try await arbiter.record(of: example.store, within: .seconds(1))?.record == first.record)
     }
 
     /// A closed arbiter answers nothing, and leaves writes unknown.

@@ -40,18 +40,24 @@ import Testing
 
     private func post(
         _ letter: String, number: UInt64 = 9, isPrimary: Bool = false,
-        others: [String: (epoch: UInt64, end: UInt64)] = [:]
+        others: [String: (epoch: UInt64, end: UInt64)] = [:], boots: [String: UInt64] = [:]
     ) throws -> StorePost {
         let reports = others.sorted { $0.key < $1.key }.map { name, end in
-            #"{"node":"\#(name)","epoch":\#(end.epoch),"number":3,"end":"\#(end.epoch):\#(end.end)"}"#
+            #"{"node":"\#(name)","epoch":\#(end.epoch),"number":3,"end":"\#(end.epoch):\#(end.end)","#
+                + #""shown":\#(Self.shown(3, end.epoch, boots[name] ?? 0))}"#
         }
         let json = """
             {"store":"counters","node":"node-\(letter)","incarnation":"\(Self.member(letter).incarnation)",
-            "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),"epoch":8,"number":\(number),"revision":40,
+            "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),"epoch":8,"number":\(number),
+            "shown":\(Self.shown(number, 4, boots["node-\(letter)"] ?? 0)),
             "end":"\(KnownPosition(position: Self.end, boot: .none).noteText)","channel":3,"minimum":2,"primary":"node-a",
             "reports":[\(reports.joined(separator: ","))]}
             """
         return try JSONDecoder().decode(StorePost.self, from: Data(json.utf8))
+    }
+
+    private static func shown(_ number: UInt64, _ epoch: UInt64, _ boot: UInt64) -> String {
+        #"{"revision":40,"number":\#(number),"epoch":\#(epoch),"boot":"\#(BootID(rawValue: UInt128(boot)))"}"#
     }
 
     private func refusal(_ body: () throws -> some Any) -> String {
@@ -131,6 +137,23 @@ import Testing
         #expect(refused(["node-b": (4, 91)]).contains("node-b has more of counters than node-a"))
         #expect(refused(["node-b": (5, 2)]).contains("node-b has more"), "a later epoch has all of the earlier ones")
         #expect(refused(["node-b": (4, 90)]).isEmpty)
+    }
+
+    /// An epoch that etcd gave away twice is a set-back, whatever the number; which log holds is an operator's to say.
+    @Test func anEpochThatTwoHadIsNotBoundBySize() throws {
+        let old = Self.record("abc")
+        let rivals = try post("a", others: ["node-b": (4, 91)], boots: ["node-a": 1, "node-b": 2])
+        let text = refusal { try order("ab").rebinding(of: rivals, in: old, cluster: Self.cluster, minimum: nil) }
+        #expect(text.contains("node-b and node-a each had epoch 4 of counters"))
+        let ahead = old.rewritten(attempt: .none)
+        func isSetBack(_ boots: [String: UInt64]) throws -> Bool {
+            let post = try post("a", number: 1, others: ["node-b": (5, 2)], boots: boots)
+            var record = ahead
+            record.number = 50
+            return order("ab").isSetBack(StoredRecord(record, revision: 60), post)
+        }
+        #expect(try !isSetBack(["node-b": 9]), "the reign of the record, which another node knows")
+        #expect(try isSetBack(["node-b": 8]), "another reign of its epoch")
     }
 
     /// Posts spread evenly over members that are there, and no further.

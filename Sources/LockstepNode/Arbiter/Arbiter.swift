@@ -37,6 +37,12 @@ package protocol Arbiter: Sendable {
     @concurrent func create(_ record: ConfigurationRecord, of store: String, within limit: Duration) async
         -> CreationOutcome
 
+    /// As ``create(_:of:within:)``, of a store that has lost its record and still has the record's channel.
+    ///
+    /// ``CreationOutcome/channelTaken(by:)`` says that it has it no more, and who has it: the store itself, if nobody.
+    @concurrent func restore(_ record: ConfigurationRecord, of store: String, within limit: Duration) async
+        -> CreationOutcome
+
     /// Reads which channels of the cluster are given, and to which stores, linearizably.
     @concurrent func channels(within limit: Duration) async throws -> [Channel: String]
 

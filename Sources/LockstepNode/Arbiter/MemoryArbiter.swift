@@ -72,11 +72,24 @@ package final class MemoryArbiter: Arbiter {
     @concurrent package func create(
         _ record: ConfigurationRecord, of store: String, within limit: Duration
     ) async -> CreationOutcome {
+        create(record, of: store, having: nil)
+    }
+
+    @concurrent package func restore(
+        _ record: ConfigurationRecord, of store: String, within limit: Duration
+    ) async -> CreationOutcome {
+        create(record, of: store, having: store)
+    }
+
+    /// Only where `channelOwner` has the channel; nil: nobody.
+    private func create(
+        _ record: ConfigurationRecord, of store: String, having channelOwner: String?
+    ) -> CreationOutcome {
         precondition(record.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
         do {
             let (revision, kept, owner) = try open { state in
                 let (kept, owner) = (state.content.records[store], state.content.channels[record.channel])
-                guard kept == nil, owner == nil else { return (nil, kept, owner) as (Int64?, Kept?, String?) }
+                guard kept == nil, owner == channelOwner else { return (nil, kept, owner) as (Int64?, Kept?, String?) }
                 state.content.channels[record.channel] = store
                 return (write(record, store, &state), nil, nil)
             }

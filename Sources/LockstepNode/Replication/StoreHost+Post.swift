@@ -41,14 +41,16 @@ extension StoreHost {
         let told = reports.sorted { $0.key < $1.key }.map { node, report in
             StorePost.Report(
                 node: node.name, epoch: max(report.highest, report.record?.record.epoch ?? .zero).rawValue,
-                number: report.record?.record.number ?? 0, end: StorePost.text(report.end))
+                number: max(report.shown.number, report.record?.record.number ?? 0),
+                shown: StorePost.Shown(report.shown),
+                end: StorePost.text(report.end))
         }
         return StorePost(
             store: name, node: services.node, incarnation: "\(identity.incarnation)",
             endpoint: services.ingressEndpoint, isPrimary: server != nil && primary?.isDeposed == false,
             epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
             number: max(memory.number, known?.record.number ?? 0, told.map(\.number).max() ?? 0),
-            revision: memory.revision, end: StorePost.text(end), channel: identity.channel.rawValue,
+            shown: StorePost.Shown(memory), end: StorePost.text(end), channel: identity.channel.rawValue,
             minimum: known?.record.minimum, primary: known?.record.primary.member.node.name, reports: told,
             handover: handover.map { note in
                 StorePost.Handover(

@@ -2,6 +2,26 @@ package import LockstepCore
 
 /// Who is the primary of a data node's store, and what else the node knows of that; for operators.
 package struct StorePost: Codable, Hashable, Sendable {
+    /// What the arbiter has shown a node.
+    package struct Shown: Codable, Hashable, Sendable {
+        package var revision: Int64
+        package var number: UInt64
+        package var epoch: UInt64
+        /// Of whose process the epoch is, in hexadecimal digits; all 0: not known.
+        package var boot: String
+
+        init(_ memory: ArbiterMemory) {
+            (revision, number, epoch) = (memory.revision, memory.number, memory.epoch.rawValue)
+            boot = "\(memory.boot)"
+        }
+
+        package var memory: ArbiterMemory {
+            ArbiterMemory(
+                revision: revision, number: number, epoch: Epoch(rawValue: epoch),
+                boot: BootID(hexadecimal: boot) ?? .none)
+        }
+    }
+
     /// What another data node has said.
     package struct Report: Codable, Hashable, Sendable {
         package var node: String
@@ -9,6 +29,7 @@ package struct StorePost: Codable, Hashable, Sendable {
         package var epoch: UInt64
         /// Of the record that it knows; 0: none.
         package var number: UInt64
+        package var shown: Shown
         /// The end of its log.
         package var end: String
     }
@@ -33,8 +54,8 @@ package struct StorePost: Codable, Hashable, Sendable {
     package var epoch: UInt64
     /// The highest number of a record that it knows of.
     package var number: UInt64
-    /// The revision of the newest record that the arbiter has shown this node itself.
-    package var revision: Int64
+    /// What the arbiter has shown this node itself.
+    package var shown: Shown
     /// The end of its log, with what is not committed.
     package var end: String
     /// Of the journal.
@@ -61,6 +82,18 @@ package struct StorePost: Codable, Hashable, Sendable {
         let others = reports.filter { report in
             guard let other = Self.position(report.end) else { return true }
             return (other.epoch, other.sequence) > (own.epoch, own.sequence)
+        }
+        return others.map(\.node)
+    }
+
+    /// The nodes whose log ends in another reign of the same epoch, which an arbiter that was set back gave away twice.
+    ///
+    /// Which of the two has what was acknowledged is not in the logs.
+    package var rivals: [String] {
+        guard let own = position, own.epoch.rawValue == shown.epoch, shown.memory.boot != .none else { return [] }
+        let others = reports.filter { report in
+            report.shown.epoch == shown.epoch && report.shown.boot != shown.boot && report.shown.memory.boot != .none
+                && Self.position(report.end)?.epoch == own.epoch
         }
         return others.map(\.node)
     }

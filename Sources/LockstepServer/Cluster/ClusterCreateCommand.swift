@@ -105,7 +105,7 @@
             owner == store
                 ? CommandFailure("etcd has lost the record of \(store), which it once had: use \"cluster rebind\"")
                 : CommandFailure(
-                    "channel \(channel) of \(store) is that of the store \(owner): all programs of a cluster have the "
+                    "channel \(channel.rawValue) of \(store) is that of the store \(owner): all programs of a cluster have the "
                         + "same stores in the same order")
         }
     }

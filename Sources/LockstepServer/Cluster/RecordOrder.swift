@@ -71,10 +71,10 @@ package struct RecordOrder {
 
     // MARK: - Rebind
 
-    /// Whether the arbiter shows less than the nodes that were asked remember.
+    /// Whether the arbiter shows less than the nodes that were asked remember, or another reign of the same epoch.
     package func isSetBack(_ stored: StoredRecord?, _ post: StorePost) -> Bool {
         guard let stored else { return true }
-        return stored.record.number < post.number || stored.revision < post.revision
+        return ([post.shown] + post.reports.map(\.shown)).contains { $0.memory.isBeyond(stored) }
     }
 
     /// The record that binds the store to an arbiter that was set back or lost (R-81), with the node of `post` as the only
@@ -89,6 +89,12 @@ package struct RecordOrder {
             throw CommandFailure(
                 "\(silent.joined(separator: ", ")) is listed and does not say how much it has of \(store): try again, or "
                     + "stop it")
+        }
+        guard post.rivals.isEmpty else {
+            throw CommandFailure(
+                "\(post.rivals.joined(separator: ", ")) and \(post.node) each had epoch \(post.shown.epoch) of \(store), since "
+                    + "etcd gave it away twice: stop those whose epoch was the second (\"cluster status\" says who leads now), "
+                    + "wait 10 s, and run the same command again on a host of the first")
         }
         guard post.further.isEmpty else {
             throw CommandFailure(

@@ -35,22 +35,23 @@
             throw unknown(store, reason)
         }
 
-        /// Writes the record of a store that has none.
+        /// Writes the record of a store that has none, and has its channel still or anew.
         @concurrent func create(_ record: ConfigurationRecord, of store: String) async throws {
-            var reason = ""
+            var (reason, hasChannel) = ("", false)
             for _ in 0..<Self.tries {
-                switch await arbiter.create(record, of: store, within: ClusterPlace.patience) {
+                let outcome =
+                    hasChannel
+                    ? await arbiter.restore(record, of: store, within: ClusterPlace.patience)
+                    : await arbiter.create(record, of: store, within: ClusterPlace.patience)
+                switch outcome {
                 case .created: return
                 case .exists(let stored) where stored.record.attempt == record.attempt: return
                 case .exists:
                     throw CommandFailure("somebody has made a record of \(store) meanwhile: look at \"cluster status\"")
-                case .channelTaken(let owner) where owner == store:
-                    throw CommandFailure(
-                        "etcd has lost the record of \(store) and not its channel \(record.channel): delete the key of that "
-                            + "channel with etcdctl, and run the same command again")
+                case .channelTaken(let owner) where owner == store: hasChannel.toggle()
                 case .channelTaken(let owner):
                     throw CommandFailure(
-                        "channel \(record.channel) of \(store) is that of the store \(owner): all programs of a cluster have "
+                        "channel \(record.channel.rawValue) of \(store) is that of the store \(owner): all programs of a cluster have "
                             + "the same stores in the same order")
                 case .unknown(let text): reason = text
                 }

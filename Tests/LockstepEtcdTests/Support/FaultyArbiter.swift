@@ -134,6 +134,17 @@ final class FaultyArbiter: Arbiter {
         }
     }
 
+    @concurrent func restore(_ record: ConfigurationRecord, of store: String, within limit: Duration) async
+        -> CreationOutcome
+    {
+        let (base, defect) = (base, defect)
+        return await write(unknown: .unknown("the answer was lost")) {
+            let outcome = await base.restore(record, of: store, within: limit)
+            if defect == .sharesChannels, case .channelTaken = outcome { return .created(revision: 1) }
+            return outcome
+        }
+    }
+
     @concurrent func channels(within limit: Duration) async throws -> [Channel: String] {
         let channels = try await base.channels(within: limit)
         let none = Channel(rawValue: 0)
