@@ -180,7 +180,8 @@ import Testing
         _ = standby.fetch()
         func told(_ epoch: UInt64) -> Bool {
             let report = RecordReport(
-                nonce: 0, highest: Epoch(rawValue: epoch), end: standby.machine.log.end, record: nil)
+                nonce: 0, highest: Epoch(rawValue: epoch), end: standby.machine.log.end, shown: ArbiterMemory(),
+                record: nil)
             standby.run { $0.laterReignTold(report, into: &$2) }
             return standby.wanted.contains { if case .readRecord = $0 { true } else { false } }
         }
