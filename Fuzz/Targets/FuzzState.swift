@@ -36,6 +36,8 @@ final class FuzzState: ReplicatedState {
 
     struct Image: StateImage {
         var sum: UInt64
+        var digest: Digest { Digest(rawValue: UInt128(sum)) }
+
         func encoded() -> [UInt8] {
             var writer = ByteWriter()
             writer.write(sum)
