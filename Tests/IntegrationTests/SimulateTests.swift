@@ -9,17 +9,22 @@ import Testing
         ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"] == nil ? nil : Bench.labProgram
     private static let defective = ProcessInfo.processInfo.environment["LOCKSTEP_DEFECTIVE_PROGRAM"]
 
-    private func simulate(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+    private func simulate(_ arguments: [String]) throws -> (status: Int32, output: String, errors: String) {
         try ChildProcess.run(try #require(Self.program), ["simulate"] + arguments)
     }
 
-    @Test(.enabled(if: program != nil)) func twoProcessesHaveTheSameTraces() throws {
+    private func simulate(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+        try simulate(arguments)
+    }
+
+    @Test(.enabled(if: program != nil), arguments: [[], ["--cluster"]])
+    func twoProcessesHaveTheSameTraces(kind: [String]) throws {
         let folder = NSTemporaryDirectory() + "lockstep-simulate-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }  // Left behind, it harms nobody.
         let files = ["a", "b"].map { "\(folder)/\($0)" }
         for (jobs, file) in zip(["1", "2"], files) {
-            let run = try simulate("--first", "0x51", "--seeds", "40", "--jobs", jobs, "--hashes", file)
+            let run = try simulate(kind + ["--first", "0x51", "--seeds", "40", "--jobs", jobs, "--hashes", file])
             #expect(run.status == 0, "\(run.output)\(run.errors)")
         }
         let hashes = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }

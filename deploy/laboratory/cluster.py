@@ -58,6 +58,11 @@ class Node:
         """What the host knows of the node's process."""
         return self.host.ask("state")["units"].get(self.unit)
 
+    def is_down(self):
+        """Whether it ended by itself, with a status after which the unit does not start it again."""
+        unit = self.process()
+        return not unit["process"] and unit["ends"][-1:] != [] and unit["ends"][-1]["status"] in (64, 65)
+
 
 class Laboratory:
     """Hosts `a` (the primary), `b` and further letters (replicas), `x` (joins later), `k` (clients), and the switch.
@@ -261,12 +266,12 @@ class Laboratory:
         found = []
 
         def is_known():
-            found[:] = [self.posts(self.statuses(1)).get(store)]
+            found[:] = [self.posts(self.statuses()).get(store)]
             return found[0] is not None
 
         if not self.data:
             return "a"
-        if not wait_until(is_known, 10, 0.1):
+        if not wait_until(is_known, 20, 0.1):
             raise RuntimeError(f"nobody knows who is the primary of {store}")
         return found[0]
 

@@ -1,7 +1,4 @@
 """What can happen to data nodes and their etcd, and to nothing else."""
-import os
-import shutil
-
 from namespaces import wait_until
 
 from .cluster import STORES
@@ -49,12 +46,7 @@ def wipe(lab, fault):
     node = any_node(lab, fault)
     fault.fire(int(node.kill(hold=True)))
     yield
-    # Its keys are kept elsewhere, as an operator keeps them who wants to give the node its name back.
-    keys = f"/var/lib/lockstep/{node.name}.key"
-    if os.path.exists(node.host.path(f"{node.data}/node.key")):
-        shutil.move(node.host.path(f"{node.data}/node.key"), node.host.path(keys))
-    shutil.rmtree(node.host.path(node.data))
-    lab.add(fault.record["target"], "data", keys=None if lab.plaintext else keys).start()
+    lab.renew(node).start()
 
 
 # MARK: cuts

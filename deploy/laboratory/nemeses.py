@@ -265,7 +265,12 @@ def old_disk(lab, fault):
     shutil.rmtree(disk)
     os.rename(copy, disk)
     fault.fire(1)
+    fault.may_end = bool(lab.data)
     node.start()
+    # A data node that has less than it acknowledged in the present epoch is refused, and needs another folder.
+    if lab.data and wait_until(lambda: lab.is_ready(node.host.name) or node.is_down(), 30, 0.1) and node.is_down():
+        fault.note(refused=True)
+        lab.renew(node).start()
 
 
 def keep_owner(source, copy):

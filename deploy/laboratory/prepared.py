@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ ON_COUNTERS = {"increments", "stream", "mixed"}  # workloads that write that sto
 SHELL = ["sh", "-c", 'exec "$@"', "sh"]
 HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Tests/IntegrationTests/hostile_keys.py")
 DENIED = re.compile(r"lockstep_(denials|handshakes_failed)_total[ {]")
-BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|SUMMARY: .*Sanitizer")
+BAD_ENDS = re.compile(r"Assertion failed|Fatal error|Precondition failed|Swift runtime failure|SUMMARY: .*Sanitizer")
 
 
 class PreparedLaboratory(Laboratory):
@@ -124,6 +125,15 @@ class PreparedLaboratory(Laboratory):
         if letter not in self.data:
             return self.is_ready(letter)
         return self.is_whole(self.statuses())
+
+    def renew(self, node):
+        """Makes the folder of a data node anew, under its name: it has lost what it had."""
+        # Its keys are kept elsewhere, as an operator keeps them who wants to give the node its name back.
+        keys = f"/var/lib/lockstep/{node.name}.key"
+        if os.path.exists(node.host.path(f"{node.data}/node.key")):
+            shutil.move(node.host.path(f"{node.data}/node.key"), node.host.path(keys))
+        shutil.rmtree(node.host.path(node.data))
+        return self.add(node.host.name, "data", node.name, None if self.plaintext else keys)
 
     def await_removal(self, node):
         """Waits until no primary has a data node as a member."""

@@ -27,7 +27,8 @@ class Fault:
         self.name, self.nemesis, self.seconds, self.rest = f"fault-{number}", name, seconds, rest
         self.random = random.Random(seed)
         self.record = {"number": number, "nemesis": name, "seconds": seconds, "fired": 0}
-        self.expects_end = False
+        self.expects_end = False  # whether a node must end by itself
+        self.may_end = False  # whether one may
         self.began = 0.0
 
     def note(self, **what):
@@ -230,7 +231,7 @@ class Run:
         if fault.expects_end and fault.record["fired"] and not wait_until(ended, 5, 0.2):
             self.problems.append(f"no node ended though {fault.nemesis} fired (fault {fault.record['number']})")
         now = time.monotonic()
-        self.lab.judge_ends(self.judged, fault.nemesis, may_end=fault.expects_end)
+        self.lab.judge_ends(self.judged, fault.nemesis, may_end=fault.expects_end or fault.may_end)
         self.judged = now
 
     # MARK: looking

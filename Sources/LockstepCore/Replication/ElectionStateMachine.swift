@@ -158,10 +158,11 @@ package struct ElectionStateMachine: Hashable, Sendable {
     /// The arbiter has answered a reading with this record, linearizably; `request` is what the directive had.
     ///
     /// `end` is the end of this node's log; `known` is the highest epoch that any node knows which was reached, and
-    /// `told` is what the arbiter has shown each of them. `attemptID` is for the transaction that may follow.
+    /// `told` is what the arbiter has shown each of them. `attemptID` is for the transaction that may follow. Without
+    /// `mayCampaign` its log cannot be taken over as it is: it goes on asking, and follows a later reign.
     package mutating func read(
         _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, told: [NodeID: ArbiterMemory],
-        attemptID: AttemptID, now: Tick, into directives: inout [Directive]
+        attemptID: AttemptID, mayCampaign: Bool = true, now: Tick, into directives: inout [Directive]
     ) {
         guard isNewest(stored, request: request, into: &directives) else { return }
         rank = stored.record.rank(of: configuration.candidate.member)
@@ -184,7 +185,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
             }
             // The silence was another primary's: this one has its time to be heard.
             guard !isNewReign(stored.record) else { return follow(stored, now: now, into: &directives) }
-            guard isInformed(stored.record, told, now: now) else { return }
+            guard mayCampaign, isInformed(stored.record, told, now: now) else { return }
             let highest = max(promised, known, end.epoch)
             let record = stored.record.campaign(
                 configuration.candidate, above: highest, after: end, attempt: attemptID,

@@ -33,14 +33,12 @@ extension StandbyStateMachine {
         guard phase != .won, phase != .halted else { return }
         let attempt = AttemptID(using: &random)
         // What is not durable here cannot be the end of a log that is taken over.
-        guard election.phase != .asking || log.isDurable && !isCutting && !isDoubted && phase != .lacking else {
-            return
-        }
+        let isWhole = log.isDurable && !isCutting && !isDoubted && phase != .lacking
         elect(now: now, into: &directives) {
             [known = reportedEpoch, told = reports, end = log.end] election, directives in
             election.read(
-                stored, request: request, end: end, known: known, told: told, attemptID: attempt, now: now,
-                into: &directives)
+                stored, request: request, end: end, known: known, told: told, attemptID: attempt,
+                mayCampaign: isWhole, now: now, into: &directives)
         }
     }
 

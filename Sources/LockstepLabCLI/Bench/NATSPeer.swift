@@ -44,9 +44,7 @@ struct NATSPeer: Sendable {
         }
         if servers > 1 { try waitForLeader(setting) }
         var connection = try NATSConnection(port: Self.port(0, setting))
-        let made = try connection.request(
-            "$JS.API.STREAM.CREATE.BENCH",
-            #"{"name":"BENCH","subjects":["bench"],"storage":"file","num_replicas":\#(servers)}"#)
+        let made = try makeStream(over: connection, replicas: servers)
         // The server that leads the stream answers without another hop.
         let leader = (0..<servers).first { made.contains("\"leader\":\"server-\($0)\"") } ?? 0
         if leader > 0 { connection = try NATSConnection(port: Self.port(leader, setting)) }
@@ -57,6 +55,21 @@ struct NATSPeer: Sendable {
             throw CommandFailure("the stream does not hold \(count) messages: \(information)")
         }
         return Double(count) / seconds
+    }
+
+    /// Makes the stream; asked again while too few servers have told the leader that they are there.
+    private func makeStream(over connection: NATSConnection, replicas: Int) throws -> String {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while true {
+            do {
+                return try connection.request(
+                    "$JS.API.STREAM.CREATE.BENCH",
+                    #"{"name":"BENCH","subjects":["bench"],"storage":"file","num_replicas":\#(replicas)}"#)
+            } catch {
+                guard ContinuousClock.now < deadline else { throw error }
+                usleep(100_000)
+            }
+        }
     }
 
     /// How many seconds it takes until so many messages are acknowledged.

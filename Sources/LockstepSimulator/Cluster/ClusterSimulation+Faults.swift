@@ -69,8 +69,9 @@ extension ClusterSimulation {
     private func cut(_ ways: [[Int]]) {
         cuts = random.chance(0.4) ? [] : Set(ways)
         // Connections break that nothing comes through for long, and others live on.
-        guard random.chance(0.5) else { return }
-        for way in cuts { if let link = links[way[0]][way[1]] { close(link) } }
+        guard random.chance(0.5), !cuts.isEmpty else { return }
+        // In their order: that of a set is another one in each process.
+        for way in ways { if let link = links[way[0]][way[1]] { close(link) } }
     }
 
     /// A disk is lost, if a member remains that has all that was committed; the node comes back as another member.

@@ -348,6 +348,15 @@ import Testing
         standby.run { $0.ticked(now: $1, into: &$2) }
         standby.run { $0.recordRead(later, request: 3, now: $1, into: &$2) }
         #expect(standby.machine.election.phase == .asking && standby.said.isEmpty)
+        // A later reign is followed all the same: its primary has the snapshot.
+        let back = ConfigurationRecord.Primary(member: Self.primary.member, boot: BootID(rawValue: 5), endpoints: [])
+        let latest = try #require(
+            won.adding(back.member, attempt: AttemptID(rawValue: 5)).campaign(
+                back, above: won.epoch, after: .start(of: PrimaryHarness.store), attempt: AttemptID(rawValue: 6)))
+        standby.now = standby.now.advanced(byMilliseconds: 300)
+        standby.run { $0.ticked(now: $1, into: &$2) }
+        standby.run { $0.recordRead(StoredRecord(latest, revision: 9), request: 4, now: $1, into: &$2) }
+        #expect(standby.machine.phase == .lacking && standby.wanted == [.connect(back)])
         let end = Self.batches(2)[1].position
         let ends = [EpochEnd(epoch: Self.epoch, boot: Self.primary.boot, sequence: end.sequence, hash: end.hash)]
         standby.run {

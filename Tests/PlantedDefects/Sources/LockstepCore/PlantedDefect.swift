@@ -171,14 +171,60 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     /// A promise is answered and not written (against R-84).
     case promiseNotKept
 
+    /// A candidate needs no place in the in-sync set (against R-80).
+    case electedOutsideSet
+    /// A restarted process goes on in the epoch of its earlier life (against R-82).
+    case epochOfEarlierLife
+    /// A standby cuts its log to what it knows to be committed before it follows (against R-83).
+    case cutsToCommit
+    /// A member is its node's name alone (against R-75).
+    case incarnationIgnored
+    /// A standby acknowledges what is not on its disk yet (against R-77).
+    case acknowledgedBeforeSync
+    /// Who is proposed to leave is not required any more (against R-76).
+    case shrinkAtProposal
+    /// Who is proposed to come is required only when it has come (against R-76).
+    case growthAtAnswer
+    /// A change that the arbiter does not answer is given up (against R-76).
+    case silenceIsRefusal
+    /// A linearizable read is answered without a confirmation (against R-88).
+    case readsUnconfirmed
+    /// A linearizable read is confirmed by most of those that are required (against R-88).
+    case majorityConfirms
+    /// A node may come that lacks what its primary inherited (against R-79).
+    case learnerBeforeOpening
+    /// What was inherited commits before the epoch's opening can (against R-78).
+    case openingNotAwaited
+    /// Batches commit with fewer members than the minimum (against R-78).
+    case minimumIgnored
+    /// A promise that nobody needs any more is not withdrawn (against R-82).
+    case promiseKept
+    /// A primary greets a client that knows a later epoch (against R-89).
+    case laterClientServed
+    /// A primary does not step down when the record names another (against R-76).
+    case deposedStays
+    /// A member that is silent is not proposed to leave (against R-79).
+    case silentStays
+    /// A primary that hears nobody goes on with its heartbeats (against R-79).
+    case deafKeepsPost
+
     /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
     package static let ofStorage: [PlantedDefect] = [
         .commitNotSynced, .recoveredNotSynced, .namesNotSynced, .markBeforeCommit, .markNotCompared,
         .failureForgotten, .commitNumberLost, .tailShown, .committedIsCut, .cutKeepsGeneration, .cutNotSynced,
         .promiseNotKept,
     ]
+    /// Those of failover; `lockstep-lab simulate --cluster` finds them.
+    package static let ofClusters: [PlantedDefect] = [
+        .electedOutsideSet, .epochOfEarlierLife, .cutsToCommit, .incarnationIgnored, .acknowledgedBeforeSync,
+        .shrinkAtProposal, .growthAtAnswer, .silenceIsRefusal, .readsUnconfirmed, .majorityConfirms,
+        .learnerBeforeOpening, .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
+        .silentStays, .deafKeepsPost,
+    ]
     /// Those that the simulator finds.
-    package static var ofMachines: [PlantedDefect] { allCases.filter { !ofStorage.contains($0) } }
+    package static var ofMachines: [PlantedDefect] {
+        allCases.filter { !ofStorage.contains($0) && !ofClusters.contains($0) }
+    }
 
     /// The defect that is active in this process; set once, before any machine runs.
     nonisolated(unsafe) private static var active: PlantedDefect?
