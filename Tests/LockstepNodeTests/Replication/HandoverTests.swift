@@ -10,9 +10,9 @@ import Testing
         let cluster = try await DataNodes(3, minimum: 2)
         try await cluster.running([0, 1, 2]) { lives in
             _ = try await cluster.primary(with: 3)
-            let isOver = Flag()
+            let (isOver, answers) = (Flag(), Answers())
             let counts = try await withThrowingTaskGroup(of: UInt64.self) { group in
-                for life in lives { group.addTask { try await Self.load(life, until: isOver) } }
+                for life in lives { group.addTask { try await Self.load(life, answers, until: isOver) } }
                 defer { isOver.raise() }
                 for round in 0..<20 {
                     let (old, new) = (round % 2, (round + 1) % 2)
@@ -23,14 +23,19 @@ import Testing
                     let record = try await cluster.record
                     #expect(record.primary.member.node == cluster.names[new] && record.inSync.count >= 2)
                     #expect(record.epoch > epoch)
-                    // The set is whole again before the next.
+                    // The set is whole again before the next, and callers were answered.
                     _ = try await cluster.primary(with: 3, after: epoch)
+                    let before = answers.count
+                    try await until { answers.count >= before + 3 }
                 }
                 isOver.raise()
                 return try await group.reduce(0, +)
             }
-            #expect(counts > 60)
-            for life in lives { #expect(try await life.port.add([0]) == [counts]) }
+            #expect(counts >= 60)
+            for (index, life) in lives.enumerated() {
+                let sum = try await life.port.add([1])
+                #expect(sum == [counts + UInt64(index) + 1])
+            }
         }
     }
 
@@ -41,10 +46,19 @@ import Testing
         func raise() { value.store(true, ordering: .releasing) }
     }
 
+    /// How many actions were answered, at all nodes.
+    private final class Answers: Sendable {
+        private let value = Atomic(0)
+        var count: Int { value.load(ordering: .acquiring) }
+        func add() { value.add(1, ordering: .releasing) }
+    }
+
     /// Adds 1, again and again; each answer is above the one before.
     ///
     /// Returns how many were answered.
-    private static func load(_ life: DataNodes.Life, until isOver: Flag) async throws -> UInt64 {
+    private static func load(
+        _ life: DataNodes.Life, _ answers: Answers, until isOver: Flag
+    ) async throws -> UInt64 {
         var (count, last): (UInt64, UInt64) = (0, 0)
         while !isOver.isRaised {
             let sums = try await life.port.add([1])
@@ -53,6 +67,7 @@ import Testing
                 break
             }
             (count, last) = (count + 1, sum)
+            answers.add()
         }
         return count
     }
