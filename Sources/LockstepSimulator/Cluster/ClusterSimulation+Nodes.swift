@@ -180,7 +180,8 @@ extension ClusterSimulation {
         case .truncate(let position):
             counts.truncations += 1
             trace(node, .truncated, position.epoch.rawValue, position.sequence.rawValue)
-            if let first = node.disk.index(after: position.sequence) {
+            // Who is no member may cut what others have committed since: a primary before told it to.
+            if arbiter.stored.record.contains(node.member), let first = node.disk.index(after: position.sequence) {
                 checker.cuts(node.disk.batches[first...], node)
             }
             write(.truncate(position), at: node)
