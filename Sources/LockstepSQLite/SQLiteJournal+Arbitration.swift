@@ -12,7 +12,8 @@ extension SQLiteJournal {
         LockstepError(
             .wrongRole,
             "The journal \(path) of \(store) is a data node's: its end may hold what never committed, and its arbiter "
-                + "knows who is primary. Only `lockstep serve` opens it, in the folder that `lockstep init --etcd` made.")
+                + "knows who is primary. Only `lockstep serve` opens it, in the folder that `lockstep init --etcd` made."
+        )
     }
 
     // MARK: - The commit number
