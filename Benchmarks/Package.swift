@@ -16,7 +16,7 @@ let packageAbove: String = {
 let package = Package(
     name: "lockstep-benchmarks",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "lockstep", path: "..", traits: hasWeb ? ["Web"] : [])],
+    dependencies: [.package(name: "lockstep", path: "..", traits: hasWeb ? ["Web", "Etcd"] : [])],
     targets: [
         .target(name: "CAllocations"),
         .executableTarget(
