@@ -92,7 +92,8 @@ private enum CommandList {
             let names = Set((command.arguments ?? []).flatMap { $0.names ?? [] }.map(\.name))
             let options = ["data", "node"].filter(names.contains)
             if !options.isEmpty { found[words.joined(separator: " ")] = options }
-            for part in command.subcommands ?? [] where part.commandName != "help" {
+            // What is below `cluster` asks etcd, and names the node's folder for that alone.
+            for part in command.subcommands ?? [] where part.commandName != "help" && part.commandName != "cluster" {
                 look(at: part, words + [part.commandName])
             }
         }
