@@ -191,8 +191,6 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case readsUnconfirmed
     /// A linearizable read is confirmed by most of those that are required (against R-88).
     case majorityConfirms
-    /// A node may come that lacks what its primary inherited (against R-79).
-    case learnerBeforeOpening
     /// What was inherited commits before the epoch's opening can (against R-78).
     case openingNotAwaited
     /// Batches commit with fewer members than the minimum (against R-78).
@@ -218,7 +216,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     package static let ofClusters: [PlantedDefect] = [
         .electedOutsideSet, .epochOfEarlierLife, .cutsToCommit, .incarnationIgnored, .acknowledgedBeforeSync,
         .shrinkAtProposal, .growthAtAnswer, .silenceIsRefusal, .readsUnconfirmed, .majorityConfirms,
-        .learnerBeforeOpening, .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
+        .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
         .silentStays, .deafKeepsPost,
     ]
     /// Those that the simulator finds.
