@@ -23,10 +23,7 @@ extension PrimaryStateMachine {
             }
             pipeline.inherit(batch, mark: mark)
         }
-        guard !tail.isEmpty else { return true }
-        clock = LogClock(last: log.time, wall: step.wall, now: step.now)
-        bindings = SessionBindings()
-        for session in log.sessions.sorted { bindings.recovered(session.id, lastHeard: step.now) }
+        if !tail.isEmpty { clock = LogClock(last: log.time, wall: step.wall, now: step.now) }
         return true
     }
 

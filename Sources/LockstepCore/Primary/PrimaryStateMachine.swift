@@ -92,9 +92,6 @@ package struct PrimaryStateMachine: Hashable, Sendable {
         readers = ReaderSide(
             at: ViewPlace(
                 epoch: recovered.position.epoch, sequence: recovered.position.sequence, time: recovered.time))
-        for session in recovered.sessions.sorted {
-            bindings.recovered(session.id, lastHeard: now)
-        }
     }
 
     /// Opens the epoch: its first entry goes to the journal, and nothing is said until that is durable.
