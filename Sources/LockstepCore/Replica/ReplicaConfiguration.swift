@@ -10,6 +10,8 @@ package struct ReplicaConfiguration: Hashable, Sendable {
     /// From the own journal; none until WELCOME if there is no journal.
     package var channel: Channel?
     package var hasJournal: Bool
+    /// Of a data node: a record names its primary, whose epoch may still be opening.
+    package var isBesideStandby = false
     /// Where this node serves snapshots and repairs; empty if it has no sockets of its own.
     package var bulkEndpoint: String
     /// Seeds jitter and nonces.

@@ -10,6 +10,11 @@ extension ReplicaStateMachine {
             directives.append(.count(.framesRefused))
             return
         }
+        // Its primary speaks in an earlier epoch while the own one opens, and is asked again.
+        guard !configuration.isBesideStandby || welcome.commit.epoch >= upstream.highestEpoch else {
+            directives.append(.count(.staleFrames))
+            return
+        }
         if log.store == .none { log = LogState(store: welcome.store) }
         switch upstream.welcomed(welcome, at: endpoint) {
         case .none: guard stage == .idle, phase != .ahead else { return }

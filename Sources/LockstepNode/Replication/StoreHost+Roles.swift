@@ -146,10 +146,11 @@ extension StoreHost {
             .init(election: .init(candidate: candidate), stamp: stamp, seed: services.generator.next()), log: kept,
             promised: arbitration?.promised ?? .zero, memory: memory ?? arbitration?.arbiter ?? ArbiterMemory(),
             now: now)
-        let configuration = ReplicaConfiguration(
+        var configuration = ReplicaConfiguration(
             storeName: name, node: services.node, cluster: identity.cluster, boot: services.boot,
             incarnation: identity.incarnation, channel: identity.channel, hasJournal: true,
             bulkEndpoint: services.bulkEndpoint, seed: services.generator.next())
+        configuration.isBesideStandby = true
         let isEmpty = log.position.sequence == .zero
         let replica =
             isEmpty

@@ -94,6 +94,21 @@ struct ReplicaDivergenceTests {
         harness.join()
     }
 
+    /// A data node's primary has not opened its epoch yet: nothing is wrong, and the WELCOME after it is followed.
+    @Test func aDataNodeWaitsForThePrimarysEpoch() {
+        let harness = ReplicaHarness(isBesideStandby: true)
+        harness.join()
+        let ahead = harness.publisher
+        harness.publisher.restart(epoch: 900)
+        let directives = harness.welcome()
+        #expect(directives.phases.isEmpty && directives.alarms.isEmpty && directives.subscriptions == 0)
+        #expect(harness.machine.phase == .live)
+        harness.publisher = ahead
+        harness.publisher.restart(epoch: 3_000)
+        harness.join()
+        #expect(harness.machine.phase == .live)
+    }
+
     /// AHEAD and DIVERGED answers keep state and journal; the same WELCOME again does not change that (PROTOCOL R-42).
     @Test(arguments: [SyncDecision.ahead, .diverged([])])
     func anAnswerThatSaysAheadKeepsEverything(decision: SyncDecision) {

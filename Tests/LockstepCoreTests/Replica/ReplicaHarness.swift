@@ -16,15 +16,17 @@ final class ReplicaHarness {
     init(
         _ publisher: TestPublisher = TestPublisher(), hasJournal: Bool = false, seed: UInt64 = 1,
         recovered: (log: LogState, window: ResendWindow, sum: UInt64)? = nil, joinBufferBytes: Int = 1 << 20,
-        largestSnapshotBytes: UInt64 = 1 << 30, channel: Channel? = nil, buggify: Buggify = .off
+        largestSnapshotBytes: UInt64 = 1 << 30, channel: Channel? = nil, isBesideStandby: Bool = false,
+        buggify: Buggify = .off
     ) {
         self.publisher = publisher
-        let configuration = ReplicaConfiguration(
+        var configuration = ReplicaConfiguration(
             storeName: publisher.storeName, node: "replica", cluster: channel == nil ? nil : publisher.cluster,
             boot: BootID(rawValue: 0xAA), incarnation: Incarnation(rawValue: 0xAB), channel: channel,
             hasJournal: hasJournal,
             bulkEndpoint: "tcp://replica:3", seed: seed, largestSnapshotBytes: largestSnapshotBytes,
             buggify: buggify)
+        configuration.isBesideStandby = isBesideStandby
         machine = ReplicaStateMachine(
             configuration: configuration, recovered: recovered?.log, window: recovered?.window ?? ResendWindow(),
             joinBufferBytes: joinBufferBytes)
