@@ -29,13 +29,16 @@ public enum AlarmKind: String, CaseIterable, Hashable, Sendable {
     case recordMissing = "RECORD_MISSING"
     /// The arbiter shows less than it once did.
     case arbiterSetBack = "ARBITER_SET_BACK"
+    /// The arbiter does not answer this data node, so no node can take over.
+    case arbiterAway = "ARBITER_AWAY"
 
     /// The level of its line: `error` where the store serves no longer, or follows nobody, until somebody acts;
     /// `warning` where it goes on.
     package var level: Logger.Level {
         switch self {
         case .primaryBehind, .ahead, .diverged, .insufficientMembers, .recordMissing, .arbiterSetBack: .error
-        case .diskFull, .journalDamaged, .noPrimary, .refused, .duplicateNode, .sessionsNearLimit: .warning
+        case .diskFull, .journalDamaged, .noPrimary, .refused, .duplicateNode, .sessionsNearLimit, .arbiterAway:
+            .warning
         }
     }
 }

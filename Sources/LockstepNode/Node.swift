@@ -27,6 +27,7 @@ public actor Node: Service {
     /// Connections of data nodes whose streams this node serves.
     var followers: Set<Connection> = []
     var nextHeartbeat = Tick.zero
+    var nextTroubles = Tick.zero
     /// Of a data node, from the opening of its stores on.
     var openedArbiter: (any Arbiter)?
     private var gauges: NodeGauges?

@@ -25,6 +25,8 @@ package final class NodeServices {
     /// Of a data node: who keeps the records, and the connections to other data nodes.
     package private(set) var arbiter: ArbiterDesk?
     package private(set) var peers: PeerLinks?
+    /// Whether the arbiter answers; of no use without one.
+    package var arbiterWatch: ArbiterWatch
     /// Encodes, decodes and hashes snapshots.
     package let background = DispatchQueue(label: "lockstep.snapshots", qos: .utility)
     /// Why the node must stop; nil while it need not.
@@ -43,6 +45,7 @@ package final class NodeServices {
         self.logger = logger
         server = ServerSockets(connections: configuration.connectionsOfPort)
         boot = BootID(using: &generator)
+        arbiterWatch = ArbiterWatch(began: started)
         cluster = configuration.given.cluster
         // The second thread is for bulk traffic's load; the bound counts a link with its monitor, a subscription and a
         // bulk link a store.
@@ -70,7 +73,7 @@ package final class NodeServices {
 
     /// Who the arbiter says is there: connections to the others stand before they are needed.
     package func listed(_ nodes: [NodeAddress]) {
-        for address in nodes where address.node.name != node {
+        for address in nodes where address.node.name != node && address.halt == nil {
             guard let endpoint = address.endpoints.first else { continue }
             connectReplication(to: address.node, at: endpoint, anew: false)
         }

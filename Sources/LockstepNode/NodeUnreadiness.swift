@@ -29,11 +29,15 @@ extension NodeStatus {
 extension Node {
     /// ``NodeStatus/unreadiness`` of this node, without the rest of its status; of a node that does not run, that.
     ///
+    /// An arbiter that is away is left out: all data nodes notice it at once, and serve as before.
+    ///
     /// Cost: a look at each store's phase and alarms.
     package func unreadiness() -> String? {
         guard services != nil else { return "the node does not run" }
         let now = MonotonicClock.now
         return NodeStatus.unreadiness(
-            of: hosts.map { ($0.name, $0.phase, $0.alarms(at: now)) }.sorted { $0.name < $1.name })
+            of: hosts.map { host in
+                (host.name, host.phase, host.alarms(at: now).filter { $0.kind != .arbiterAway })
+            }.sorted { $0.name < $1.name })
     }
 }

@@ -44,6 +44,8 @@ package final class StoreHost {
     var lostPrimary: Tick?
     /// The last time that an operator had it give its post away; nil: never.
     var handover: HandoverNote?
+    /// When a record of which an alarm tells is read again.
+    var nextRecordReading = Tick.zero
     /// What other data nodes have said of the store, the last of each.
     var reports: [NodeID: RecordReport] = [:]
     /// How far it is with its end; nil while it goes on.
@@ -154,6 +156,7 @@ package final class StoreHost {
         driver?.tick(now: now, wall: wall)
         lookAtLink(now: now)
         watchPrimary(now: now)
+        watchArbiter(now: now)
         while let waiter = desk.popDue(now) { leave(waiter, because: lateness(of: waiter)) }
         readers.ticked(now, because: readRefusal)
         for id in asks.ticked(now, refusal: alarms[.refused]?.text) { client.cancelRead(id) }

@@ -136,9 +136,32 @@ import Testing
             #expect(throws: WireError.self) { try NodeAddress(from: Array(address.bytes.prefix(count)).span.bytes) }
         }
         #expect(throws: WireError.self) { try NodeAddress(from: (address.bytes + [0]).span.bytes) }
+        #expect(address.bytes.first == 1, "an earlier version reads it as long as nothing is wrong")
         var large = address
         large.journals = Array(repeating: address.journals[0], count: 600)
         #expect(large.problem?.contains("600 journals") == true)
+    }
+
+    /// What is wrong with a node is read as it was written, in one line, and never keeps the node off the list.
+    @Test func whatIsWrongIsListedWithTheAddress() throws {
+        let address = ArbiterExample.address(1)
+        let store = address.journals[0].store
+        let wrong = address.with([.init(store: store, text: "AHEAD: a\nb"), .init(store: nil, text: "it halts")])
+        #expect(wrong.troubles.map(\.text) == ["AHEAD: a b", "it halts"] && wrong.halt == "it halts")
+        #expect(try NodeAddress(from: wrong.bytes.span.bytes) == wrong)
+        for count in wrong.bytes.indices {
+            #expect(throws: WireError.self) { try NodeAddress(from: Array(wrong.bytes.prefix(count)).span.bytes) }
+        }
+        #expect(throws: WireError.self) { try NodeAddress(from: (wrong.bytes + [0]).span.bytes) }
+        #expect(wrong.with([]) == address && address.halt == nil)
+
+        let long = NodeAddress.Trouble(store: store, text: String(repeating: "ä", count: 1_000))
+        #expect(long.text.utf8.count == ArbiterLimits.troubleBytes)
+        #expect(address.with(Array(repeating: long, count: 99)).troubles.count == ArbiterLimits.troubles)
+        var large = address
+        large.journals = Array(repeating: address.journals[0], count: 500)
+        let kept = large.with(Array(repeating: long, count: 16))
+        #expect(kept.problem == nil && kept.troubles.count < 16)
     }
 
     /// A record under another store's name is no record of it, and none that is missing.

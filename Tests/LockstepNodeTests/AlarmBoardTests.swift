@@ -73,6 +73,16 @@ struct AlarmBoardTests {
         #expect(record.lines.count == LineLimit.perMinute)
     }
 
+    /// An arbiter is away when nothing was answered for 10 s, whatever failed meanwhile.
+    @Test
+    func anArbiterIsAwayAfterTenSeconds() {
+        var watch = ArbiterWatch(began: second(1))
+        watch.failed(because: "no answer")
+        #expect(!watch.isAway(now: second(10)) && watch.isAway(now: second(11)) && watch.problem == "no answer")
+        watch.answered(now: second(11))
+        #expect(!watch.isAway(now: second(20)) && watch.isAway(now: second(21)) && watch.problem == nil)
+    }
+
     /// The names that the page for operators explains.
     @Test
     func anAlarmHasOneName() {

@@ -10,6 +10,8 @@ struct JournalRoom: Hashable, Sendable {
     private static let retryMilliseconds: Int64 = 250
 
     var isMissing: Bool { isDiskFull || isSpaceLow }
+    /// Whether something waits for room, and not only what is new is refused.
+    var isWriteHeldUp: Bool { isDiskFull }
 
     /// A write found no room; returns what an operator must learn.
     mutating func foundNone(now: Tick) -> Alarm? {

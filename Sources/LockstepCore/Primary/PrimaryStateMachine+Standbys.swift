@@ -140,7 +140,10 @@ extension PrimaryStateMachine {
         readRecord(&step)
     }
 
-    var replicationLog: ReplicationLog { ReplicationLog(stamp: stamp(of: epoch), log: log, pipeline: pipeline) }
+    var replicationLog: ReplicationLog {
+        ReplicationLog(
+            stamp: stamp(of: epoch), log: log, pipeline: pipeline, lacksRoom: journalRoom.isWriteHeldUp)
+    }
 
     /// Somebody else reigns: nothing more is said, and what is not committed is forgotten by opening the store anew.
     private mutating func depose(_ step: inout PrimaryStep) {

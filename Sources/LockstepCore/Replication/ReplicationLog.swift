@@ -10,11 +10,14 @@ package struct ReplicationLog: Sendable {
     private var earlierEnds: [EpochEnd]
     private var boot: BootID
     package var pipeline: CommitPipeline
+    /// The own disk had no room for the last that it was given.
+    package var lacksRoom: Bool
 
     /// Of the primary's log and of what is under way of it.
-    package init(stamp: FrameStamp, log: LogState, pipeline: CommitPipeline) {
+    package init(stamp: FrameStamp, log: LogState, pipeline: CommitPipeline, lacksRoom: Bool) {
         self.stamp = stamp
         self.pipeline = pipeline
+        self.lacksRoom = lacksRoom
         store = log.store
         end = log.position
         (earlierEnds, boot) = (log.epochEnds, log.boot)

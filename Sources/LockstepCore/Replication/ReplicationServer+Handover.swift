@@ -6,7 +6,7 @@
 struct Handover: Hashable, Sendable {
     /// The only node that may get it; nil: whoever has everything.
     var target: NodeID?
-    /// The primary goes on as a standby and stays a member; one that stops leaves the set.
+    /// The primary goes on as a standby and stays a member, if its disk has room; one that stops leaves the set.
     var staysMember: Bool
     /// Who was asked, and has not taken it yet.
     var asked: Set<Member> = []
@@ -78,7 +78,8 @@ extension ReplicationServer {
         self.handover = handover
         if !handover.asked.isEmpty { readRecord(into: &directives) }
         guard now < ends else { return keepPost(into: &directives) }
-        guard now >= handover.nextMember, log.pipeline.isDrained, !inSync.isChanging else { return }
+        // What the own disk has no room for, and a member has, need not commit here.
+        guard now >= handover.nextMember, log.pipeline.isDrained || log.lacksRoom, !inSync.isChanging else { return }
         let followers = inSync.confirmed.record.inSync.filter { member in
             streams[member] != nil && (handover.target == nil || member.node == handover.target)
         }
@@ -96,7 +97,9 @@ extension ReplicationServer {
         handover.asked.insert(next)
         handover.nextMember = now.advanced(byMilliseconds: Handover.memberMilliseconds)
         self.handover = handover
-        let takeOver = TakeOver(nonce: stream.nonce, end: log.end, staysMember: handover.staysMember)
+        // Without room this one would hold up what the next primary commits.
+        let staysMember = handover.staysMember && !log.lacksRoom
+        let takeOver = TakeOver(nonce: stream.nonce, end: log.end, staysMember: staysMember)
         directives.append(.send(log.stamp.frame(.replicationReply(.takeOver(takeOver))), to: stream.connection))
     }
 

@@ -15,11 +15,13 @@ package enum RegistrationEvent: Hashable, Sendable {
 extension Arbiter {
     /// Keeps a node listed while `body` runs, and then takes it off the list, for which it has 1 s.
     ///
-    /// A lease that was lost is replaced by another. Asks every third of a lease, and after a failure every half second.
-    /// The node stays listed until its lease ends if taking it off fails, if this task is cancelled, or if `body` ends
-    /// while it is being registered. `event` must not wait.
+    /// A lease that was lost is replaced by another, and so is one under which the address was another. Asks every third
+    /// of a lease, and after a failure every half second. The node stays listed until its lease ends if taking it off
+    /// fails, if this task is cancelled, if `body` ends while it is being registered, or if its address says at the end
+    /// that it has halted: then it is listed once more, so that an operator can see why. `address` and `event` must not
+    /// wait.
     @concurrent package func keepRegistered(
-        _ address: NodeAddress, while body: @concurrent () async -> Void,
+        _ address: @autoclosure @escaping @Sendable () -> NodeAddress, while body: @concurrent () async -> Void,
         _ event: @escaping @Sendable (RegistrationEvent) -> Void
     ) async {
         let lease = await withTaskGroup(of: NodeLease?.self) { group in
@@ -28,6 +30,12 @@ extension Arbiter {
             group.cancelAll()
             return await group.next() ?? nil
         }
+        let last = address()
+        if last.halt != nil, !Task.isCancelled {
+            // After an error the list says what it said before.
+            _ = try? await register(last, within: .seconds(1))
+            return
+        }
         guard let lease else { return }
         // After an error the lease ends by itself.
         try? await withdraw(lease, within: .seconds(1))
@@ -35,21 +43,24 @@ extension Arbiter {
 
     /// Registers a node, and renews that until the task is cancelled; returns the lease that it then has.
     @concurrent private func renewing(
-        _ address: NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void
+        _ address: @Sendable () -> NodeAddress, _ event: @Sendable (RegistrationEvent) -> Void
     ) async -> NodeLease? {
         let third = Duration.seconds(NodeLease.seconds) / 3
         var lease: NodeLease?
+        var listed: NodeAddress?
         while !Task.isCancelled {
             var pause = third
             do {
-                if let held = lease {
+                let now = address()
+                if let held = lease, listed == now {
                     if try await !keepAlive(held, within: .seconds(1)) {
                         lease = nil
                         event(.lost)
                         pause = .zero
                     }
                 } else {
-                    lease = try await register(address, within: .seconds(2))
+                    lease = try await register(now, within: .seconds(2))
+                    listed = now
                     event(.registered)
                 }
             } catch let error as ArbiterError {

@@ -142,6 +142,9 @@ package enum ArbiterLimits {
     package static let recordBytes = 64 << 10
     /// The bytes of a node's address.
     package static let addressBytes = 16 << 10
+    /// The troubles of an address, and the bytes of the text of one.
+    package static let troubles = 16
+    package static let troubleBytes = 240
     /// The bytes of a list, of nodes or of channels.
     package static let listBytes = 1 << 20
 }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// An arbiter in memory, for clusters whose nodes are all in one process: what is told of it ends with the process.
 ///
-/// It answers at once, on the thread of the caller, and is never away. Leases end by the continuous clock. Each call
-/// costs a copy of what it names; a registration also walks all nodes.
+/// It answers at once, on the thread of the caller, unless it is told to be away. Leases end by the continuous clock. Each
+/// call costs a copy of what it names; a registration also walks all nodes.
 package final class MemoryArbiter: Arbiter {
     package let cluster: ClusterID
     private let state = Mutex(State())
@@ -34,6 +34,7 @@ package final class MemoryArbiter: Arbiter {
         var watchers: [Int: AsyncStream<RecordHint>.Continuation] = [:]
         var watched = 0
         var isClosed = false
+        var isAway = false
     }
 
     /// Begins without records.
@@ -113,6 +114,7 @@ package final class MemoryArbiter: Arbiter {
     private func open<Result>(_ body: (inout State) throws -> Result) throws -> Result {
         try state.withLock { state in
             guard !state.isClosed else { throw ArbiterError(.unreachable, "the arbiter is closed") }
+            guard !state.isAway else { throw ArbiterError(.unreachable, "the arbiter is away") }
             return try body(&state)
         }
     }
@@ -209,6 +211,9 @@ package final class MemoryArbiter: Arbiter {
             tell(.changed(store: store, revision: state.content.revision), state)
         }
     }
+
+    /// Has it do nothing, and answer each call with an error, or be there again.
+    package func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
 
     @concurrent package func close() async {
         let watchers = state.withLock { state in

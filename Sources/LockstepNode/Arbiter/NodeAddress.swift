@@ -15,6 +15,22 @@ package struct NodeAddress: Hashable, Sendable {
         }
     }
 
+    /// What an operator must know of a node, or of its journal of one store, until it has passed.
+    package struct Trouble: Hashable, Sendable {
+        /// Nil: the node has halted, with all of its stores.
+        package let store: StoreID?
+        /// One line: an alarm with its name, or why the node has halted.
+        package let text: String
+
+        /// Cuts the text off after ``ArbiterLimits/troubleBytes``.
+        package init(store: StoreID?, text: String) {
+            self.store = store
+            var line = String(text.map { $0.isNewline ? " " : $0 })
+            while line.utf8.count > ArbiterLimits.troubleBytes { line.removeLast() }
+            self.text = line
+        }
+    }
+
     package var node: NodeID
     /// The node's process.
     package var boot: BootID
@@ -22,12 +38,25 @@ package struct NodeAddress: Hashable, Sendable {
     package var endpoints: [String]
     /// In any order; at most as many as there is room for in ``ArbiterLimits/addressBytes``, about 500.
     package var journals: [Journal]
+    /// At most ``ArbiterLimits/troubles``.
+    package private(set) var troubles: [Trouble] = []
 
     package init(node: NodeID, boot: BootID, endpoints: [String], journals: [Journal] = []) {
         self.node = node
         self.boot = boot
         self.endpoints = endpoints
         self.journals = journals
+    }
+
+    /// Why the node's process has ended, or is about to; nil while it goes on.
+    package var halt: String? { troubles.first { $0.store == nil }?.text }
+
+    /// The same address with these troubles: the first of them, as many as there is room for.
+    package func with(_ troubles: [Trouble]) -> NodeAddress {
+        var next = self
+        next.troubles = Array(troubles.prefix(ArbiterLimits.troubles))
+        while next.bytes.count > ArbiterLimits.addressBytes, !next.troubles.isEmpty { next.troubles.removeLast() }
+        return next
     }
 
     /// What no address may be, in words; nil if nothing is wrong.
@@ -42,13 +71,13 @@ package struct NodeAddress: Hashable, Sendable {
 
     // MARK: - Bytes
 
-    /// The form of ``bytes``; another one is not read.
-    private static let version: UInt8 = 1
+    /// The forms of ``bytes``, of which the later one also has troubles; another one is not read.
+    private static let versions: (first: UInt8, withTroubles: UInt8) = (1, 2)
 
     /// What an arbiter keeps.
     package var bytes: [UInt8] {
         var writer = ByteWriter(capacity: 64 + 32 * journals.count)
-        writer.write(Self.version)
+        writer.write(troubles.isEmpty ? Self.versions.first : Self.versions.withTroubles)
         writer.writeString(node.name)
         writer.write128(boot.rawValue)
         writer.writeVarint(UInt64(endpoints.count))
@@ -58,13 +87,22 @@ package struct NodeAddress: Hashable, Sendable {
             writer.write128(journal.store.rawValue)
             writer.write128(journal.incarnation.rawValue)
         }
+        guard !troubles.isEmpty else { return writer.bytes }
+        writer.writeVarint(UInt64(troubles.count))
+        for trouble in troubles {
+            writer.write128(trouble.store?.rawValue ?? 0)
+            writer.writeString(trouble.text)
+        }
         return writer.bytes
     }
 
     /// Reads ``bytes``; anything else throws.
     package init(from bytes: RawSpan) throws(WireError) {
         var reader = ByteReader(offset: 0, end: bytes.byteCount)
-        guard try reader.read(UInt8.self, from: bytes) == Self.version else { throw WireError(.wrongVersion, at: 0) }
+        let version = try reader.read(UInt8.self, from: bytes)
+        guard version == Self.versions.first || version == Self.versions.withTroubles else {
+            throw WireError(.wrongVersion, at: 0)
+        }
         guard let node = NodeID(try reader.readName(from: bytes)) else { throw WireError(.invalidText, at: 1) }
         self.node = node
         boot = BootID(rawValue: try reader.read128(from: bytes))
@@ -75,6 +113,15 @@ package struct NodeAddress: Hashable, Sendable {
             Journal(
                 store: StoreID(rawValue: try reader.read128(from: bytes)),
                 incarnation: Incarnation(rawValue: try reader.read128(from: bytes)))
+        }
+        if version == Self.versions.withTroubles {
+            troubles = try reader.readList(from: bytes, smallestItem: 17) { (reader) throws(WireError) in
+                let store = StoreID(rawValue: try reader.read128(from: bytes))
+                return Trouble(store: store.rawValue == 0 ? nil : store, text: try reader.readText(from: bytes))
+            }
+            guard !troubles.isEmpty, troubles.count <= ArbiterLimits.troubles else {
+                throw WireError(.outOfRange, at: reader.offset)
+            }
         }
         try reader.finish()
     }

@@ -1,5 +1,6 @@
 package import LockstepCore
 internal import Logging
+internal import Synchronization
 
 /// Asks the arbiter for the machines of a node's stores, beside the node's thread; the answers come as mail.
 ///
@@ -13,6 +14,8 @@ package final class ArbiterDesk: Sendable {
 
     private let calls: AsyncStream<Call>
     private let feed: AsyncStream<Call>.Continuation
+    /// What is to be listed with the node's address.
+    private let troubles = Mutex<[NodeAddress.Trouble]>([])
     /// How long one call may take.
     private static let limit = Duration.milliseconds(1_000)
 
@@ -33,8 +36,12 @@ package final class ArbiterDesk: Sendable {
     /// Makes the calls, and keeps the node listed, until ``finish()`` or until the task is cancelled; leaves each two
     /// seconds who is listed in the mailbox.
     @concurrent package func run(_ arbiter: any Arbiter, _ address: NodeAddress, _ mailbox: Mailbox) async {
-        await arbiter.keepRegistered(address, while: { await self.serve(arbiter, mailbox) }, { _ in })
+        await arbiter.keepRegistered(
+            address.with(self.troubles.withLock { $0 }), while: { await self.serve(arbiter, mailbox) }, { _ in })
     }
+
+    /// From now on these are listed with the node's address, within two seconds.
+    package func list(_ troubles: [NodeAddress.Trouble]) { self.troubles.withLock { $0 = troubles } }
 
     /// No call is made any more.
     package func finish() { feed.finish() }
@@ -69,8 +76,12 @@ package final class ArbiterDesk: Sendable {
     @concurrent private func list(_ arbiter: any Arbiter, into mailbox: Mailbox) async {
         while !Task.isCancelled {
             // Addresses are hints: what is not answered is asked for again.
-            if let nodes = try? await arbiter.nodes(within: Self.limit) {
-                mailbox.put { $0.services.listed(nodes) }
+            do {
+                let nodes = try await arbiter.nodes(within: Self.limit)
+                mailbox.put { $0.listed(nodes) }
+            } catch {
+                let reason = "\(error)"
+                mailbox.put { $0.arbiterFailed(reason) }
             }
             // It throws when the task is cancelled, which ends the loop.
             try? await Task.sleep(for: .seconds(2))
@@ -81,26 +92,36 @@ package final class ArbiterDesk: Sendable {
 extension StoreHost {
     /// The arbiter has answered a reading; nil: the store has no record, so nothing can be decided by it.
     func recordRead(_ stored: StoredRecord?, request: UInt64) {
+        let now = MonotonicClock.now
+        services.arbiterWatch.answered(now: now)
         guard let stored else { return recordIsMissing() }
         clear(.recordMissing)
-        let now = MonotonicClock.now
         standby?.recordRead(stored, request: request, now: now)
         primary?.recordFound(stored, request: request)
     }
 
     func attemptApplied(_ attempt: AttemptID, revision: Int64) {
+        services.arbiterWatch.answered(now: MonotonicClock.now)
         standby?.attemptApplied(attempt, revision: revision, now: MonotonicClock.now)
         primary?.recordApplied(attempt, revision: revision)
     }
 
     func attemptRefused(_ stored: StoredRecord?, request: UInt64) {
+        services.arbiterWatch.answered(now: MonotonicClock.now)
         guard let stored else { return recordIsMissing() }
         standby?.attemptRefused(stored, request: request, now: MonotonicClock.now)
         primary?.recordFound(stored, request: request)
     }
 
-    /// The machines ask again by themselves.
+    /// Who is listed; asked every two seconds, so a node whose stores ask nothing notices an arbiter that is away.
+    func listed(_ nodes: [NodeAddress]) {
+        services.arbiterWatch.answered(now: MonotonicClock.now)
+        services.listed(nodes)
+    }
+
+    /// Who asked asks again by itself.
     func arbiterFailed(_ reason: String) {
+        services.arbiterWatch.failed(because: reason)
         logger.debug("the arbiter has no answer", metadata: [LogKey.reason: "\(reason)"])
     }
 }

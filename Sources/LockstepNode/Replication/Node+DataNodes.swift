@@ -21,10 +21,18 @@ extension Node {
         await withTaskGroup { group in
             group.addTask { await desk.run(arbiter, address, mailbox) }
             await body()
-            // Not cancelled: who stops in order is taken off the list.
+            if let failure = services?.failure { desk.list([.init(store: nil, text: "\(failure)")]) }
+            // Not cancelled: who stops in order is taken off the list, and who has halted says so there.
             desk.finish()
         }
         if source.isOwned { await arbiter.close() }
+    }
+
+    /// Has the alarms of all stores listed; once a second.
+    private func listTroubles(_ services: NodeServices, now: Tick) {
+        guard now >= nextTroubles, let arbiter = services.arbiter else { return }
+        nextTroubles = now.advanced(byMilliseconds: 1_000)
+        arbiter.list(hosts.flatMap(\.troubles))
     }
 
     func nextDataNodeDeadline(_ services: NodeServices) -> Tick {
@@ -55,6 +63,7 @@ extension Node {
         for happened in services.attempt({ try peers.look(now: now) }) ?? [] {
             for host in hosts { host.standby?.happened(happened.event, to: happened.node, now: now) }
         }
+        listTroubles(services, now: now)
         if !followers.isEmpty, now >= nextHeartbeat { sayHeartbeat(services, now: now, wall: wall) }
         return count > 0
     }

@@ -100,6 +100,7 @@ package final class StandbyDriver: StoreDriver {
     func readRecord() { step { $0.start(into: &$1) } }
 
     func recordRead(_ stored: StoredRecord, request: UInt64, now: Tick) {
+        // What this node was shown tells; it is read each second while the alarm lasts.
         if !inPlace(&machine, { $0.election.memory.isBeyond(stored) }) { host.clear(.arbiterSetBack) }
         step { $0.recordRead(stored, request: request, now: now, into: &$1) }
     }

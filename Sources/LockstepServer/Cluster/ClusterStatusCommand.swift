@@ -12,10 +12,12 @@
                 discussion: """
                     It asks etcd, so it works from the folder of any data node, and says what the nodes have told etcd; what \
                     one node knows is shown by "\(Server.name) status". Members have all that was acknowledged on disk. A node \
-                    that is listed and no member yet catches up. --json prints an object for each store.
+                    that is listed and no member yet catches up. Below a store are its nodes' alarms, and why a node has \
+                    halted, for some seconds after its end: then it is not listed any more, and its log says why. --json \
+                    prints an object for each store.
 
                     Exit status: 0; with --wait 1 if a store is not well when the time is over: its primary runs, it has as \
-                    many members as it needs, and each node that is listed is a member.
+                    many members as it needs, each node that is listed is a member, and none has an alarm.
 
                       \(Server.name) cluster status --data data/node-a
                       \(Server.name) cluster status --data data/node-a --wait 30
@@ -26,7 +28,9 @@
         @Flag(help: "Print one JSON object for each store.")
         var json = false
         @Option(
-            help: "Wait up to this many seconds until every store has its primary and all listed nodes as members.",
+            help: """
+                Wait up to this many seconds until every store has its primary, all listed nodes as members, and no alarm.
+                """,
             transform: Within.seconds(0...86_400))
         var wait: Double?
         @Argument(help: "The stores. Default: all of the folder.")

@@ -228,6 +228,39 @@ import Testing
         #expect(harness.kinds.count == 3)
     }
 
+    /// a primary that is low on room gives its post away and stays a member; one whose disk is full does so too,
+    /// although what it was given does not commit, and leaves the set.
+    @Test(arguments: [false, true]) func aPostIsGivenAwayWithoutRoom(isFull: Bool) {
+        let harness = Self.harness()
+        harness.persist()
+        Self.fetch(harness)
+        Self.acknowledge(harness)
+        harness.hello(Self.client)
+        if isFull {
+            harness.receive(PrimaryHarness.openMessage(), from: Self.client)
+            harness.turn()
+            harness.fail(isDiskFull: true)
+            #expect(harness.alarms == [.diskFull])
+        } else {
+            harness.run { $0.freeSpaceChanged(isLow: true, &$1) }
+        }
+        harness.run { machine, _ in #expect(machine.giveAwayPost(to: nil) == nil) }
+        harness.replication = []
+        if isFull {
+            harness.pass(milliseconds: 100)
+            #expect(Self.takeOvers(harness).isEmpty, "nobody has everything")
+        }
+        Self.acknowledge(harness)
+        harness.pass(milliseconds: 100)
+        let takeOver = TakeOver(nonce: 4, end: harness.machine.log.position, staysMember: !isFull)
+        #expect(Self.takeOvers(harness) == [takeOver])
+        #expect(harness.machine.isPersisting == isFull)
+    }
+
+    private static func takeOvers(_ harness: PrimaryHarness) -> [TakeOver] {
+        replies(harness).compactMap { if case .takeOver(let takeOver) = $0 { takeOver } else { nil } }
+    }
+
     /// Whoever promised a higher epoch is refused, and the record is written anew, which settles what it asked for.
     @Test func aPromiseDeposesNobody() throws {
         let harness = Self.harness()

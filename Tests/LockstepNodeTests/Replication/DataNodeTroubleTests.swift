@@ -10,21 +10,21 @@ import Testing
     @Test func aPrimaryWithAFullDiskLosesItsPost() async throws {
         let cluster = try await DataNodes(3, minimum: 1)
         try await cluster.running([0, 1, 2]) { lives in
-            _ = try await cluster.primary(with: 3)
-            #expect(try await lives[0].port.add([1]) == [1])
+            let first = try await cluster.primary(with: 3, after: .zero)
+            #expect(try await lives[first].port.add([1]) == [1])
             let epoch = try await cluster.record.epoch
-            cluster.disks[0].lacksRoom(for: [.batches, .commit, .cut, .promise, .memory])
-            async let asked = lives[0].port.add([2])
+            cluster.disks[first].lacksRoom(for: [.batches, .commit, .cut, .promise, .memory])
+            async let asked = lives[first].port.add([2])
             let other = try await cluster.primary(with: 2, after: epoch)
-            #expect(other != 0)
+            #expect(other != first)
             // What its disk refused the others have.
             #expect(try await asked == [3])
             #expect(try await lives[other].port.add([4]) == [7])
-            try await until { cluster.disks[0].hasRefused(.commit) }
-            cluster.disks[0].lacksRoom(for: [])
+            try await until { cluster.disks[first].hasRefused(.commit) }
+            cluster.disks[first].lacksRoom(for: [])
             _ = try await cluster.primary(with: 3, after: epoch)
-            #expect(try await lives[0].port.add([8]) == [15])
-            try await until { try await lives[0].port.status().phase == .live }
+            #expect(try await lives[first].port.add([8]) == [15])
+            try await until { try await lives[first].port.status().phase == .live }
         }
     }
 

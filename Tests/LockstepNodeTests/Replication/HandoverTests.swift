@@ -90,6 +90,44 @@ import Testing
         }
     }
 
+    /// A primary that is low on room, and so takes no actions, still gives its post away; it follows and stays a member.
+    @Test func aPrimaryThatIsLowOnRoomGivesItsPostAway() async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([1]) == [1])
+            cluster.disks[0].hasFree(1 << 20)
+            try await until { try await lives[0].port.status().alarms.map(\.kind) == [.diskFull] }
+            async let asked = lives[2].port.add([2])
+            let handover = try await cluster.handOver(lives[0], to: 1)
+            #expect(handover.problem == nil)
+            #expect(try await asked == [3])
+            let record = try await cluster.record
+            #expect(record.primary.member.node == cluster.names[1] && record.inSync.count == 3)
+        }
+    }
+
+    /// A primary whose disk refuses what it was given gives its post to who has that, at once, and leaves the set.
+    @Test func aPrimaryWithAFullDiskGivesItsPostAway() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([1]) == [1])
+            cluster.disks[0].lacksRoom(for: [.batches, .commit])
+            async let asked = lives[2].port.add([2])
+            try await until { cluster.disks[0].hasRefused(.batches) }
+            let handover = try await cluster.handOver(lives[0], to: 1)
+            #expect(handover.problem == nil && handover.milliseconds < 1_000)
+            #expect(try await asked == [3])
+            let record = try await cluster.record
+            #expect(record.primary.member.node == cluster.names[1])
+            #expect(!record.inSync.contains { $0.node == cluster.names[0] })
+            cluster.disks[0].lacksRoom(for: [])
+            _ = try await cluster.primary(with: 3)
+            #expect(try await lives[0].port.add([4]) == [7])
+        }
+    }
+
     /// Who is not there, or is no member, gets nothing: it is said at once, and the primary goes on.
     @Test func whoCannotTakeThePostIsRefused() async throws {
         let cluster = try await DataNodes(3, minimum: 1)

@@ -115,4 +115,93 @@ import Testing
             }
         }
     }
+
+    /// callers that give up before any node answers, again and again, are all served when the nodes are there; what
+    /// they gave up has no effect.
+    @Test(arguments: [1, 3]) func aClientThatBeginsBeforeItsNodesIsServed(known: Int) async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        let client = try Node(.client(of: Array(cluster.endpoints.prefix(known))))
+        let port = try client.attachRemote(name: "sum")
+        let givenUp = Tally()
+        try await withRunning(client) {
+            // Whichever fails ends the others.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await Self.addOnes(64, to: port, givenUp) }
+                group.addTask {
+                    try await until { givenUp.count >= 128 }
+                    try await cluster.running([0, 1, 2]) { lives in
+                        try await until { try await Self.sum(at: lives[0].port) == 64 }
+                        // Whoever gave up and asks what became of it is told while there is a primary.
+                        try await until { givenUp.isOver }
+                        #expect(try await Self.sum(at: lives[0].port) == 64)
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    /// without any node callers are told in time that nothing was submitted, and the client ends when it is told to.
+    @Test(arguments: [1, 3]) func callersOfNobodyAreToldInTime(known: Int) async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        let client = try Node(.client(of: Array(cluster.endpoints.prefix(known))))
+        let port = try client.attachRemote(name: "sum")
+        try await withRunning(client) {
+            for _ in 0..<3 {
+                let began = ContinuousClock.now
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<64 {
+                        group.addTask {
+                            let error = await #expect(throws: LockstepError.self) {
+                                _ = try await port.submit(
+                                    SumState.actions([1]), count: 1, timeout: .milliseconds(200))
+                            }
+                            #expect(error?.code == .timeout)
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(ContinuousClock.now - began < .seconds(20))
+            }
+        }
+    }
+
+    private static func sum(at port: StorePort) async throws -> UInt64 {
+        let read = try await port.ask([], level: .linearizable, minimum: .zero, timeout: StorePort.patience)
+        return try SumState.sum(read.answer)
+    }
+
+    /// How often callers gave up, and whether all have ended.
+    private final class Tally: Sendable {
+        private let value = Atomic(0)
+        private let ended = Atomic(false)
+        var count: Int { value.load(ordering: .relaxed) }
+        var isOver: Bool { ended.load(ordering: .relaxed) }
+        func add() { value.add(1, ordering: .relaxed) }
+        func end() { ended.store(true, ordering: .relaxed) }
+    }
+
+    private static func addOnes(_ count: Int, to port: StorePort, _ givenUp: Tally) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count { group.addTask { try await addOne(to: port, givenUp) } }
+            try await group.waitForAll()
+        }
+        givenUp.end()
+    }
+
+    /// Adds 1 once, in as many tries as it takes, of 200 ms each.
+    private static func addOne(to port: StorePort, _ givenUp: Tally) async throws {
+        while true {
+            do {
+                _ = try await port.submit(SumState.actions([1]), count: 1, timeout: .milliseconds(200))
+                return
+            } catch let error as LockstepError where error.code == .timeout {
+                givenUp.add()
+            } catch let error as LockstepError where error.code == .outcomeUnknown {
+                guard let pending = error.pending else { throw error }
+                let outcome = try await port.resolve(pending, timeout: StorePort.patience).outcomes().first
+                if outcome?.status == .committed { return }
+            }
+        }
+    }
 }

@@ -119,7 +119,12 @@ struct DataNodes {
     }
 
     /// Gives the log of a node that has ended one batch more, which nobody else has.
-    func appendWhatNeverCommitted(to index: Int) async throws {
+    func appendWhatNeverCommitted(to index: Int) async throws { try await append(to: index, isCommitted: false) }
+
+    /// The same, and its journal knows the batch to be committed: nobody else has lost it by any rule.
+    func appendWhatCommitted(to index: Int) async throws { try await append(to: index, isCommitted: true) }
+
+    private func append(to index: Int, isCommitted: Bool) async throws {
         let journal = disks[index].base
         journal.reopen()
         var last: SealedBatch?
@@ -130,6 +135,9 @@ struct DataNodes {
         withBytes(of: []) { _ = batch.append(.sessionAck([]), source: $0) }
         let sealed = batch.sealed()
         await withCheckedContinuation { done in journal.append([sealed]) { _ in done.resume() } }
+        if isCommitted {
+            await withCheckedContinuation { done in journal.store(commit: sealed.head.last) { _ in done.resume() } }
+        }
         journal.close()
     }
 

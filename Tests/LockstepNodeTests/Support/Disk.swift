@@ -11,11 +11,15 @@ final class Disk: ArbitratedJournal {
     let base: MemoryJournal
     private let lacking = Mutex<Set<Write>>([])
     private let refused = Mutex<Set<Write>>([])
+    private let free = Mutex<Int64?>(nil)
 
     init(_ base: MemoryJournal) { self.base = base }
 
     /// There is no room for these from now on; with none there is room for all.
     func lacksRoom(for writes: Set<Write>) { lacking.withLock { $0 = writes } }
+
+    /// So many bytes are free from now on; nil: there is no such bound.
+    func hasFree(_ bytes: Int64?) { free.withLock { $0 = bytes } }
 
     /// Whether such a write found no room.
     func hasRefused(_ write: Write) -> Bool { refused.withLock { $0.contains(write) } }
@@ -35,7 +39,7 @@ final class Disk: ArbitratedJournal {
     var isVolatile: Bool { base.isVolatile }
     var sizes: (batches: Int, snapshot: Int) { base.sizes }
     var arbitration: JournalArbitration? { base.arbitration }
-    func freeBytes() -> Int64? { base.freeBytes() }
+    func freeBytes() -> Int64? { free.withLock { $0 } ?? base.freeBytes() }
     func note(_ note: JournalNote) throws -> String? { try base.note(note) }
     func setNote(_ note: JournalNote, to value: String?) throws { try base.setNote(note, to: value) }
     func verifyOlder(report: @escaping @Sendable ([String]) -> Void) { base.verifyOlder(report: report) }

@@ -41,9 +41,15 @@ extension Node {
 extension StorePort {
     static let patience = Duration.seconds(30)
 
-    /// Adds these bytes, one action each, and returns the sums.
+    /// Adds these bytes, one action each and none of them zero, and returns the sums.
     func add(_ bytes: [UInt8]) async throws -> [UInt64] {
         let replies = try await submit(SumState.actions(bytes), count: bytes.count, timeout: Self.patience)
-        return try replies.outcomes().map { try SumState.sum($0.reply) }
+        return try replies.outcomes().map { outcome in
+            // The text of a refusal would be read as a sum.
+            guard outcome.status == .committed else {
+                throw LockstepError(.refused, "an action was not performed: \(outcome.status)")
+            }
+            return try SumState.sum(outcome.reply)
+        }
     }
 }

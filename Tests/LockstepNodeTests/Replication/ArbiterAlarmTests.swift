@@ -1,0 +1,122 @@
+import LockstepCore
+import LockstepNode
+import Testing
+
+/// What a data node says of an arbiter that has lost what it had, shows less, or is away (PROTOCOL ).
+@Suite(.serialized, .timeLimit(.minutes(3))) struct ArbiterAlarmTests {
+    /// The alarms of a node's store.
+    private static func alarms(_ life: DataNodes.Life) async throws -> [StoreStatus.Alarm] {
+        try await life.port.status().alarms
+    }
+
+    private static func has(_ kind: AlarmKind, _ life: DataNodes.Life) async throws -> Bool {
+        try await alarms(life).contains { $0.kind == kind }
+    }
+
+    /// Writes the record that an operator's `rebind` writes, with the node that reigned as the only member.
+    private static func rebind(_ cluster: DataNodes, to index: Int, after end: Position) async throws {
+        let record = try await cluster.record
+        let member = try #require(record.inSync.first { $0.node == cluster.names[index] })
+        let candidate = ConfigurationRecord.Primary(
+            member: member, boot: .none, endpoints: [cluster.endpoints[index]])
+        let next = try #require(
+            record.rebinding(
+                candidate, aboveNumber: record.number + 9, above: Epoch(rawValue: record.epoch.rawValue + 9),
+                after: end, minimum: nil, attempt: AttemptID(rawValue: 77)))
+        let stored = try #require(try await cluster.arbiter.record(of: "sum", within: .seconds(1)))
+        let outcome = await cluster.arbiter.transact(
+            RecordAttempt(replacing: stored, with: next), on: "sum", within: .seconds(1))
+        guard case .applied = outcome else { return #expect(Bool(false), "\(outcome)") }
+    }
+
+    /// nobody becomes primary without a record, and each node says so until there is one.
+    @Test func aMissingRecordIsSaidAndTakenBack() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        try await cluster.running([0, 1]) { _ in _ = try await cluster.primary(with: 2) }
+        let kept = cluster.arbiter.content
+        cluster.arbiter.remove("sum")
+        try await cluster.running([0, 1]) { lives in
+            for life in lives {
+                try await until { try await Self.has(.recordMissing, life) }
+                let alarm = try await Self.alarms(life).first { $0.kind == .recordMissing }
+                #expect(alarm?.text.contains("has no record of the store") == true)
+                let unreadiness = await life.node.unreadiness()
+                #expect(unreadiness?.contains("sum: RECORD_MISSING: ") == true)
+            }
+            cluster.arbiter.restore(kept)
+            _ = try await cluster.primary(with: 2, after: .zero)
+            #expect(try await lives[0].port.add([1]) == [1])
+            for life in lives { try await until { try await Self.alarms(life).isEmpty } }
+        }
+    }
+
+    /// A standby that found no record while its primary was silent takes that back when there is one again, although it
+    /// hears its primary and has no reason to read the record.
+    @Test func aFollowerTakesAMissingRecordBack() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        try await cluster.running([0, 1]) { lives in
+            _ = try await cluster.primary(with: 2)
+            let kept = cluster.arbiter.content
+            cluster.arbiter.remove("sum")
+            // The record is read, as before an operator's command.
+            _ = try await lives[1].node.post(of: "sum", isLooking: true)
+            try await until { try await Self.has(.recordMissing, lives[1]) }
+            #expect(try await lives[0].port.add([1]) == [1])
+            cluster.arbiter.restore(kept)
+            try await until { try await Self.alarms(lives[1]).isEmpty }
+        }
+    }
+
+    /// nobody believes an arbiter that shows less than it did; an operator's record of another binding holds, and
+    /// ends the alarm at each node.
+    @Test func anArbiterThatWasSetBackIsSaidUntilARebind() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        let old = cluster.arbiter.content
+        try await cluster.running([0, 1]) { lives in
+            _ = try await cluster.primary(with: 2)
+            #expect(try await lives[0].port.add([1]) == [1])
+            try await until {
+                let (own, other) = (try await lives[0].port.status(), try await lives[1].port.status())
+                return own.commit == own.sequence && other.commit == own.commit
+            }
+        }
+        let newest = try await cluster.record
+        cluster.arbiter.restore(old)
+        try await cluster.running([0, 1]) { lives in
+            for life in lives {
+                try await until { try await Self.has(.arbiterSetBack, life) }
+                let alarm = try await Self.alarms(life).first { $0.kind == .arbiterSetBack }
+                #expect(alarm?.text.contains("the arbiter shows record 1 of epoch 1, and ") == true)
+                let unreadiness = await life.node.unreadiness()
+                #expect(unreadiness?.contains("sum: ARBITER_SET_BACK: ") == true)
+                #expect(try await life.port.status().dataNode?.role == .standby)
+            }
+            let end = try #require(try await lives[0].node.post(of: "sum").position)
+            try await Self.rebind(cluster, to: 0, after: end)
+            #expect(try await lives[1].port.add([2]) == [3])
+            _ = try await cluster.primary(with: 2, after: newest.epoch)
+            for life in lives { try await until { try await Self.alarms(life).isEmpty } }
+        }
+    }
+
+    /// An arbiter that is away stops nothing: each node says so after 10 s, and takes it back with the next answer.
+    @Test func anArbiterThatIsAwayIsSaid() async throws {
+        let cluster = try await DataNodes(2, minimum: 2)
+        try await cluster.running([0, 1]) { lives in
+            _ = try await cluster.primary(with: 2)
+            #expect(try await lives[1].port.add([1]) == [1])
+            let began = ContinuousClock.now
+            cluster.arbiter.setAway(true)
+            for life in lives { try await until { try await Self.has(.arbiterAway, life) } }
+            #expect(ContinuousClock.now - began > .seconds(6), "the last answer was at most 3 s before")
+            let unreadiness = try await lives[0].node.status().unreadiness
+            #expect(unreadiness?.contains("sum: ARBITER_AWAY: the arbiter has answered nothing") == true)
+            #expect(unreadiness?.contains("the arbiter is away") == true)
+            #expect(await lives[0].node.unreadiness() == nil, "a balancer of load goes on with it")
+            #expect(try await lives[1].port.add([2]) == [3])
+            #expect(try await lives[0].port.status().dataNode?.role == .primary)
+            cluster.arbiter.setAway(false)
+            for life in lives { try await until { try await Self.alarms(life).isEmpty } }
+        }
+    }
+}
