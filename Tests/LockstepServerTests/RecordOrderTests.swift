@@ -145,6 +145,22 @@ import Testing
         let rivals = try post("a", others: ["node-b": (4, 91)], boots: ["node-a": 1, "node-b": 2])
         let text = refusal { try order("ab").rebinding(of: rivals, in: old, cluster: Self.cluster, minimum: nil) }
         #expect(text.contains("node-b and node-a each had epoch 4 of counters"))
+        // The minimum is 2, and b's reign is known by two: a's has acknowledged nothing.
+        let two: [String: (epoch: UInt64, end: UInt64)] = ["node-b": (4, 91), "node-c": (4, 91)]
+        let boots: [String: UInt64] = ["node-a": 1, "node-b": 2, "node-c": 2]
+        let beaten = try post("a", others: two, boots: boots)
+        let elsewhere = refusal { try order("abc").rebinding(of: beaten, in: old, cluster: Self.cluster, minimum: nil) }
+        #expect(elsewhere.contains("only there something can have been acknowledged"))
+        let first = try post("b", others: ["node-a": (4, 99), "node-c": (4, 90)], boots: boots)
+        #expect(try order("abc").rebinding(of: first, in: old, cluster: Self.cluster, minimum: nil).bindings == 1)
+        // A member that does not answer may have been the second of a's reign; without the record nobody knows who is one.
+        let four = Self.record("abcd")
+        #expect(
+            refusal { try order("abc").rebinding(of: first, in: four, cluster: Self.cluster, minimum: nil) }
+                .contains("etcd gave it away twice"))
+        #expect(
+            refusal { try order("abc").rebinding(of: first, in: nil, cluster: Self.cluster, minimum: nil) }
+                .contains("etcd gave it away twice"))
         let ahead = old.rewritten(attempt: .none)
         func isSetBack(_ boots: [String: UInt64]) throws -> Bool {
             let post = try post("a", number: 1, others: ["node-b": (5, 2)], boots: boots)

@@ -89,13 +89,22 @@ package struct StorePost: Codable, Hashable, Sendable {
     /// The nodes whose log ends in another reign of the same epoch, which an arbiter that was set back gave away twice.
     ///
     /// Which of the two has what was acknowledged is not in the logs.
-    package var rivals: [String] {
+    package var rivals: [Report] {
         guard let own = position, own.epoch.rawValue == shown.epoch, shown.memory.boot != .none else { return [] }
-        let others = reports.filter { report in
+        return reports.filter { report in
             report.shown.epoch == shown.epoch && report.shown.boot != shown.boot && report.shown.memory.boot != .none
                 && Self.position(report.end)?.epoch == own.epoch
         }
-        return others.map(\.node)
+    }
+
+    /// Whether a reign of the own epoch, named by its boot, can have acknowledged anything.
+    ///
+    /// Who has a reign's batches knows of the reign. So it cannot if fewer nodes know of it than the minimum, where
+    /// each of the `absent` members, which have not answered, may be one that does.
+    package func mayHaveAcknowledged(_ boot: String, absent: Int) -> Bool {
+        guard let minimum else { return true }
+        let knowing = ([shown] + reports.map(\.shown)).count { $0.epoch == shown.epoch && $0.boot == boot }
+        return knowing + absent >= minimum
     }
 }
 

@@ -90,15 +90,11 @@ package struct RecordOrder {
                 "\(silent.joined(separator: ", ")) is listed and does not say how much it has of \(store): try again, or "
                     + "stop it")
         }
-        guard post.rivals.isEmpty else {
+        let beaten = try beatenRivals(of: post, in: record)
+        let further = post.further.filter { !beaten.contains($0) }
+        guard further.isEmpty else {
             throw CommandFailure(
-                "\(post.rivals.joined(separator: ", ")) and \(post.node) each had epoch \(post.shown.epoch) of \(store), since "
-                    + "etcd gave it away twice: stop those whose epoch was the second (\"cluster status\" says who leads now), "
-                    + "wait 10 s, and run the same command again on a host of the first")
-        }
-        guard post.further.isEmpty else {
-            throw CommandFailure(
-                "\(post.further.joined(separator: ", ")) has more of \(store) than \(post.node): run this on that host")
+                "\(further.joined(separator: ", ")) has more of \(store) than \(post.node): run this on that host")
         }
         let candidate = try candidate(post)
         guard let end = post.position else { throw noNumber }
@@ -113,6 +109,29 @@ package struct RecordOrder {
             attempt: attempt)
         guard let next else { throw noNumber }
         return next
+    }
+
+    /// The nodes that had the node's epoch, too, and in it cannot have acknowledged anything (R-81).
+    ///
+    /// Throws if they can have.
+    private func beatenRivals(of post: StorePost, in record: ConfigurationRecord?) throws -> [String] {
+        let rivals = post.rivals
+        guard !rivals.isEmpty else { return [] }
+        let names = rivals.map(\.node).joined(separator: ", ")
+        let answered = Set([post.node] + post.reports.map(\.node))
+        if let absent = record?.inSync.count(where: { !answered.contains($0.node.name) }) {
+            let isBeaten = rivals.allSatisfy { !post.mayHaveAcknowledged($0.shown.boot, absent: absent) }
+            if isBeaten { return rivals.map(\.node) }
+            guard post.mayHaveAcknowledged(post.shown.boot, absent: absent) else {
+                throw CommandFailure(
+                    "\(names) had epoch \(post.shown.epoch) of \(store) as \(post.node) did, and only there something can "
+                        + "have been acknowledged in it: run this on that host")
+            }
+        }
+        throw CommandFailure(
+            "\(names) and \(post.node) each had epoch \(post.shown.epoch) of \(store), since etcd gave it away twice: stop "
+                + "those whose epoch was the second (\"cluster status\" says who leads now), wait 10 s, and run the same "
+                + "command again on a host of the first")
     }
 
     // MARK: - Who is meant
