@@ -3,15 +3,20 @@ import LockstepCore
 import LockstepSimulator
 import Synchronization
 
-/// What the lives of a cluster's primary have in common: the queue and the clock of their tasks, and what failed.
+/// What the lives of a cluster's primaries have in common: the clock of their tasks, a queue for each host, and what failed.
+///
+/// A task runs only on the queue of its host: what the effects of a process that is gone would still do is not done until
+/// the host has a primary again.
 final class ClusterEffects {
     let clock: VirtualClock
     let seed: UInt64
     /// What the clock shows when the cluster's time is zero.
     let origin: Duration
-    let queue = TestStoreExecutor()
     let failed = FailureBox()
-    weak var life: (any EffectExecutor)?
+    private var queues: [Int: TestStoreExecutor] = [:]
+    private var lives: [Int: Life] = [:]
+
+    private struct Life { weak var executor: (any EffectExecutor)? }
 
     init(clock: VirtualClock, seed: UInt64) {
         self.clock = clock
@@ -19,10 +24,20 @@ final class ClusterEffects {
         origin = clock.elapsed
     }
 
+    /// Where the tasks of a host run.
+    func queue(of host: Int) -> TestStoreExecutor {
+        if let queue = queues[host] { return queue }
+        let queue = TestStoreExecutor()
+        queues[host] = queue
+        return queue
+    }
+
+    func began(_ executor: any EffectExecutor, on host: Int) { lives[host] = Life(executor: executor) }
+
     /// Ends all tasks.
     func close() {
-        life?.end()
-        queue.close()
+        for host in lives.keys.sorted() { lives[host]?.executor?.end() }
+        for host in queues.keys.sorted() { queues[host]?.close() }
     }
 }
 
@@ -70,6 +85,7 @@ final class ClusterExecutor<R: Reactor>: EffectExecutor {
     private unowned let port: any LockstepSimulator.EffectPort
     private let runtime: EffectRuntime<R>
     private let effects: ClusterEffects
+    private let queue: TestStoreExecutor
     private let brought: ClusterPort<R.State>
     private var random: SplitMix64
     private var task: Task<Void, Never>?
@@ -84,6 +100,7 @@ final class ClusterExecutor<R: Reactor>: EffectExecutor {
         self.runtime = runtime
         self.port = port
         self.effects = effects
+        queue = effects.queue(of: port.host)
         self.random = random
         let errands = TestStorePort(name: "test") { [weak runtime] errand in
             switch errand {
@@ -98,7 +115,7 @@ final class ClusterExecutor<R: Reactor>: EffectExecutor {
     private func start() {
         let (runtime, brought, failed) = (runtime, brought, effects.failed)
         let failures = runtime.failures.subscribe(bufferLimit: 65_536)
-        task = effects.queue.start {
+        task = queue.start {
             await withDiscardingTaskGroup { group in
                 group.addTask {
                     for await case .value(let failure) in failures { failed.add(failure) }
@@ -149,7 +166,7 @@ final class ClusterExecutor<R: Reactor>: EffectExecutor {
     func turnEnded() {
         let now = port.virtualTime
         var next = Int64.max
-        if !effects.queue.isIdle { next = now + random.between(10, 200) * Span.microsecond }
+        if !queue.isIdle { next = now + random.between(10, 200) * Span.microsecond }
         if let deadline = effects.clock.nextDeadline {
             // Rounded up: the clock must have reached it.
             let time =
@@ -178,7 +195,7 @@ final class ClusterExecutor<R: Reactor>: EffectExecutor {
     }
 
     private func drain() {
-        guard !effects.queue.drain() else { return }
+        guard !queue.drain() else { return }
         port.fail(.effects, "the effects go on without end and without waiting: one of them never sleeps")
     }
 

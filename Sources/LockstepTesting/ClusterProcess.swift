@@ -2,19 +2,25 @@ import LockstepSimulator
 
 /// A process of a ``TestCluster``.
 public enum ClusterProcess: Hashable, Sendable, CustomStringConvertible {
-    /// The one primary.
+    /// The one primary; among data nodes the one that leads when this is used, or led last.
     case primary
     /// A replica, numbered from 1.
     case replica(Int)
+    /// A data node, numbered from 1, whether it leads or not.
+    case dataNode(Int)
     /// A process that only sends actions and asks questions, numbered from 1; it is connected to the primary.
     case client(Int)
+    /// What says which data node leads, as etcd does; it has no state of the reactor.
+    case arbiter
 
     /// The name under which reports speak of it, such as `replica-1`.
     public var description: String {
         switch self {
         case .primary: "primary"
         case .replica(let number): "replica-\(number)"
+        case .dataNode(let number): "node-\(number)"
         case .client(let number): "client-\(number)"
+        case .arbiter: "arbiter"
         }
     }
 }

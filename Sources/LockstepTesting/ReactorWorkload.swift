@@ -19,7 +19,7 @@ final class ReactorWorkload<R: Reactor>: Workload {
         let reactor = makeReactor()
         let snapshot = Snapshot(state: reactor.initialState, place: .start, time: .zero)
         let published = PublishedState(snapshot)
-        // Only the primary's is ever run.
+        // Only a primary's is ever run.
         let runtime = EffectRuntime(reactor, published: published, clock: effects.clock, seed: effects.seed)
         return ReactorState(reactor, published: published, runtime: runtime)
     }
@@ -32,7 +32,7 @@ final class ReactorWorkload<R: Reactor>: Workload {
         }
         let executor = ClusterExecutor(
             runtime, published: state.published, port: port, effects: effects, random: random)
-        effects.life = executor
+        effects.began(executor, on: port.host)
         return executor
     }
 

@@ -11,11 +11,10 @@ extension TestCluster {
     public func state(of node: ClusterProcess) throws(TestClusterError) -> R.State {
         let view = try view(of: node)
         // A primary that has something under way works with a state that nobody else sees yet.
-        let state = view.position == view.committed ? view.state : simulation.checkedState
-        return typed(state).workingState
+        return typed(view.position == view.committed ? view.state : view.committedState).workingState
     }
 
-    /// The states of all nodes that run: the primary first, then the replicas.
+    /// The states of all nodes that run, in the order of ``nodes``.
     public var states: [R.State] { nodes.compactMap { node in try? state(of: node) } }  // those that are down have none
 
     /// The last committed entry that a node's state includes.
@@ -33,14 +32,25 @@ extension TestCluster {
         StateDigest.digest(of: try state(of: node))
     }
 
-    /// Whether a process runs and does its work: a primary takes actions, a replica is on the stream.
+    /// Whether a process runs and does its work: a primary takes actions, a replica or another data node is on the stream.
     public func isLive(_ process: ClusterProcess) -> Bool {
         let index = index(of: process)
-        return simulation.node(index)?.isLive ?? (index > replicas && simulation.isUp(index))
+        return simulation.node(index)?.isLive ?? (index >= nodes.count && simulation.isUp(index))
     }
 
-    /// The primary and the replicas.
-    public var nodes: [ClusterProcess] { [.primary] + (1...replicas).map(ClusterProcess.replica) }
+    /// The primary and the replicas, or the data nodes.
+    public var nodes: [ClusterProcess] {
+        dataNodes > 0
+            ? (1...dataNodes).map(ClusterProcess.dataNode) : [.primary] + (1...replicas).map(ClusterProcess.replica)
+    }
+
+    /// The node that takes actions now; nil while none does.
+    ///
+    /// Of data nodes that believe to lead, it is the one of the latest epoch.
+    public var leader: ClusterProcess? {
+        guard isLive(.primary) else { return nil }
+        return dataNodes > 0 ? .dataNode(index(of: .primary) + 1) : .primary
+    }
 
     /// A number that two runs have in common only if all that happened in them is the same, to the frame.
     public var traceHash: UInt64 { simulation.traceHash }
@@ -50,7 +60,7 @@ extension TestCluster {
 
     private func view(of node: ClusterProcess) throws(TestClusterError) -> NodeView {
         let index = index(of: node)
-        precondition(index <= replicas, "\(node) is no node: it has no state")
+        precondition(index < nodes.count, "\(node) is no node: it has no state")
         guard let view = simulation.node(index) else { throw .notRunning(node) }
         return view
     }
@@ -64,7 +74,7 @@ extension TestCluster {
 
     /// The entry after which states differ, and where they do: nodes at one place against what the log gives there.
     var explanation: (entry: String?, differences: [StateDifference]) {
-        let views = nodes.enumerated().compactMap { index, node in simulation.node(index).map { (node, $0) } }
+        let views = nodes.compactMap { node in simulation.node(index(of: node)).map { (node, $0) } }
         for (_, place) in views {
             guard let known = simulation.checked(place.position),
                 let expected = known.remembered as? Snapshot<R.State>

@@ -2,8 +2,8 @@ public import Lockstep
 import LockstepCore
 import LockstepSimulator
 
-/// A cluster of your own reactor in one thread: one primary, replicas and clients, with virtual time and the faults
-/// that you ask for.
+/// A cluster of your own reactor in one thread, with virtual time and the faults that you ask for: one primary with
+/// replicas, or data nodes of which any may be the primary.
 ///
 /// Everything but the network, the disks and the clocks is the real thing: sessions, journal recovery, joins, repair.
 /// The same calls with the same seed give the same run, to the frame. Time passes in ``send(_:from:within:)``,
@@ -21,17 +21,33 @@ import LockstepSimulator
 /// }
 /// ```
 ///
+/// With `dataNodes:` several nodes hold every acknowledged action, and an arbiter says who leads, as etcd does. When the
+/// primary dies, another takes over by itself:
+///
+/// ```swift
+/// @Test func anotherNodeTakesOver() throws {
+///     let cluster = TestCluster(Votes(), dataNodes: 3)
+///     #expect(try cluster.send(.vote("Ada")) == 1)
+///     cluster.kill(.primary)
+///     #expect(try cluster.send(.vote("Ada")) == 2)
+///     try cluster.settle()
+///     #expect(try cluster.state(of: .dataNode(2)).votes["Ada"] == 2)
+/// }
+/// ```
+///
 /// Beside what the test expects, every promise of Lockstep is checked at each step: agreement of the logs, exactly once,
 /// answers that stay, equal digests at equal places. A reducer that gives another state on a replica than on the primary
 /// is found at the entry where it does. The first ``failure`` ends the run, and the next call that can throw throws it.
 ///
-/// The primary runs its effects, feedback and sources, as a node does. They run on the calling thread, between two events
+/// The primary, also one that takes over, runs its effects, feedback and sources, as a node does. They run on the calling thread, between two events
 /// of the simulation, so give dependencies that wait ``clock``, or use ``Emitter/sleep(for:)``. A kill cuts them off, and
 /// the next life begins again what the log has. What waits for a thread, or for real time, is no part of the simulation:
 /// the cluster does not wait for it, and such a run is not the same each time.
 public final class TestCluster<R: Reactor> {
-    /// How many replicas there are.
+    /// How many replicas there are; 0 in a cluster of data nodes.
     public let replicas: Int
+    /// How many data nodes there are; 0 in a cluster of one primary and its replicas.
+    public let dataNodes: Int
     /// How many clients there are.
     public let clients: Int
     /// What the run is drawn from.
@@ -41,42 +57,20 @@ public final class TestCluster<R: Reactor> {
     /// The first broken promise; `nil` as long as all hold.
     public private(set) var failure: BrokenPromise?
 
-    let simulation: Simulation
-    private let faults: [ClusterFault: Double]
+    let simulation: any SteeredCluster
     private let effects: ClusterEffects
+    /// How the cluster was made, for a reader.
+    private let making: String
 
-    /// Makes a cluster and runs it until all its nodes are live.
-    ///
-    /// - Parameters:
-    ///   - reactor: Evaluated anew for each life of each node, as a process makes its own, and for the checkers.
-    ///   - clock: Given if the reactor's dependencies were made with one; only the cluster moves it from now on.
-    ///   - replicas: At least 1.
-    ///   - clients: At least 1.
-    ///   - seed: What the times of frames and writes, and all random faults, are drawn from.
-    ///   - replicasHaveJournals: Whether a replica that is killed starts again from its own disk, or from nothing.
-    ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 60 s as in a node.
-    ///   - faults: Faults that strike at random from the start on, with their strengths; none unless given.
-    public init(
-        _ reactor: @autoclosure @escaping () -> R, clock: VirtualClock = VirtualClock(), replicas: Int = 2,
-        clients: Int = 1, seed: UInt64 = 1,
-        replicasHaveJournals: Bool = true, sessionTimeToLive: Duration = .seconds(60),
-        faults: [ClusterFault: Double] = [:]
+    init(
+        _ simulation: any SteeredCluster, effects: ClusterEffects, seed: UInt64, replicas: Int = 0, dataNodes: Int = 0,
+        clients: Int, making: String
     ) {
-        precondition(replicas >= 1 && clients >= 1, "a test cluster has at least one replica and one client")
-        self.replicas = replicas
-        self.clients = clients
-        self.seed = seed
-        self.faults = faults
-        var options = SimulationOptions(seed: seed, replicas: replicas, clients: clients, operations: 0)
-        options.script = ScriptOptions(
-            replicasHaveJournals: replicasHaveJournals, timeToLive: sessionTimeToLive.wholeNanoseconds / 1_000)
-        self.clock = clock
-        effects = ClusterEffects(clock: clock, seed: seed)
-        simulation = Simulation(options, workloads: [ReactorWorkload(reactor, effects: effects)])
+        (self.simulation, self.effects, self.seed) = (simulation, effects, seed)
+        (self.replicas, self.dataNodes, self.clients, self.making) = (replicas, dataNodes, clients, making)
+        clock = effects.clock
         simulation.startAll()
-        simulation.pass(10 * Span.second) { self.simulation.isSettled }
-        if !faults.isEmpty { simulation.inject(FaultPlan(faults)) }
-        look()
+        simulation.pass(10 * Span.second) { simulation.isSettled }
     }
 
     deinit { effects.close() }
@@ -87,7 +81,7 @@ public final class TestCluster<R: Reactor> {
     ///
     /// - Parameters:
     ///   - action: What to do.
-    ///   - sender: Who sends it; a replica and the primary have a sender of their own.
+    ///   - sender: Who sends it: a client; a replica and the one primary have a sender of their own, data nodes have none.
     ///   - limit: How much virtual time may pass.
     /// - Returns: The reactor's reply.
     /// - Throws: ``TestClusterError``.
@@ -199,7 +193,8 @@ public final class TestCluster<R: Reactor> {
 
     /// Asks a query and lets virtual time pass until it is answered.
     ///
-    /// A node answers from its own state, as ``Store`` does; a client asks the primary.
+    /// A node answers from its own state, as ``Store`` does; a client asks the primary. Of data nodes only clients ask; see
+    /// ``state(of:)``.
     ///
     /// - Throws: ``TestClusterError``.
     @_disfavoredOverload
@@ -251,7 +246,7 @@ public final class TestCluster<R: Reactor> {
     ///
     /// - Throws: ``TestClusterError/broken(_:)`` if a promise is broken.
     public func run(for time: Duration) throws(TestClusterError) {
-        simulation.pass(time.wholeNanoseconds)
+        simulation.pass(time.wholeNanoseconds) { false }
         try check()
     }
 
@@ -271,7 +266,7 @@ public final class TestCluster<R: Reactor> {
     /// - Throws: ``TestClusterError/notSettled(_:)`` with what is open, or ``TestClusterError/broken(_:)``.
     public func settle(within limit: Duration = .seconds(60)) throws(TestClusterError) {
         heal()
-        for process in 0...(replicas + clients) where !simulation.isUp(process) { simulation.restart(process) }
+        for process in 0..<processCount where !simulation.isUp(process) { simulation.restart(process) }
         let isSettled = simulation.pass(limit.wholeNanoseconds) { self.simulation.isSettled }
         try check()
         guard isSettled else { throw .notSettled("after \(limit): \(simulation.whatIsOpen)") }
@@ -281,19 +276,10 @@ public final class TestCluster<R: Reactor> {
 
     // MARK: - For the parts
 
-    func index(of process: ClusterProcess) -> Int {
-        switch process {
-        case .primary: return 0
-        case .replica(let number):
-            precondition((1...replicas).contains(number), "there is no \(process)")
-            return number
-        case .client(let number):
-            precondition((1...clients).contains(number), "there is no \(process)")
-            return replicas + number
-        }
-    }
-
     private func make(_ call: Call, on process: ClusterProcess) -> PendingReply<R>.Call {
+        if dataNodes > 0, index(of: process) < dataNodes || process == .arbiter {
+            preconditionFailure("\(process) has no sender of its own in \(self): send and ask from .client(1)")
+        }
         guard let record = simulation.call(call, on: index(of: process)) else { return .unsent(.notRunning(process)) }
         return .record(record)
     }
@@ -304,23 +290,20 @@ public final class TestCluster<R: Reactor> {
         try check()
     }
 
-    private func check() throws(TestClusterError) {
+    func check() throws(TestClusterError) {
         look()
         if let failure { throw .broken(failure) }
     }
 
     /// Takes over what the checkers found, with what the states can tell of it while nothing moves.
-    private func look() {
+    func look() {
         guard failure == nil else { return }
         simulation.checkPrimary()
         guard let violation = simulation.violation else { return }
         let (entry, differences) = explanation
-        let strengths = faults.sorted { $0.key.rawValue < $1.key.rawValue }.map { ".\($0.key.rawValue): \($0.value)" }
-        let plan = strengths.isEmpty ? "" : ", faults: [\(strengths.joined(separator: ", "))]"
         failure = BrokenPromise(
             promise: violation.promise.rawValue, text: violation.text, entry: entry, differences: differences,
-            repetition: "the same calls on TestCluster(\(R.self)(), replicas: \(replicas), clients: \(clients), "
-                + "seed: \(seed)\(plan))")
+            repetition: "the same calls on \(making)")
     }
 }
 

@@ -210,6 +210,7 @@ final class TestPort: EffectPort {
         return new
     }
 
+    let host = 0
     var effectState: any ReplicatedState { state }
     var effectEpoch: Epoch { Epoch(rawValue: 1) }
     var virtualTime: Int64 { 0 }

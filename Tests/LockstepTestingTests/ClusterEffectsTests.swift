@@ -225,7 +225,7 @@ final class Calls: Sendable {
 }
 
 /// Questions that a feedback answers after two seconds, work with an end, and a source that ticks once a second.
-private struct Desk: Reactor {
+struct Desk: Reactor {
     enum Action: Codable, Sendable { case ask(Int), work(Int), forget, spin }
     enum Mutation: Codable, Sendable { case asked(Int), answered(Int), worked(Int), ticked, forgot }
     struct State: Codable, Sendable {

@@ -94,6 +94,38 @@ import Testing
         #expect(replies.sorted() == Array(1...30))
     }
 
+    @Test func anotherNodeTakesOver() throws {
+        let cluster = TestCluster(Votes(), dataNodes: 3)
+        #expect(try cluster.send(.vote("Ada")) == 1)
+        cluster.kill(.primary)
+        #expect(try cluster.send(.vote("Ada")) == 2)
+        try cluster.settle()
+        #expect(try cluster.state(of: .dataNode(2)).votes["Ada"] == 2)
+    }
+
+    @Test func aSearchOutlivesItsNode() throws {
+        let cluster = TestCluster(Search(), dataNodes: 3)
+        let pending = cluster.begin(.search("swift"))
+        try cluster.run(for: .milliseconds(200))
+        cluster.kill(.primary)
+        try cluster.reply(to: pending)
+        try cluster.settle()
+        #expect(cluster.states.allSatisfy { $0.results == ["Swift"] })
+    }
+
+    @Test(arguments: 1...20) func noVoteIsLost(seed: UInt64) throws {
+        let cluster = TestCluster(
+            Votes(), dataNodes: 3, clients: 3, seed: seed, faults: [.kill: 1, .partition: 0.5, .arbiterAway: 0.5])
+        var pending: [PendingReply<Votes>] = []
+        for number in 0..<30 {
+            pending.append(cluster.begin(.vote("Ada"), from: .client(1 + number % 3)))
+            try cluster.run(for: .seconds(1))
+        }
+        try cluster.settle()
+        let replies = try pending.map { try cluster.reply(to: $0) }
+        #expect(replies.sorted() == Array(1...30))
+    }
+
     @Test func theReducerIsDeterministic() throws {
         try checkDeterminism(of: Votes(), actions: [.vote("Ada"), .vote("Grace"), .vote("Ada")])
     }

@@ -5,7 +5,9 @@ import LockstepCore
 /// It keeps the one history that has committed anywhere, and a state that is its fold.
 struct ClusterChecker {
     private var log: LogState
-    private let state = ClusterState(keepsTickets: true)
+    private let state: any ReplicatedState
+    /// The same, if it is of tickets.
+    private let tickets: ClusterState?
     /// Of the history, by the end of each batch.
     private var hashes: [SequenceNumber: BatchHash]
     private var digests: [SequenceNumber: Digest]
@@ -25,7 +27,8 @@ struct ClusterChecker {
         var first: SequenceNumber
     }
 
-    init(store: StoreID) {
+    init(store: StoreID, state: any ReplicatedState) {
+        (self.state, tickets) = (state, state as? ClusterState)
         log = LogState(store: store)
         hashes = [.zero: log.position.hash]
         digests = [.zero: state.digest + log.digest]
@@ -33,7 +36,11 @@ struct ClusterChecker {
 
     var committed: SequenceNumber { log.position.sequence }
     var committedHash: BatchHash { log.position.hash }
-    var ticketCount: UInt64 { state.value.count }
+    var ticketCount: UInt64 { tickets?.value.count ?? 0 }
+    /// What the history gives, applied by nobody else.
+    var committedState: any ReplicatedState { state }
+    var committedLog: LogState { log }
+    func digest(at sequence: SequenceNumber) -> Digest? { digests[sequence] }
 
     mutating func fail(_ promise: Violation.Promise, _ text: String) {
         if violation == nil { violation = Violation(promise, text) }
@@ -73,14 +80,19 @@ struct ClusterChecker {
             return fail(.agreement, "\(node.name) commits what does not follow \(committed): \(error)")
         }
         (hashes[end], digests[end]) = (batch.hash, state.digest + log.digest)
-        for ticket in state.tickets[checkedTickets...] {
+        checkTickets()
+    }
+
+    private mutating func checkTickets() {
+        guard let tickets = tickets?.tickets else { return }
+        for ticket in tickets[checkedTickets...] {
             let expected = lastNumbers[ticket.client, default: 0] + 1
             if ticket.number != expected {
                 fail(.exactlyOnce, "client \(ticket.client): number \(ticket.number) stands after \(expected - 1)")
             }
             lastNumbers[ticket.client] = ticket.number
         }
-        checkedTickets = state.tickets.count
+        checkedTickets = tickets.count
     }
 
     /// A node shows a state.
@@ -93,7 +105,7 @@ struct ClusterChecker {
         guard let hash = hashes[end], hash == shown.log.position.hash else {
             return fail(.committedOnly, "\(node.name) shows \(end), which has not committed")
         }
-        if digests[end] != shown.value.digest + shown.log.digest {
+        if digests[end] != node.shownState.digest + shown.log.digest {
             fail(.digest, "\(node.name) has another state at \(end) than the log")
         }
     }
@@ -110,10 +122,10 @@ struct ClusterChecker {
         switch learned {
         case .wrong(let text): fail(.sessionOrder, "client \(client): \(text)")
         case .ticket(let number, let ticket, let least):
-            guard ticket > 0, ticket <= ticketCount else {
+            guard let tickets = tickets?.tickets, ticket > 0, ticket <= ticketCount else {
                 return fail(.committedOnly, "client \(client): ticket \(ticket) of number \(number) has not committed")
             }
-            let taken = state.tickets[Int(ticket) - 1]
+            let taken = tickets[Int(ticket) - 1]
             if taken != .init(client: UInt8(client), number: number) {
                 fail(.durability, "client \(client), number \(number): ticket \(ticket) is \(taken)'s")
             }

@@ -8,6 +8,7 @@ final class ClusterLink {
     enum Dialer: Hashable {
         case node(Int)
         case client(Int)
+        case caller(Int)
     }
 
     /// `up` leads to the node that was dialled.
@@ -56,6 +57,7 @@ enum ClusterEvent {
     case told(ClusterNode, life: Int)
     case boot(ClusterNode)
     case snapshot(ClusterNode, life: Int)
+    case effect(ClusterNode, life: Int, token: UInt64)
     case dial(from: Int, to: Int)
     case pump(ClusterLink, ClusterLink.Way)
     case refusal(ClusterLink)
@@ -63,6 +65,10 @@ enum ClusterEvent {
     case answer(ArbiterModel.Answer, node: Int, life: Int)
     case client(ClusterClient)
     case redirect(ClusterClient, ClusterLink, hint: Int?)
+    case caller(ClusterCaller, life: Int)
+    case callerRefused(ClusterCaller, attempt: Int)
+    /// A connection was cut a while ago.
+    case cutLasts(ClusterLink)
     case fault
     case look
     case script(Int)

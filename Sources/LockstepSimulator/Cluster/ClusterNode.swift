@@ -2,7 +2,8 @@ import LockstepCore
 
 /// A data node of a simulated cluster: its disk, which outlives its process, and the machine of its role.
 ///
-/// ``shown`` follows what the kept log knows to be committed, as the replica beside a standby does.
+/// ``shown`` follows what the kept log knows to be committed, as the replica beside a standby does. The states are those of
+/// the run's workload.
 final class ClusterNode {
     /// What waits for the disk, in order; what is not done when the process ends is lost.
     enum Write {
@@ -12,10 +13,10 @@ final class ClusterNode {
         case replace(Shown)
     }
 
-    /// A state with the place that it is of.
+    /// A place of the log, with the state there as a snapshot has it; nil: it is ``ClusterNode/shownState``, or empty.
     struct Shown {
         var log: LogState
-        var value = ClusterState.Value()
+        var state: [UInt8]?
     }
 
     struct Disk {
@@ -70,10 +71,15 @@ final class ClusterNode {
     /// Nobody refuses a connection to it: its host is gone, too.
     var isHostDead = false
     /// The working state of a primary.
-    var state = ClusterState()
+    var state: (any ReplicatedState)?
+    /// What carries out the effects of a primary's reign.
+    var effects: ClusterEffectPort?
     var shown: Shown
     /// Everything that is committed is shown through it; of ``shown``.
-    var shownState = ClusterState()
+    private(set) var shownState: any ReplicatedState
+    /// Why a state cannot be written to a snapshot, or read from one.
+    private(set) var unreadable: String?
+    private let makeState: () -> any ReplicatedState
     /// Whom it follows, and whose connection its streams use.
     var followed: ConfigurationRecord.Primary?
     var dials: Int?
@@ -84,12 +90,15 @@ final class ClusterNode {
     var wallOffset: Int64 = 0
     /// Who stopped in order comes up again.
     var isStopping = false
+    /// Somebody has killed it, and nobody but that one starts it again.
+    var staysDown = false
 
-    init(_ index: Int, store: StoreID) {
-        guard let name = NodeID("node-\(index)") else { preconditionFailure("a name") }
-        (self.index, self.name) = (index, name)
+    init(_ index: Int, name: String, store: StoreID, makeState: @escaping () -> any ReplicatedState) {
+        guard let name = NodeID(name) else { preconditionFailure("a name") }
+        (self.index, self.name, self.makeState) = (index, name, makeState)
         incarnation = Incarnation(rawValue: UInt128(index + 1) << 64 | 1)
         shown = Shown(log: LogState(store: store))
+        shownState = makeState()
         disk = Disk(base: shown)
     }
 
@@ -102,9 +111,16 @@ final class ClusterNode {
     /// The process is gone.
     func end() {
         (standby, primary) = (nil, nil)
+        endReign()
         (writes, told, isWriting, writeBegan) = ([], [], false, .never)
         (followed, dials, tickAt, isTurnDue, isStopping) = (nil, nil, .max, false, false)
         life += 1
+    }
+
+    /// It is no primary any more: its effects end.
+    func endReign() {
+        effects?.end()
+        (effects, state) = (nil, nil)
     }
 
     // MARK: - The log
@@ -125,9 +141,29 @@ final class ClusterNode {
 
     /// Goes back to what the disk knows to be committed.
     func recover() {
-        shown = disk.base
-        shownState = ClusterState(disk.base.value)
+        shown = Shown(log: disk.base.log)
+        shownState = restored(disk.base.state)
         show(through: disk.committed)
+    }
+
+    /// What it shows, as a snapshot; nil if the state cannot be written.
+    func snapshot() -> Shown? {
+        do { return Shown(log: shown.log, state: try shownState.image().encoded()) } catch {
+            unreadable = "\(name) cannot write its state: \(error)"
+            return nil
+        }
+    }
+
+    /// Who wins goes on from what it shows.
+    func beginReign() { state = restored(snapshot()?.state) }
+
+    private func restored(_ bytes: [UInt8]?) -> any ReplicatedState {
+        let state = makeState()
+        guard let bytes else { return state }
+        do { state.install(try state.prepare(bytes)) } catch {
+            unreadable = "\(name) cannot read a state that was written: \(error)"
+        }
+        return state
     }
 
     /// Lets what is shown follow what is committed and on the disk; returns why that is impossible.
@@ -144,7 +180,6 @@ final class ClusterNode {
     func show(_ batch: SealedBatch) -> LogState.ApplyError? {
         do {
             _ = try shown.log.apply(batch, to: shownState)
-            shown.value = shownState.value
             return nil
         } catch { return error }
     }

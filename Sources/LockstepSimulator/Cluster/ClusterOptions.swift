@@ -7,6 +7,8 @@ package struct ClusterOptions: Hashable, Sendable {
     /// How many members the set must have before anything commits.
     package var minimum = 2
     package var clients = 3
+    /// Of the sessions of a steered run, in microseconds.
+    package var timeToLive: Int64 = 60_000_000
     /// How long faults last, in virtual nanoseconds.
     package var faultTime: Int64 = 30 * Span.second
     /// How long the healed cluster may take until it works and all nodes are equal.

@@ -54,20 +54,25 @@ extension ClusterSimulation {
     /// A frame of a client comes to a node: who is no primary names whom it follows.
     func serve(_ frame: [UInt8], of client: ClusterClient, _ link: ClusterLink) {
         let node = nodes[link.target]
-        guard var machine = node.primary.take() else {
-            let hint = node.followed == nil ? nil : node.dials
-            return add(.redirect(client, link, hint: hint), after: random.between(0, 20 * Span.millisecond))
-        }
+        guard !isTaken(frame, by: node, link) else { return }
+        let hint = node.followed == nil ? nil : node.dials
+        add(.redirect(client, link, hint: hint), after: random.between(0, 20 * Span.millisecond))
+    }
+
+    /// Gives a frame to a node's primary; false if it has none.
+    func isTaken(_ frame: [UInt8], by node: ClusterNode, _ link: ClusterLink) -> Bool {
+        guard let state = node.state, var machine = node.primary.take() else { return false }
         var directives: [PrimaryDirective] = []
         withBytes(of: frame) { span in
             machine.step(
-                now: tick(of: node), wall: wall(of: node), state: node.state, into: &directives
+                now: tick(of: node), wall: wall(of: node), state: state, into: &directives
             ) {
                 $0.received(span, from: link.connection, &$1)
             }
         }
         node.primary = machine
         finish(directives, at: node, isTurn: false)
+        return true
     }
 
     func receive(_ frame: [UInt8], _ client: ClusterClient, _ link: ClusterLink) {

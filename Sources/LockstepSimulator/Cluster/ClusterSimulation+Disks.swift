@@ -63,7 +63,7 @@ extension ClusterSimulation {
         case .truncate: withStandby(node) { $0.truncated(now: $1, into: &$2) }
         case .promise(let epoch): withStandby(node) { $0.promiseStored(epoch, now: $1, into: &$2) }
         case .replace(let snapshot):
-            node.recover()
+            recover(node)
             withStandby(node) {
                 $0.replaced(
                     at: snapshot.log.known, epochEnds: snapshot.log.allEpochEnds, now: $1, into: &$2)
@@ -82,8 +82,9 @@ extension ClusterSimulation {
         guard isThere, shown.log.position.sequence > node.shown.log.position.sequence else {
             return add(.snapshot(node, life: node.life), after: random.between(50, 500) * Span.millisecond)
         }
+        guard let snapshot = primary.snapshot() else { return fail(.digest, primary.unreadable ?? "") }
         counts.snapshots += 1
         trace(node, .snapshot, 0, shown.log.position.sequence.rawValue)
-        write(.replace(shown), at: node)
+        write(.replace(snapshot), at: node)
     }
 }

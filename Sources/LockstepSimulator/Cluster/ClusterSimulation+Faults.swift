@@ -2,9 +2,19 @@ import LockstepCore
 
 // What strikes while clients act.
 extension ClusterSimulation {
+    /// From then on faults strike, until everything is healed.
+    func beginStrikes(after delay: Int64) {
+        guard !isStriking else { return }
+        isStriking = true
+        add(.fault, after: delay)
+    }
+
     /// Fifty times a second: each fault that has moments has its chance.
     func strike() {
-        guard !isHealed else { return }
+        guard !isHealed else {
+            isStriking = false
+            return
+        }
         add(.fault, after: 20 * Span.millisecond)
         for fault in ClusterFault.allCases {
             let strength = options.strength(fault)

@@ -7,15 +7,25 @@ extension ClusterSimulation {
         var found = links[node.index].compactMap { $0 }
         for other in nodes { if let link = links[other.index][node.index] { found.append(link) } }
         for client in clients { if let link = client.link, link.target == node.index { found.append(link) } }
+        for caller in callers { if let link = caller.link, link.target == node.index { found.append(link) } }
         return found
     }
 
-    private func isCut(_ link: ClusterLink, _ way: ClusterLink.Way) -> Bool {
-        guard case .node(let dialer) = link.dialer, !cuts.isEmpty else { return false }
+    func isCut(_ link: ClusterLink, _ way: ClusterLink.Way) -> Bool {
+        guard let dialer = process(link.dialer), !cuts.isEmpty else { return false }
         return cuts.contains(way == .up ? [dialer, link.target] : [link.target, dialer])
     }
 
-    private func isReachable(_ one: Int, _ other: Int) -> Bool {
+    /// The number under which cuts know who dialled; nil if nothing cuts it off.
+    private func process(_ dialer: ClusterLink.Dialer) -> Int? {
+        switch dialer {
+        case .node(let index): index
+        case .caller(let index): nodes.count + index
+        case .client: nil
+        }
+    }
+
+    func isReachable(_ one: Int, _ other: Int) -> Bool {
         cuts.isEmpty || !cuts.contains([one, other]) && !cuts.contains([other, one])
     }
 
@@ -59,6 +69,7 @@ extension ClusterSimulation {
     /// Whether the process at the end of this way is still the one that was connected.
     private func isReceiverThere(_ link: ClusterLink, _ way: ClusterLink.Way) -> Bool {
         if way == .up { return nodes[link.target].isUp && nodes[link.target].life == link.lives.target }
+        if case .caller(let index) = link.dialer { return callers[index].life == link.lives.dialer }
         guard case .node(let dialer) = link.dialer else { return true }
         return nodes[dialer].isUp && nodes[dialer].life == link.lives.dialer
     }
@@ -83,12 +94,18 @@ extension ClusterSimulation {
     private func pauseEnd(_ link: ClusterLink, _ way: ClusterLink.Way) -> Int64? {
         var receiver = way == .up ? nodes[link.target] : nil
         if way == .down, case .node(let dialer) = link.dialer { receiver = nodes[dialer] }
+        if way == .down, case .caller(let index) = link.dialer, now < callers[index].pausedUntil {
+            return callers[index].pausedUntil
+        }
         guard let receiver, now < receiver.pausedUntil else { return nil }
         return receiver.pausedUntil
     }
 
     private func deliver(_ frame: [UInt8], _ link: ClusterLink, _ way: ClusterLink.Way) {
+        if isSteered { traceArrival(frame, link, way) }
         switch (link.dialer, way) {
+        case (.caller(let index), .up): serve(frame, of: callers[index], link)
+        case (.caller(let index), .down): callers[index].received(frame, on: link)
         case (.node, .up): serve(frame, link)
         case (.node(let dialer), .down): follow(frame, link, nodes[dialer])
         case (.client(let client), .up): serve(frame, of: clients[client], link)
@@ -131,7 +148,8 @@ extension ClusterSimulation {
             nodeLinks[link.connection] = nil
             withPrimary(nodes[link.target]) { $0.replicationDisconnected(link.connection, &$1) }
         case (.node(let dialer), .down): lost(link, nodes[dialer])
-        case (.client, .up): clientLinks[link.connection] = nil
+        case (.caller(let index), .down): callers[index].broke(link)
+        case (.client, .up), (.caller, .up): clientLinks[link.connection] = nil
         case (.client(let client), .down): if clients[client].link === link { leave(clients[client]) }
         }
     }

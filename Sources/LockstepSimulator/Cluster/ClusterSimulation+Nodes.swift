@@ -17,7 +17,8 @@ extension ClusterSimulation {
     /// The store is opened anew from the journal.
     private func reopen(_ node: ClusterNode) {
         node.primary = nil
-        node.recover()
+        node.endReign()
+        recover(node)
         let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: .zero)
         var machine = StandbyStateMachine(
             .init(election: .init(candidate: node.place), stamp: stamp, seed: random.next()),
@@ -27,6 +28,12 @@ extension ClusterSimulation {
         machine.start(into: &directives)
         node.standby = machine
         finish(directives, at: node)
+    }
+
+    /// What a node shows is what its disk knows to be committed.
+    func recover(_ node: ClusterNode) {
+        node.recover()
+        if let reason = node.unreadable { fail(.digest, reason) }
     }
 
     private var windowBytes: Int { options.strength(.smallWindow) > 0 ? 2_048 : Limits.resendWindowBytes }
@@ -129,7 +136,7 @@ extension ClusterSimulation {
         _ node: ClusterNode, isTurn: Bool = false, _ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void
     ) {
         let (now, wall) = (tick(of: node), wall(of: node))
-        let state = node.state
+        guard let state = node.state else { return }
         var directives: [PrimaryDirective] = []
         guard
             node.primary.mutate({ machine in
@@ -144,11 +151,16 @@ extension ClusterSimulation {
         if let memory = node.primary?.replication?.memory { node.disk.memory = memory }
         for directive in directives { execute(directive, at: node) }
         guard node.primary != nil else { return }
-        if !isTurn, !node.isTurnDue {
-            node.isTurnDue = true
-            add(.turn(node, life: node.life), after: random.between(0, Span.millisecond))
-        }
+        node.effects?.turnEnded()
+        if !isTurn { turnIsDue(of: node) }
         schedule(node)
+    }
+
+    /// A primary's turn ends soon: it has taken something, or its effects have.
+    func turnIsDue(of node: ClusterNode) {
+        guard !node.isTurnDue else { return }
+        node.isTurnDue = true
+        add(.turn(node, life: node.life), after: random.between(0, Span.millisecond))
     }
 
     private func execute(_ directives: [StandbyDirective], at node: ClusterNode) {
@@ -235,11 +247,13 @@ extension ClusterSimulation {
             node.disk.batches.removeLast(tail.count)
             tail = []
         }
-        node.state = ClusterState(node.shown.value)
+        node.beginReign()
+        if let reason = node.unreadable { return fail(.digest, reason) }
         node.standby = nil
         node.primary = PrimaryStateMachine(
             configuration: configuration, recovered: node.shown.log, window: window, wall: wall(of: node),
             now: tick(of: node))
+        makeExecutor(of: node)
         withPrimary(node) { $0.start(inheriting: tail, &$1) }
     }
 
@@ -251,20 +265,27 @@ extension ClusterSimulation {
             write(.batches(batches, committed: committed), at: node)
         case .committed(let batches):
             for batch in batches {
-                checker.committed(batch, by: node)
+                committed(batch, by: node)
                 trace(node, .committed, batch.head.epoch.rawValue, batch.head.last.rawValue)
                 if let error = node.show(batch) { fail(.digest, "\(node.name) cannot apply its log: \(error)") }
             }
             checker.shows(node.shown, node)
-            if let last = batches.last { check(last, node) }
+            if let last = batches.last {
+                check(last, node)
+                node.effects?.executor?.committed(through: last.head.last)
+            }
         case .send(let frame, let connection):
             guard let link = clientLinks[connection] else { return }
             if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
             send(frame, link, .down)
         case .replication(let wanted): replicate(wanted, at: node)
+        case .beginRun(let start): node.effects?.executor?.begin(start)
+        case .stopRun(let id): node.effects?.executor?.stop(id)
+        case .emission(let ticket, let outcome): node.effects?.executor?.emissionEnded(ticket, outcome)
+        case .runEnd(let id, let outcome): node.effects?.executor?.runEnded(id, outcome)
         case .halt(let reason): fail(.falseAlarm, "\(node.name) halts: \(reason)")
         case .alarm(let alarm): fail(.falseAlarm, "\(node.name): \(alarm)")
-        default: break  // What broadcasts, snapshots and effects want is not simulated here.
+        default: break  // What broadcasts and snapshots want is not simulated here.
         }
     }
 

@@ -13,18 +13,28 @@ package final class ClusterSimulation {
     /// Of the nodes' clocks.
     static let firstTick: Int64 = 5 * Span.second
 
-    let options: ClusterOptions
+    var options: ClusterOptions
+    /// Whose state the nodes hold.
+    let workload: any Workload
+    /// Somebody else makes the calls and the faults; else everything comes from the seed.
+    let isSteered: Bool
     let nodes: [ClusterNode]
     let clients: [ClusterClient]
+    /// The clients of a steered run.
+    var callers: [ClusterCaller] = []
+    var history = CallHistory()
+    var answers = ClusterAnswers()
     /// By who dialled, and whom.
     var links: [[ClusterLink?]]
     var clientLinks: [Connection: ClusterLink] = [:]
     var nodeLinks: [Connection: ClusterLink] = [:]
     var arbiter: ArbiterModel
     var random: SplitMix64
-    var checker = ClusterChecker(store: ClusterSimulation.store)
+    var checker: ClusterChecker
     private(set) var now: Int64 = 0
-    private(set) var isHealed = false
+    var isHealed = false
+    /// Faults are drawn.
+    var isStriking = false
     /// Frames from the first to the second do not come.
     var cuts: Set<[Int]> = []
     var connections: UInt64 = 0
@@ -60,13 +70,33 @@ package final class ClusterSimulation {
         }
     }
 
-    package init(_ options: ClusterOptions) {
-        self.options = options
+    /// A run that comes from its seed alone.
+    package convenience init(_ options: ClusterOptions) {
+        self.init(options, TicketsWorkload(), isSteered: false)
+        for client in clients { add(.client(client), after: random.between(0, 50 * Span.millisecond)) }
+        if options.script == nil { beginStrikes(after: Span.second) }
+        add(.look, after: 100 * Span.millisecond)
+        planScript()
+    }
+
+    init(_ options: ClusterOptions, _ workload: any Workload, isSteered: Bool) {
+        (self.options, self.workload, self.isSteered) = (options, workload, isSteered)
         random = SplitMix64(seed: options.seed)
-        nodes = (0..<options.nodes).map { ClusterNode($0, store: Self.store) }
+        nodes = (0..<options.nodes).map { index in
+            let name = "node-\(isSteered ? index + 1 : index)"
+            return ClusterNode(index, name: name, store: Self.store) {
+                isSteered ? SimulatedState(workload.makeState()) : workload.makeState()
+            }
+        }
+        checker = ClusterChecker(
+            store: Self.store,
+            state: isSteered
+                ? SimulatedState(workload.makeState(), isItemByItem: true) : ClusterState(keepsTickets: true))
         clients =
-            (0..<options.clients).map { ClusterClient($0, isReader: false) }
-            + [ClusterClient(options.clients, isReader: true)]
+            isSteered
+            ? []
+            : (0..<options.clients).map { ClusterClient($0, isReader: false) }
+                + [ClusterClient(options.clients, isReader: true)]
         links = Array(repeating: Array(repeating: nil, count: options.nodes), count: options.nodes)
         let first = ConfigurationRecord(
             cluster: Self.cluster, store: Self.store, channel: Self.channel, epoch: Epoch(rawValue: 1),
@@ -78,10 +108,6 @@ package final class ClusterSimulation {
             node.rate = 1 + drift * (2 * random.fraction() - 1)
             start(node)
         }
-        for client in clients { add(.client(client), after: random.between(0, 50 * Span.millisecond)) }
-        if options.script == nil { add(.fault, after: Span.second) }
-        add(.look, after: 100 * Span.millisecond)
-        planScript()
     }
 
     // MARK: - For the parts
@@ -95,6 +121,11 @@ package final class ClusterSimulation {
 
     func trace(_ node: ClusterNode, _ kind: TraceKind, _ first: UInt64, _ second: UInt64) {
         traced.add(TraceLine(time: now, process: node.index, kind: kind, first: first, second: second))
+    }
+
+    func trace(_ caller: ClusterCaller, _ kind: TraceKind, _ first: UInt64, _ second: UInt64) {
+        traced.add(
+            TraceLine(time: now, process: nodes.count + caller.index, kind: kind, first: first, second: second))
     }
 
     func trace(order record: ConfigurationRecord) {
@@ -117,8 +148,8 @@ package final class ClusterSimulation {
         return true
     }
 
-    var traceText: [String] { traced.text(names: nodes.map(\.name.name)) }
-    var traceHash: UInt64 { traced.hash }
+    package var traceText: [String] { traced.text(names: nodes.map(\.name.name) + callers.map(\.name)) }
+    package var traceHash: UInt64 { traced.hash }
 
     // MARK: - A run
 
@@ -139,8 +170,18 @@ package final class ClusterSimulation {
         now = time
         steps += 1
         take(event)
-        if let found = checker.violation { fail(found.promise, found.text) }
+        if let found = checker.violation ?? answers.violation { fail(found.promise, found.text) }
         return true
+    }
+
+    /// Takes events until `isDone`, which is asked before each, or until the time; returns whether it was done.
+    func pass(until end: Int64, _ isDone: () -> Bool) -> Bool {
+        while violation == nil, let time = queue.nextTime, time <= end {
+            if isDone() { return true }
+            step()
+        }
+        now = max(now, end)
+        return isDone()
     }
 
     private func heal() {
@@ -182,8 +223,10 @@ package final class ClusterSimulation {
         case .wrote(let node, let life) where node.life == life: wrote(node)
         case .told(let node, let life) where node.life == life: ifAwake(node, event) { tell(node) }
         case .snapshot(let node, let life) where node.life == life: ifAwake(node, event) { fetchSnapshot(node) }
-        case .turn, .heartbeat, .wrote, .told, .snapshot: break
-        case .boot(let node): if !node.isUp { start(node) }
+        case .effect(let node, let life, let token) where node.life == life:
+            ifAwake(node, event) { wakeEffects(of: node, token: token) }
+        case .turn, .heartbeat, .wrote, .told, .snapshot, .effect: break
+        case .boot(let node): if !node.isUp, !node.staysDown { start(node) }
         case .dial(let from, let to): dial(from, to)
         case .pump(let link, let way): pump(link, way)
         case .refusal(let link): refused(link)
@@ -197,6 +240,9 @@ package final class ClusterSimulation {
                 client.hint = hint
                 leave(client)
             }
+        case .caller(let caller, let life): if caller.life == life { caller.tick() }
+        case .callerRefused(let caller, let attempt): caller.refused(attempt: attempt)
+        case .cutLasts(let link): if isCut(link, .up) || isCut(link, .down) { close(link) }
         case .fault: strike()
         case .look:
             look()

@@ -26,6 +26,8 @@ extension EffectExecutor {
 
 /// What an executor may do.
 package protocol EffectPort: AnyObject {
+    /// Which of the hosts that may have effects its process is on.
+    var host: Int { get }
     /// The primary's state, which holds the effects of its accepted actions.
     var effectState: any ReplicatedState { get }
     var effectEpoch: Epoch { get }

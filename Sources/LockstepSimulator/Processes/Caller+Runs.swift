@@ -15,11 +15,7 @@ extension Caller {
     }
 
     func ended(_ ended: RunEnded, _ frame: [UInt8]) {
-        let item = withBytes(of: frame) { bytes in
-            var reader = ByteReader(offset: ended.item.lowerBound, end: ended.item.upperBound)
-            return try? ReplyItem(from: bytes, &reader)
-        }
-        guard let item else {
+        guard let item = ended.read(in: frame) else {
             simulation.fail(.invariant, "\(process.name) is given an end that cannot be read")
             return
         }
@@ -29,8 +25,8 @@ extension Caller {
         }
         simulation.trace(process.id, .runEnded, ended.id.session.sequence.rawValue, ended.id.number)
         simulation.coverage.note(item.status == .void ? .learnedCancel : .learnedEnd)
-        store.oracle.learned(ended, item.status, Array(frame[item.reply]), by: process)
-        store.history[record].end = .told(item.status, Array(frame[item.reply]))
+        store.oracle.learned(ended, item.status, item.reply, by: process)
+        store.history[record].end = .told(item.status, item.reply)
         seen = max(seen, ended.sequence)
     }
 

@@ -227,21 +227,9 @@ final class Caller {
         }
     }
 
-    /// Reads the items of answers: status and bytes of each.
-    private func items(_ answers: ClientDirective.Answers, _ frame: [UInt8]) -> [(ActionStatus, [UInt8])] {
-        withBytes(of: frame) { bytes in
-            var reader = ByteReader(offset: answers.items.lowerBound, end: answers.items.upperBound)
-            var found: [(ActionStatus, [UInt8])] = []
-            while found.count < answers.count, let item = try? ReplyItem(from: bytes, &reader) {
-                found.append((item.status, Array(frame[item.reply])))
-            }
-            return found
-        }
-    }
-
     private func answered(_ answers: ClientDirective.Answers, _ frame: [UInt8]) {
         let session = machine.session?.id ?? .none
-        for (place, item) in items(answers, frame).enumerated() {
+        for (place, item) in answers.read(in: frame).enumerated() {
             let number = answers.first + UInt64(place)
             let sequence = answers.firstSequence.advanced(by: place)
             guard let next = outstanding.popFirst(), next.number == number else {
@@ -273,7 +261,7 @@ final class Caller {
     }
 
     private func queryAnswered(_ session: SessionID, _ answers: ClientDirective.Answers, _ frame: [UInt8]) {
-        for (place, item) in items(answers, frame).enumerated() {
+        for (place, item) in answers.read(in: frame).enumerated() {
             let number = answers.first + UInt64(place)
             let sequence = answers.firstSequence.advanced(by: place)
             store.oracle.answered(session, number, epoch: answers.epoch, sequence, item.0, item.1, by: process)

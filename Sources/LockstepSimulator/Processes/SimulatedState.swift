@@ -1,5 +1,10 @@
 package import LockstepCore
 
+extension ReplicatedState {
+    /// The real state, of which this may be a ``SimulatedState``.
+    var unwrapped: any ReplicatedState { (self as? SimulatedState)?.base ?? self }
+}
+
 /// A state as the simulator gives it to a machine: the real one, without the time that its digests take.
 ///
 /// It can be told to reduce one item wrongly, once.

@@ -1,10 +1,8 @@
 package import LockstepCore
 
-// A run that a script steers: one call, one fault, one look after the other, and virtual time between them.
-//
-// Processes are known by their numbers: 0 is the primary, then come the replicas, then the clients.
+// A run that a script steers: 0 is the primary, then come the replicas, then the clients.
 
-extension Simulation {
+extension Simulation: SteeredCluster {
     // MARK: - Time
 
     /// Starts everything at once.
@@ -12,7 +10,6 @@ extension Simulation {
         for process in processes { add(.start(process, boot: 0), after: 0) }
     }
 
-    /// Lets virtual time pass until `isDone`, looked at before each event, or for so many nanoseconds at most.
     @discardableResult
     package func pass(_ time: Int64, until isDone: () -> Bool = { false }) -> Bool {
         step(until: now + time, lookEvery: 0, isDone)
@@ -20,7 +17,6 @@ extension Simulation {
 
     // MARK: - Calls
 
-    /// Makes a call on a process; the number of its record, or nil if the process is down.
     package func call(_ call: Call, on process: Int) -> Int? {
         let process = processes[process]
         let caller = (process as? ClientProcess)?.caller ?? (process as? NodeProcess)?.caller
@@ -33,7 +29,6 @@ extension Simulation {
 
     package func record(_ index: Int) -> CallRecord { store.history[index] }
 
-    /// Where the log has the action of a record, whether or not its caller knows.
     package func placeInLog(of index: Int) -> (epoch: Epoch, sequence: SequenceNumber)? {
         let record = store.history[index]
         guard record.number > 0 else { return nil }
@@ -42,13 +37,11 @@ extension Simulation {
         }
     }
 
-    /// How the log ended the accepted action of a record, whether or not its caller knows.
     package func endInLog(of index: Int) -> RunNote.End? {
         let record = store.history[index]
         return store.oracle.runs.runs[RunID(session: record.session, number: record.number)]?.end
     }
 
-    /// The caller of a record asks for its effect to be ended; without effect if it has no number, or is gone.
     package func cancelRun(of index: Int) {
         let record = store.history[index]
         guard record.number > 0, let caller = callers.first(where: { $0.id == record.caller }) else { return }
@@ -61,7 +54,6 @@ extension Simulation {
 
     package func kill(_ process: Int) { processes[process].stop() }
 
-    /// Starts a process anew; one that runs is killed first.
     package func restart(_ process: Int) {
         processes[process].stop()
         add(.start(processes[process], boot: processes[process].boot), after: 0)
@@ -87,7 +79,6 @@ extension Simulation {
 
     // MARK: - Faults
 
-    /// Holds what the one sends to the other.
     package func cut(from: Int, to: Int) {
         if from != to, !network.isBlocked(from, to) { network.block(from, to) }
     }
@@ -100,7 +91,6 @@ extension Simulation {
         injector.begin()
     }
 
-    /// Ends all faults that last; what is down stays down.
     package func healWorld() {
         plan = FaultPlan()
         scriptedLoss = 0
@@ -119,39 +109,33 @@ extension Simulation {
 
     // MARK: - Looking
 
-    /// Nothing is open: all runs, all is answered, all nodes are live at one place.
     package var isSettled: Bool { violation == nil && isAtRest() }
 
-    /// What keeps the cluster from being settled.
     package var whatIsOpen: String {
         let down = processes.filter { !$0.isUp }.map { "\($0.name) is down" }
         let others = openEnds.isEmpty ? [] : [openEnds]
         return (down.filter { !openEnds.contains($0) } + others).joined(separator: "; ")
     }
 
-    /// A node as it is now; nil if it is down, or a client.
     package func node(_ process: Int) -> NodeView? {
         guard let node = processes[process] as? NodeProcess, node.isUp else { return nil }
         if let machine = (node as? PrimaryProcess)?.machine {
             return NodeView(
-                state: node.state.base, position: machine.log.position, committed: machine.committed.position,
-                tables: machine.log.digest, isLive: machine.phase == .admitting, isDrained: machine.isDrained)
+                state: node.state.base, committedState: store.oracle.state.base, position: machine.log.position,
+                committed: machine.committed.position, tables: machine.log.digest,
+                isLive: machine.phase == .admitting, isDrained: machine.isDrained)
         }
         guard let machine = (node as? ReplicaProcess)?.machine else { return nil }
         return NodeView(
-            state: node.state.base, position: machine.log.position, committed: machine.log.position,
-            tables: machine.log.digest, isLive: machine.phase == .live, isDrained: true)
+            state: node.state.base, committedState: node.state.base, position: machine.log.position,
+            committed: machine.log.position, tables: machine.log.digest, isLive: machine.phase == .live, isDrained: true
+        )
     }
 
-    /// What the log gives, applied by nobody but the checkers.
-    package var checkedState: any ReplicatedState { store.oracle.state.base }
-
-    /// A place of the log that committed: the batch that ends there, the digest, and what the workload remembers.
     package func checked(_ position: Position) -> (batch: SealedBatch, digest: Digest, remembered: any Sendable)? {
         store.oracle.batches[position.hash].map { ($0.batch, $0.digest, $0.remembered) }
     }
 
-    /// Compares the primary's state with that of the log, if nothing is under way.
     package func checkPrimary() {
         guard violation == nil, let view = node(store.primary.id), view.isDrained, view.position == view.committed,
             let known = checked(view.position)
@@ -162,7 +146,6 @@ extension Simulation {
         }
     }
 
-    /// The checks over all that happened, of a cluster that is settled.
     package func checkSettled() {
         checkPrimary()
         guard violation == nil, store.primary.isUp, let log = store.primary.machine?.log else { return }
@@ -173,17 +156,4 @@ extension Simulation {
             fail(.joinIntegrity, "\(replica.name) is live at the primary's place with other tables")
         }
     }
-}
-
-/// A node of a script's cluster, at one moment.
-package struct NodeView {
-    /// The state that it works with; on the primary it may be ahead of what has committed.
-    package var state: any ReplicatedState
-    /// Where that state stands.
-    package var position: Position
-    package var committed: Position
-    /// The digest of the session table that belongs to the state.
-    package var tables: Digest
-    package var isLive: Bool
-    package var isDrained: Bool
 }
