@@ -52,6 +52,31 @@ import Testing
         #expect(pinned == drawn)
     }
 
+    /// What is written is played, in its first round, and breaks nothing.
+    @Test(arguments: ClusterScript.allCases) func aScriptIsPlayed(script: ClusterScript) {
+        var options = script.options(seed: 4)
+        options.faultTime = 12_000_000_000
+        let result = ClusterResult.run(options)
+        #expect(result.violation == nil, "\(script)")
+        #expect(result.counts.elections > 0 && result.answered > 100)
+    }
+
+    /// What an operator gives up is lost, and whoever knew it is told; nothing else is lost.
+    @Test func aPromotionLosesWhatIsListed() {
+        var (promotions, losses, halts) = (0, 0, 0)
+        for seed in 1...12 as ClosedRange<UInt64> {
+            var options = ClusterOptions(seed: seed)
+            (options.minimum, options.plan[.promotion]) = (1, 1)
+            options.faultTime = 20_000_000_000
+            let result = ClusterResult.run(options)
+            #expect(result.violation == nil, "seed \(seed)")
+            promotions += result.counts.promotions
+            losses += result.counts.losses
+            halts += result.counts.halts
+        }
+        #expect(promotions >= 6 && losses > 0 && halts > 0)
+    }
+
     /// What is broken around the machines is noticed.
     @Test(arguments: ClusterDefect.allCases) func aDefectIsFound(defect: ClusterDefect) {
         for seed in 1...60 as ClosedRange<UInt64> {

@@ -74,6 +74,8 @@ extension PrimaryStateMachine {
     ///
     /// What was written since has a higher epoch than what was accepted, so that no later loss is covered.
     private func isAccepted(_ known: KnownPosition) -> Bool {
+        // The record that made it the primary says that something may be lost: whoever knows more is greeted, and learns it.
+        if let record = configuration.reign?.won.record, record.isUnclean { return known.position.epoch < record.epoch }
         guard let accepted = configuration.lossAccepted else { return false }
         let (lost, limit) = (known.position, accepted.position)
         guard lost.epoch == limit.epoch else { return lost.epoch < limit.epoch }

@@ -59,7 +59,7 @@ package struct ConfigurationRecord: Hashable, Sendable {
     package private(set) var inSync: [Member]
     /// How many members the confirmed set must have before anything commits; at least 1.
     package var minimum: Int
-    /// Whether an operator named the primary though what was committed may be lost; a later epoch clears it.
+    /// Whether an operator named the primary though what was committed may be lost; the next failover clears it.
     package var isUnclean: Bool
     package var attempt: AttemptID
 
@@ -113,7 +113,8 @@ package struct ConfigurationRecord: Hashable, Sendable {
     /// The record by which `candidate`, a member of the set, becomes primary; nil if it is none, or no number is left.
     ///
     /// The old primary leaves the set if `minimum` members stay. Otherwise it stays, and nothing commits before it has
-    /// followed. A candidate that is the old primary itself, in a later life of its process, stays.
+    /// followed. A candidate that is the old primary itself, in a later life of its process, stays. That something may be
+    /// lost stays noted until somebody follows a primary of the epoch that an operator gave.
     ///
     /// `candidate` is the node itself, in this life of its process. `highest` is the highest epoch that it knows of:
     /// promised, in its journal, or told by a node that it reached. `end` is the end of its log, which does not grow
@@ -127,7 +128,8 @@ package struct ConfigurationRecord: Hashable, Sendable {
         return successor(attempt) {
             $0.epoch = next
             $0.openedAfter = end
-            $0.isUnclean = false
+            // Whom an operator has named campaigns for an epoch of its own, and its log has none of the operator's.
+            $0.isUnclean = isUnclean && end.epoch < epoch
             if primary.member != candidate.member, !keepingPrimary {
                 let rest = inSync.filter { $0 != primary.member }
                 if rest.count >= minimum { $0.inSync = rest }

@@ -40,6 +40,13 @@ struct ArbiterModel {
         return .applied(attempt.attempt, revision: stored.revision)
     }
 
+    /// Does what an operator's command asks, which has compared.
+    mutating func serve(_ attempt: RecordAttempt) -> Bool {
+        guard case .applied = serve(Order(node: -1, life: 0, request: 0, attempt: attempt)) else { return false }
+        wasSetBack = wasSetBack && attempt.proposed.bindings == attempt.compared.record.bindings
+        return true
+    }
+
     /// Shows an older copy from now on.
     mutating func setBack(to older: StoredRecord) {
         stored = older
@@ -79,6 +86,14 @@ extension ClusterSimulation {
         }
     }
 
+    /// An operator's command writes a record; false if somebody else has written one since it looked.
+    func write(_ attempt: RecordAttempt) -> Bool {
+        guard arbiter.serve(attempt) else { return false }
+        trace(order: attempt.proposed)
+        if let problem = attempt.proposed.problem { fail(.agreement, "an operator's record: \(problem)") }
+        return true
+    }
+
     private func wrote(_ stored: StoredRecord, after before: StoredRecord) {
         trace(order: stored.record)
         if stored.record.number != before.record.number + 1 || stored.record.epoch < before.record.epoch {
@@ -87,6 +102,21 @@ extension ClusterSimulation {
         if let problem = stored.record.problem { fail(.agreement, "record \(stored.record.number): \(problem)") }
         if stored.record.epoch > before.record.epoch, !before.record.contains(stored.record.primary.member) {
             fail(.leadership, "\(stored.record.primary.member) is no member, and has epoch \(stored.record.epoch)")
+        }
+        checkMembers()
+        scriptSees(stored, after: before)
+    }
+
+    /// Whoever may campaign has everything that has committed.
+    func checkMembers() {
+        let record = arbiter.stored.record
+        guard !arbiter.wasSetBack, !record.isUnclean || checker.isWon(record.epoch) else { return }
+        let end = checker.committed
+        for node in nodes where record.contains(node.member) && !node.hasOlderDisk {
+            guard node.disk.base.log.position.sequence < end, node.disk.hash(at: end) != checker.committedHash else {
+                continue
+            }
+            fail(.durability, "\(node.name) is a member of record \(record.number), and lacks the committed \(end)")
         }
     }
 
@@ -111,9 +141,4 @@ extension ClusterSimulation {
             }
         }
     }
-
-    /// What an operator would say after the arbiter was set back; the machines cannot be told yet.
-    ///
-    /// Until they can, such a store stops, and nothing but its safety is judged.
-    var isRebindPossible: Bool { false }
 }

@@ -4,43 +4,34 @@ import LockstepCore
 ///
 /// It keeps the one history that has committed anywhere, and a state that is its fold.
 struct ClusterChecker {
-    private var log: LogState
-    private let state: any ReplicatedState
-    /// The same, if it is of tickets.
-    private let tickets: ClusterState?
-    /// Of the history, by the end of each batch.
-    private var hashes: [SequenceNumber: BatchHash]
-    private var digests: [SequenceNumber: Digest]
+    var history: History
+    /// What an operator gave up, oldest first.
+    var givenUp: [GivenUp] = []
+    /// Whom an operator made the primary last, though something may be lost.
+    var promoted: Member?
     /// By epoch and first number, over all boots of all nodes.
     private var issued: [Place: BatchHash] = [:]
     private var owners: [Epoch: BootID] = [:]
-    private var lastNumbers: [UInt8: RequestNumber] = [:]
-    private var checkedTickets = 0
     /// How many tickets somebody was told to be taken.
-    private(set) var floor: UInt64 = 0
+    var floor: UInt64 = 0
     private(set) var violation: Violation?
     /// How far each node has shown the log, and in which life.
     private var shownThrough: [NodeID: (boot: BootID, end: SequenceNumber)] = [:]
+    /// What each journal had of the log and of the arbiter.
+    private var kept: [Member: (committed: SequenceNumber, memory: ArbiterMemory)] = [:]
 
     private struct Place: Hashable {
         var epoch: Epoch
         var first: SequenceNumber
     }
 
-    init(store: StoreID, state: any ReplicatedState) {
-        (self.state, tickets) = (state, state as? ClusterState)
-        log = LogState(store: store)
-        hashes = [.zero: log.position.hash]
-        digests = [.zero: state.digest + log.digest]
+    init(store: StoreID, makeState: @escaping () -> any ReplicatedState) {
+        history = History(store: store, makeState: makeState)
     }
 
-    var committed: SequenceNumber { log.position.sequence }
-    var committedHash: BatchHash { log.position.hash }
-    var ticketCount: UInt64 { tickets?.value.count ?? 0 }
-    /// What the history gives, applied by nobody else.
-    var committedState: any ReplicatedState { state }
-    var committedLog: LogState { log }
-    func digest(at sequence: SequenceNumber) -> Digest? { digests[sequence] }
+    var committed: SequenceNumber { history.log.position.sequence }
+    var committedHash: BatchHash { history.log.position.hash }
+    var ticketCount: UInt64 { history.count }
 
     mutating func fail(_ promise: Violation.Promise, _ text: String) {
         if violation == nil { violation = Violation(promise, text) }
@@ -48,12 +39,21 @@ struct ClusterChecker {
 
     // MARK: - Logs
 
-    /// A process has won an epoch, with a log that has `hash` at the end of all that has committed.
-    mutating func won(_ epoch: Epoch, _ boot: BootID, hash: BatchHash?, name: NodeID) {
-        if let owner = owners[epoch], owner != boot { fail(.leadership, "epoch \(epoch) has two owners") }
-        owners[epoch] = boot
-        if hash != committedHash { fail(.durability, "\(name) opens \(epoch) without the committed \(committed)") }
+    /// A process has won an epoch by this record, with the log that its disk has.
+    mutating func won(_ record: ConfigurationRecord, _ node: ClusterNode) {
+        let epoch = record.epoch
+        if let owner = owners[epoch], owner != node.boot { fail(.leadership, "epoch \(epoch) has two owners") }
+        owners[epoch] = node.boot
+        guard node.disk.hash(at: committed) != committedHash else { return }
+        guard record.isUnclean, promoted == node.member else {
+            let said = promoted == node.member ? ", and the record does not say that something may be lost" : ""
+            return fail(.durability, "\(node.name) opens \(epoch) without the committed \(committed)\(said)")
+        }
+        giveUp(whatLacks: node, before: epoch)
     }
+
+    /// Whether somebody has opened this epoch.
+    func isWon(_ epoch: Epoch) -> Bool { owners[epoch] != nil }
 
     /// A primary has sealed a batch.
     mutating func issued(_ batch: SealedBatch, by node: ClusterNode) {
@@ -73,26 +73,10 @@ struct ClusterChecker {
     mutating func committed(_ batch: SealedBatch, by node: ClusterNode) {
         let end = batch.head.last
         if end <= committed {
-            if hashes[end] != batch.hash { fail(.agreement, "\(node.name) commits another history at \(end)") }
+            if history.hashes[end] != batch.hash { fail(.agreement, "\(node.name) commits another history at \(end)") }
             return
         }
-        do { _ = try log.apply(batch, to: state) } catch {
-            return fail(.agreement, "\(node.name) commits what does not follow \(committed): \(error)")
-        }
-        (hashes[end], digests[end]) = (batch.hash, state.digest + log.digest)
-        checkTickets()
-    }
-
-    private mutating func checkTickets() {
-        guard let tickets = tickets?.tickets else { return }
-        for ticket in tickets[checkedTickets...] {
-            let expected = lastNumbers[ticket.client, default: 0] + 1
-            if ticket.number != expected {
-                fail(.exactlyOnce, "client \(ticket.client): number \(ticket.number) stands after \(expected - 1)")
-            }
-            lastNumbers[ticket.client] = ticket.number
-        }
-        checkedTickets = tickets.count
+        if let problem = history.append(batch) { fail(problem.promise, "\(node.name) commits \(end): \(problem.text)") }
     }
 
     /// A node shows a state.
@@ -102,17 +86,30 @@ struct ClusterChecker {
             fail(.monotonic, "\(node.name) knows \(end) to be committed, and knew \(before.end)")
         }
         shownThrough[node.name] = (node.boot, end)
-        guard let hash = hashes[end], hash == shown.log.position.hash else {
+        guard let digest = digest(at: shown.log.position) else {
             return fail(.committedOnly, "\(node.name) shows \(end), which has not committed")
         }
-        if digests[end] != node.shownState.digest + shown.log.digest {
+        if digest != node.shownState.digest + shown.log.digest {
             fail(.digest, "\(node.name) has another state at \(end) than the log")
         }
     }
 
-    /// A node cuts off what comes after `position`.
+    /// What a journal knows to be committed, and of the arbiter, never becomes less.
+    mutating func keeps(_ node: ClusterNode) {
+        let (committed, memory) = (node.disk.committed, node.disk.memory)
+        if let before = kept[node.member], !node.hasOlderDisk {
+            let isLess = (memory.number, memory.epoch) < (before.memory.number, before.memory.epoch)
+            if committed < before.committed || isLess {
+                let had = "\(before.committed) and record \(before.memory.number)"
+                fail(.monotonic, "\(node.name) kept \(had), and forgot it")
+            }
+        }
+        kept[node.member] = (committed, memory)
+    }
+
+    /// A member of the set cuts off what comes after `position`.
     mutating func cuts(_ batches: ArraySlice<SealedBatch>, _ node: ClusterNode) {
-        guard let lost = batches.first(where: { hashes[$0.head.last] == $0.hash }) else { return }
+        guard let lost = batches.first(where: { history.hashes[$0.head.last] == $0.hash }) else { return }
         fail(.durability, "\(node.name) cuts off the committed \(lost.head.last)")
     }
 
@@ -122,21 +119,31 @@ struct ClusterChecker {
         switch learned {
         case .wrong(let text): fail(.sessionOrder, "client \(client): \(text)")
         case .ticket(let number, let ticket, let least):
-            guard let tickets = tickets?.tickets, ticket > 0, ticket <= ticketCount else {
+            let told = told(in: epoch)
+            guard ticket > 0, ticket <= told.tickets.count else {
                 return fail(.committedOnly, "client \(client): ticket \(ticket) of number \(number) has not committed")
             }
-            let taken = tickets[Int(ticket) - 1]
+            let taken = told.tickets[Int(ticket) - 1]
             if taken != .init(client: UInt8(client), number: number) {
                 fail(.durability, "client \(client), number \(number): ticket \(ticket) is \(taken)'s")
             }
             if ticket <= least {
                 fail(.linearizability, "client \(client): ticket \(ticket), though \(least) were taken before")
             }
-            floor = max(floor, ticket)
+            floor = max(floor, min(ticket, told.kept))
         case .count(let count, let least):
+            let told = told(in: epoch)
             if count < least { fail(.linearizability, "client \(client) reads \(count), after \(least) were told") }
-            if count > ticketCount { fail(.committedOnly, "client \(client) reads \(count) of \(ticketCount)") }
-            floor = max(floor, count)
+            if count > told.tickets.count {
+                fail(.committedOnly, "client \(client) reads \(count) of \(told.tickets.count)")
+            }
+            floor = max(floor, min(count, told.kept))
+        case .lost(let session, let answered):
+            guard isLost(session, answered: answered) else {
+                return fail(.sessionOrder, "client \(client): session \(session) is denied, and was not given up")
+            }
+        case .unknownPlace(let position):
+            if !isGivenUp(position) { fail(.durability, "client \(client): a primary lacks \(position)") }
         }
     }
 }

@@ -13,6 +13,10 @@ final class ClusterClient {
     var stage = Stage.away
     var link: ClusterLink?
     var session: SessionID?
+    /// How many sessions it has lost with what an operator gave up; each is another client's in the log.
+    private(set) var losses: UInt8 = 0
+    /// What was answered in those.
+    private(set) var answeredBefore: RequestNumber = 0
     /// The answers that came, by number; a hole is still waited for.
     private(set) var answers: [RequestNumber: UInt64] = [:]
     /// Everything up to here is answered.
@@ -36,18 +40,36 @@ final class ClusterClient {
 
     init(_ index: Int, isReader: Bool) { (self.index, self.isReader) = (index, isReader) }
 
+    /// Who it is in the log.
+    var tag: UInt8 { UInt8(truncatingIfNeeded: index + 8 * Int(losses)) }
+    var answeredInAll: RequestNumber { answeredBefore + answered }
+
     var isIdle: Bool { answered == submitted && reads.isEmpty }
 
     func lost() {
         (stage, link, reads) = (.away, nil, [:])
     }
 
+    /// What it learned is lost, as it was told: it begins as another client.
+    private func beginsAnew() {
+        losses += 1
+        answeredBefore += answered
+        (session, known, answers, answered, submitted, floors) = (nil, .none, [:], 0, 0, [:])
+        lost()
+    }
+
+    /// The history goes on from a place before what was known.
+    func forgets(above count: UInt64) {
+        floors = floors.mapValues { min($0, count) }
+        reads = reads.mapValues { min($0, count) }
+    }
+
     func hello(nonce: UInt64) -> Message {
         stage = .greeting
         return .hello(
             Hello(
-                nonce: nonce, role: .client, node: "client-\(index)", incarnation: Incarnation(rawValue: 1),
-                boot: BootID(rawValue: UInt128(index + 1)), store: "counters", known: known))
+                nonce: nonce, role: .client, node: "client-\(tag)", incarnation: Incarnation(rawValue: 1),
+                boot: BootID(rawValue: UInt128(tag + 1)), store: "counters", known: known))
     }
 
     /// An action more, or what is unanswered once more; the count of actions in the second part.
@@ -72,7 +94,7 @@ final class ClusterClient {
     }
 
     /// The bytes that a message of ``submit(isNew:floor:now:)`` points into.
-    func actions(_ count: Int) -> [UInt8] { (0..<count).flatMap { _ in [1, UInt8(index)] } }
+    func actions(_ count: Int) -> [UInt8] { (0..<count).flatMap { _ in [1, tag] } }
 
     /// Asks how many tickets were taken; the answer must be at least `floor`.
     func read(floor: UInt64) -> Message? {
@@ -89,6 +111,10 @@ final class ClusterClient {
         case ticket(RequestNumber, UInt64, floor: UInt64)
         case count(UInt64, floor: UInt64)
         case wrong(String)
+        /// The session is not known, or not as far as it was answered.
+        case lost(SessionID, answered: RequestNumber)
+        /// The primary does not have the place that is known.
+        case unknownPlace(Position)
     }
 
     /// Takes a message; what is said in answer goes into `outgoing`.
@@ -108,14 +134,18 @@ final class ClusterClient {
             if let session, session != opened.session { return [.wrong("an opening has two sessions")] }
             (session, stage, nextAgain) = (opened.session, .ready, 0)
         case .resumed(let resumed):
-            guard resumed.expected > answered else {
-                return [.wrong("\(answered) is answered, and \(resumed.expected) is expected next")]
-            }
+            guard resumed.expected > answered else { return losesSession() }
             (stage, nextAgain) = (.ready, 0)
         case .result(let series): return answered(series, frame)
         case .readResult(let result): return readAnswered(result, frame)
         case .busy(let busy): pauseEnds = now + Int64(busy.retryAfter) * Span.microsecond
-        case .sessionExpired, .sessionUnknown: return [.wrong("a session that was opened is not known")]
+        case .sessionExpired: return [.wrong("a session that is used has ended")]
+        case .sessionUnknown: return losesSession()
+        // Who knows more than was kept, and comes after the reign that says so: its process begins anew.
+        case .refused(let refused) where refused.reason == .primaryBehind:
+            let learned = Learned.unknownPlace(known.position)
+            beginsAnew()
+            return [learned]
         case .outOfOrder(_, let expected):
             guard expected > answered else { return [.wrong("\(answered) is answered, and \(expected) is expected")] }
             nextAgain = 0
@@ -125,11 +155,18 @@ final class ClusterClient {
         return []
     }
 
+    private func losesSession() -> [Learned] {
+        guard let session else { return [.wrong("who has no session is told that it is lost")] }
+        let learned = Learned.lost(session, answered: answered)
+        beginsAnew()
+        return [learned]
+    }
+
     private func enter() -> Message {
         guard let session else {
             return .open(
                 Open(
-                    client: ClientKey(rawValue: UInt128(index + 77)), nonce: 1, timeToLive: 3_600_000_000_000,
+                    client: ClientKey(rawValue: UInt128(tag + 77)), nonce: 1, timeToLive: 3_600_000_000_000,
                     windowNumbers: 64, windowBytes: 1 << 16))
         }
         return .resume(Resume(session: session, openNonce: 1, connectionNonce: 1, ackedThrough: answered))

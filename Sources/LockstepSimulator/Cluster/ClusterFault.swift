@@ -4,6 +4,7 @@ package enum ClusterFault: String, CaseIterable, Codable, Hashable, Sendable {
     case cutConnection, partition, oneWay, slowFrames, smallWindow
     case arbiterLoss, arbiterDelay, arbiterDouble, arbiterAway, arbiterCut, arbiterSetBack
     case clockRate, wallClock
+    case handover, promotion
 
     /// What it does, for a person.
     package var meaning: String {
@@ -25,17 +26,19 @@ package enum ClusterFault: String, CaseIterable, Codable, Hashable, Sendable {
         case .arbiterDouble: "they come twice"
         case .arbiterAway: "the arbiter answers nobody for up to 5 s"
         case .arbiterCut: "one node does not reach the arbiter for up to 8 s"
-        case .arbiterSetBack: "the arbiter shows an older copy of the record"
+        case .arbiterSetBack: "the arbiter shows an older copy of the record, until an operator binds the store to it"
         case .clockRate: "clocks go up to 10 % faster or slower"
         case .wallClock: "wall clocks jump by up to 50 minutes"
+        case .handover: "an operator has a primary give its post away"
+        case .promotion: "a set is gone, and an operator promotes who is left, whatever it lacks"
         }
     }
 
     /// In which share of the seeds it is on.
     var likelihood: Double {
         switch self {
-        case .arbiterSetBack: 0.03
-        case .hostDeath, .slowDisk, .slowFrames, .smallWindow: 0.3
+        case .arbiterSetBack, .promotion: 0.11
+        case .hostDeath, .slowDisk, .slowFrames, .smallWindow, .handover: 0.3
         case .kill, .pause, .orderlyStop, .stuckDisk, .lostDisk, .cutConnection, .partition, .oneWay, .arbiterLoss,
             .arbiterDelay, .arbiterDouble, .arbiterAway, .arbiterCut, .clockRate, .wallClock:
             0.5
@@ -49,7 +52,8 @@ package enum ClusterFault: String, CaseIterable, Codable, Hashable, Sendable {
         case .pause, .orderlyStop, .stuckDisk, .partition, .oneWay: 0.25
         case .hostDeath, .lostDisk, .arbiterAway, .arbiterCut: 0.15
         case .arbiterSetBack: 0.05
-        case .wallClock: 0.2
+        case .promotion: 0.1
+        case .wallClock, .handover: 0.2
         case .slowDisk, .slowFrames, .smallWindow, .arbiterLoss, .arbiterDelay, .arbiterDouble, .clockRate: nil
         }
     }

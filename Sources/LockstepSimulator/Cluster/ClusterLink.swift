@@ -70,6 +70,8 @@ enum ClusterEvent {
     /// A connection was cut a while ago.
     case cutLasts(ClusterLink)
     case fault
+    case operate(OperatorStep)
     case look
     case script(Int)
+    case scriptGoesOn(Int)
 }

@@ -92,6 +92,10 @@ final class ClusterNode {
     var isStopping = false
     /// Somebody has killed it, and nobody but that one starts it again.
     var staysDown = false
+    /// Its host is gone, until an operator brings it back.
+    var isGone = false
+    /// An older copy of its disk was put back.
+    var hasOlderDisk = false
 
     init(_ index: Int, name: String, store: StoreID, makeState: @escaping () -> any ReplicatedState) {
         guard let name = NodeID(name) else { preconditionFailure("a name") }

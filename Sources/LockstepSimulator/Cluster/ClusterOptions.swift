@@ -17,6 +17,8 @@ package struct ClusterOptions: Hashable, Sendable {
     package var plan: [ClusterFault: Double] = [:]
     /// What is broken around the machines on purpose.
     package var defect: ClusterDefect?
+    /// The first node was the only primary before, and its log is taken over.
+    package var adopts = false
     /// A schedule that somebody wrote, instead of a drawn one.
     package var script: ClusterScript?
 
@@ -34,6 +36,7 @@ package struct ClusterOptions: Hashable, Sendable {
             let strength = 0.1 + 0.9 * random.fraction()
             options.plan[fault] = pins[fault] ?? (isOn ? strength : 0)
         }
+        options.adopts = random.chance(0.2)
         if random.chance(0.1), pins.isEmpty { return random.pick(ClusterScript.allCases).options(seed: seed) }
         return options
     }
@@ -46,7 +49,8 @@ package struct ClusterOptions: Hashable, Sendable {
             let strength = strength(fault)
             return strength > 0 ? "\(fault.rawValue)=\(Double(Int(strength * 100)) / 100)" : nil
         }
-        return "\(nodes) data nodes, at least \(minimum) in sync, \(clients) clients; faults: "
+        return (adopts ? "adopted, " : "")
+            + "\(nodes) data nodes, at least \(minimum) in sync, \(clients) clients; faults: "
             + (script.map { "the script \($0.rawValue)" } ?? (faults.isEmpty ? "none" : faults.joined(separator: " ")))
     }
 }

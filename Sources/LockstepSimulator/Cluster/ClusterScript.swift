@@ -11,19 +11,59 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
     /// A member leaves the set while it is cut off; then the arbiter shows a record that has it, and the primary dies
     /// (R-81).
     case olderArbiter
+    /// All connections break five times a second: streams begin anew in the middle (R-83).
+    case brokenConnections
+    /// A data node becomes a member, which the primary never hears; the old members die, and the new one reigns (R-76).
+    case growthUnanswered
+    /// A member has left, which the primary does not hear; meanwhile it speaks again (R-76).
+    case shrinkUnanswered
+    /// The primary dies every half second and is there again after a tenth, before anybody misses it (R-82).
+    case restartedPrimary
+    /// A member comes back at once under its name with an empty disk, again and again (R-75).
+    case wipedMember
+    /// A candidate never hears that it has won (R-82).
+    case campaignUnanswered
+    /// What clients said to a primary comes when its post has gone to another and back (R-21).
+    case lateSubmits
+    /// The primary does nothing for four seconds, and goes on as if nothing had happened (R-88).
+    case pausedPrimary
+    /// The primary does not reach the arbiter, and a member dies: commits wait, and nothing is lost (R-76).
+    case primaryWithoutArbiter
+    /// An older copy of a member's disk is put back: it must halt, and needs another incarnation (R-77).
+    case olderDisk
+    /// What a member acknowledged in an earlier epoch, and has lost since, comes late (R-77).
+    case lateAcknowledgements
+    /// A data node has what its new primary knows to be committed, and lacks what is: it is no member yet (R-79).
+    case lateLearner
 
     /// What it is played with.
-    func options(seed: UInt64) -> ClusterOptions {
+    package func options(seed: UInt64) -> ClusterOptions {
         var options = ClusterOptions(seed: seed)
         options.script = self
         options.clients = 3
         switch self {
-        case .deafPrimary: (options.nodes, options.minimum) = (3, 2)
+        case .deafPrimary, .restartedPrimary, .campaignUnanswered, .pausedPrimary:
+            (options.nodes, options.minimum) = (3, 2)
         case .stalePrimary: (options.nodes, options.minimum) = (5, 2)
-        case .olderArbiter: (options.nodes, options.minimum) = (3, 1)
+        case .olderArbiter, .brokenConnections, .growthUnanswered, .shrinkUnanswered, .wipedMember, .lateSubmits,
+            .primaryWithoutArbiter, .olderDisk, .lateAcknowledgements, .lateLearner:
+            (options.nodes, options.minimum) = (3, 1)
         }
         return options
     }
+}
+
+/// What a script has struck.
+struct ScriptedStrike {
+    /// Of the primary.
+    var epoch: Epoch
+    var primary: Int
+    /// Some other node that it is about.
+    var node: Int?
+    /// How far it is.
+    var step = 0
+    /// An older copy of a disk.
+    var disk: ClusterNode.Disk?
 }
 
 extension ClusterSimulation {
@@ -41,8 +81,13 @@ extension ClusterSimulation {
         guard let script = options.script, !isHealed else { return }
         guard number.isMultiple(of: 2) else { return endStrike(of: script) }
         guard let primary = nodes.first(where: { $0.primary?.epoch == arbiter.stored.record.epoch }) else { return }
-        scriptedEpoch = arbiter.stored.record.epoch
-        let others = nodes.filter { $0 !== primary }
+        scripted = ScriptedStrike(epoch: arbiter.stored.record.epoch, primary: primary.index)
+        begin(script, primary, nodes.filter { $0 !== primary })
+    }
+
+    private func begin(_ script: ClusterScript, _ primary: ClusterNode, _ others: [ClusterNode]) {
+        let member = others.first { arbiter.stored.record.contains($0.member) }
+        scripted?.node = member?.index
         switch script {
         case .deafPrimary: cuts = Set(others.map { [$0.index, primary.index] })
         case .stalePrimary:
@@ -50,22 +95,43 @@ extension ClusterSimulation {
             let far = others.dropFirst(2)
             cuts = Set(side.flatMap { one in far.flatMap { [[one.index, $0.index], [$0.index, one.index]] } })
             for node in side { arbiter.cutUntil[node.index] = now + 6 * Span.second }
-        case .olderArbiter:
-            guard let away = others.first(where: { arbiter.stored.record.contains($0.member) }) else { return }
-            scriptedMember = away.member
-            cuts = Set(nodes.filter { $0 !== away }.flatMap { [[$0.index, away.index], [away.index, $0.index]] })
+        case .olderArbiter, .growthUnanswered, .shrinkUnanswered: if let member { cutOff(member) }
+        case .brokenConnections, .restartedPrimary, .wipedMember, .lateSubmits: goOn(0)
+        case .campaignUnanswered: kill(primary, isSilent: false)
+        case .pausedPrimary: primary.pausedUntil = now + 4 * Span.second
+        case .primaryWithoutArbiter:
+            arbiter.cutUntil[primary.index] = now + 6 * Span.second
+            add(.scriptGoesOn(0), after: random.between(0, 1_000) * Span.millisecond)
+        case .olderDisk:
+            scripted?.disk = member?.disk
+            add(.scriptGoesOn(0), after: random.between(200, 2_000) * Span.millisecond)
+        case .lateAcknowledgements, .lateLearner: beginDirected(script, primary, others)
         }
     }
 
     private func endStrike(of script: ClusterScript) {
         cuts = []
-        guard let epoch = scriptedEpoch.take() else { return }
-        if script == .deafPrimary, arbiter.stored.record.epoch == epoch {
-            fail(.waiting, "a primary that hears nobody has kept its post for 6 s")
+        isQuiet = false
+        for node in nodes where node.isGone {
+            node.isGone = false
+            add(.boot(node), after: random.between(0, 300) * Span.millisecond)
         }
-        guard let away = scriptedMember.take(), !arbiter.stored.record.contains(away),
-            let older = arbiter.history.last(where: { $0.record.contains(away) }), setBack(to: older)
-        else { return }
-        for node in nodes where node.primary != nil { kill(node, isSilent: false) }
+        guard let ended = scripted.take() else { return }
+        let away = ended.node.map { nodes[$0] }
+        switch script {
+        case .deafPrimary where arbiter.stored.record.epoch == ended.epoch:
+            fail(.waiting, "a primary that hears nobody has kept its post for 6 s")
+        case .pausedPrimary where arbiter.stored.record.epoch == ended.epoch:
+            fail(.waiting, "a primary that does nothing has kept its post for 4 s")
+        case .olderDisk where away?.hasOlderDisk == true && arbiter.stored.record.epoch == ended.epoch:
+            fail(.durability, "nobody noticed the older disk of \(away?.name.name ?? "-")")
+        case .olderArbiter:
+            guard let away, !arbiter.stored.record.contains(away.member),
+                let older = arbiter.history.last(where: { $0.record.contains(away.member) }), setBack(to: older)
+            else { return }
+            for node in nodes where node.primary != nil { kill(node, isSilent: false) }
+            add(.operate(.looks), after: random.between(500, 2_500) * Span.millisecond)
+        default: break
+        }
     }
 }

@@ -5,6 +5,7 @@ extension ClusterSimulation {
     /// A client's next moment.
     func act(_ client: ClusterClient) {
         add(.client(client), after: random.between(1, 40) * Span.millisecond)
+        guard !isQuiet else { return }
         guard let link = client.link else { return greet(client) }
         // Who hears nothing asks elsewhere.
         if !client.isIdle || client.stage != .ready, now - client.lastHeard > 700 * Span.millisecond {
@@ -83,7 +84,7 @@ extension ClusterSimulation {
                 return fail(.invariant, "client \(client.index) cannot read a frame")
             }
             for learned in client.receive(message, span, now: now, outgoing: &outgoing) {
-                checker.learned(learned, client: client.index, epoch: header.epoch)
+                checker.learned(learned, client: Int(client.tag), epoch: header.epoch)
             }
         }
         if client.link == nil { close(link) }

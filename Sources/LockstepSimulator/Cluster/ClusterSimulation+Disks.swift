@@ -82,9 +82,30 @@ extension ClusterSimulation {
         guard isThere, shown.log.position.sequence > node.shown.log.position.sequence else {
             return add(.snapshot(node, life: node.life), after: random.between(50, 500) * Span.millisecond)
         }
+        if checker.isGivenUp(node.disk.committed, hash: node.disk.hash(at: node.disk.committed)) {
+            return fail(.durability, "\(node.name) knows to be committed what was given up, and does not say so")
+        }
         guard let snapshot = primary.snapshot() else { return fail(.digest, primary.unreadable ?? "") }
         counts.snapshots += 1
         trace(node, .snapshot, 0, shown.log.position.sequence.rawValue)
         write(.replace(snapshot), at: node)
+    }
+
+    // MARK: - Adoption
+
+    /// Gives a node what a primary that was alone had, all of it committed: some epochs, which nobody saved a snapshot of.
+    static func keepLog(of node: ClusterNode, _ checker: inout ClusterChecker) {
+        for epoch in [4, 5, 9] as [UInt64] {
+            var builder = BatchBuilder(
+                store: store, epoch: Epoch(rawValue: epoch), after: node.disk.end,
+                time: LogTime(rawValue: begin - 60_000_000 + Int64(epoch)))
+            builder.append(
+                .epochOpen(
+                    node: node.name.name, incarnation: node.incarnation, boot: BootID(rawValue: UInt128(epoch))))
+            let batch = builder.sealed()
+            node.write(.batches([batch], committed: batch.head.last))
+            if let problem = checker.history.append(batch) { checker.fail(problem.promise, problem.text) }
+        }
+        node.recover()
     }
 }

@@ -47,7 +47,11 @@ extension ClusterSimulation {
             cut([[node.index, other.index]])
         case .arbiterAway: arbiter.awayUntil = now + random.between(100, 5_000) * Span.millisecond
         case .arbiterCut: arbiter.cutUntil[node.index] = now + random.between(100, 8_000) * Span.millisecond
-        case .arbiterSetBack: guard setBack(to: random.pick(arbiter.history)) else { return }
+        case .arbiterSetBack:
+            guard setBack(to: random.pick(arbiter.history)) else { return }
+            add(.operate(.looks), after: random.between(500, 6_000) * Span.millisecond)
+        case .handover: guard handOver(node) else { return }
+        case .promotion: guard isolateCandidate() else { return }
         case .wallClock: node.wallOffset += random.between(-3_000, 3_000) * 1_000_000
         case .pause, .orderlyStop, .slowDisk, .slowFrames, .smallWindow, .arbiterLoss, .arbiterDelay, .arbiterDouble,
             .clockRate:
@@ -92,20 +96,25 @@ extension ClusterSimulation {
         guard !record.contains(node.member) || record.inSync.count > record.minimum && !others.isEmpty else {
             return false
         }
-        counts.lostDisks += 1
         kill(node, isSilent: false)
+        giveDisk(to: node)
+        return true
+    }
+
+    /// The node has an empty disk, and is another member.
+    func giveDisk(to node: ClusterNode) {
+        counts.lostDisks += 1
         node.disk = ClusterNode.Disk(base: ClusterNode.Shown(log: LogState(store: Self.store)))
         node.recover()
         if options.defect != .incarnationIsKept {
             node.incarnation = Incarnation(rawValue: node.incarnation.rawValue + 1)
         }
-        return true
     }
 
     /// The arbiter shows an older copy, if every member of it is known to know that it is older.
     func setBack(to older: StoredRecord) -> Bool {
         guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0, older != arbiter.stored,
-            nodes.allSatisfy({ $0.isUp && $0.disk.memory.revision > older.revision })
+            nodes.allSatisfy({ $0.isUp && $0.disk.memory.isBeyond(older) })
         else { return false }
         arbiter.setBack(to: older)
         return true

@@ -134,6 +134,16 @@ extension ClusterSimulation {
         }
     }
 
+    /// The connection breaks at one end: all that is under way to its node still comes, so much later.
+    func closeLate(_ link: ClusterLink, after delay: Int64) {
+        guard !link.isClosed else { return }
+        let frames = link.up.frames
+        close(link)
+        link.up.frames = delayed(frames, by: delay)
+        // The pump that was scheduled when it was closed finds nothing due, and waits.
+        link.up.isPumping = true
+    }
+
     private func delayed<Frames: MutableCollection>(_ frames: Frames, by delay: Int64) -> Frames
     where Frames.Element == (due: Int64, bytes: [UInt8]) {
         var frames = frames
@@ -193,6 +203,9 @@ extension ClusterSimulation {
         }
         if case .fetch = request { link.hasFetched = true }
         guard node.standby == nil else {
+            if case .stepDown(let report) = request {
+                return withStandby(node) { $0.laterReignTold(report, into: &$2) }
+            }
             if let answer = node.standby?.answer(to: request) { send(answer, link, .down) }
             return
         }

@@ -196,6 +196,9 @@ extension ClusterSimulation {
             if arbiter.stored.record.contains(node.member), let first = node.disk.index(after: position.sequence) {
                 checker.cuts(node.disk.batches[first...], node)
             }
+            if position.sequence < node.disk.committed {
+                return fail(.durability, "\(node.name) cuts off \(node.disk.committed), which it knows to be committed")
+            }
             write(.truncate(position), at: node)
         case .wantsSnapshot:
             add(.snapshot(node, life: node.life), after: random.between(20, 500) * Span.millisecond)
@@ -209,7 +212,7 @@ extension ClusterSimulation {
             write(.promise(max(stored.record.epoch, node.standby?.log.end.epoch ?? .zero)), at: node)
         case .won(let stored): win(node, stored)
         case .arbiterWasSetBack, .count: break
-        case .halt(let fault): fail(.falseAlarm, "\(node.name) halts: \(fault)")
+        case .halt(let fault): halted(fault, node)
         }
     }
 
@@ -231,7 +234,12 @@ extension ClusterSimulation {
         {
             fail(.leadership, "\(node.name) opens \(epoch), which no record gave it")
         }
-        checker.won(epoch, node.boot, hash: node.disk.hash(at: checker.committed), name: node.name)
+        let histories = checker.givenUp.count
+        checker.won(stored.record, node)
+        if checker.givenUp.count > histories, let gone = checker.givenUp.last {
+            counts.losses += 1
+            for client in clients { client.forgets(above: gone.kept) }
+        }
         var configuration = PrimaryConfiguration(
             cluster: Self.cluster, node: node.name.name, incarnation: node.incarnation, boot: node.boot,
             channel: Self.channel, storeName: "counters", isVolatile: false, publishEndpoint: "", bulkEndpoint: "")
@@ -255,6 +263,18 @@ extension ClusterSimulation {
             now: tick(of: node))
         makeExecutor(of: node)
         withPrimary(node) { $0.start(inheriting: tail, &$1) }
+        tellPeers(of: stored, node)
+    }
+
+    /// Whoever is reached need not wait for the silence of the primary before.
+    private func tellPeers(of stored: StoredRecord, _ node: ClusterNode) {
+        var shown = ArbiterMemory()
+        shown.wrote(stored)
+        let epoch = stored.record.epoch
+        let report = RecordReport(nonce: 0, highest: epoch, end: node.disk.end, shown: shown, record: stored)
+        let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: epoch)
+        let frame = stamp.frame(.replicationRequest(.stepDown(report)))
+        for link in links[node.index] { if let link { send(frame, link, .up) } }
     }
 
     private func execute(_ directive: PrimaryDirective, at node: ClusterNode) {
@@ -274,6 +294,8 @@ extension ClusterSimulation {
                 check(last, node)
                 node.effects?.executor?.committed(through: last.head.last)
             }
+            checkMembers()
+            scriptSees(committed: batches, by: node)
         case .send(let frame, let connection):
             guard let link = clientLinks[connection] else { return }
             if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
@@ -284,6 +306,7 @@ extension ClusterSimulation {
         case .emission(let ticket, let outcome): node.effects?.executor?.emissionEnded(ticket, outcome)
         case .runEnd(let id, let outcome): node.effects?.executor?.runEnded(id, outcome)
         case .halt(let reason): fail(.falseAlarm, "\(node.name) halts: \(reason)")
+        case .alarm(.primaryBehind(_, let reported, _)) where checker.isGivenUp(reported.position): break
         case .alarm(let alarm): fail(.falseAlarm, "\(node.name): \(alarm)")
         default: break  // What broadcasts and snapshots want is not simulated here.
         }
@@ -298,19 +321,23 @@ extension ClusterSimulation {
         guard options.strength(.lostDisk) == 0 else { return }
         let end = batch.head.last
         let count = nodes.count { $0.disk.base.log.position.sequence >= end || $0.disk.hash(at: end) == batch.hash }
-        if count < options.minimum { fail(.durability, "\(node.name) commits \(end), which \(count) disks have") }
+        let minimum = node.primary?.replication?.inSync.minimum ?? options.minimum
+        if count < minimum { fail(.durability, "\(node.name) commits \(end), which \(count) disks have") }
     }
 
     private func replicate(_ directive: ReplicationDirective, at node: ClusterNode) {
         switch directive {
         case .send(let frame, let connection):
-            if let link = nodeLinks[connection] { send(frame, link, .down) }
+            guard let link = nodeLinks[connection] else { return }
+            check(frame, to: link, node)
+            send(frame, link, .down)
         case .transact(let attempt, let request):
             ask(.init(node: node.index, life: node.life, request: request, attempt: attempt))
         case .readRecord(let request): ask(.init(node: node.index, life: node.life, request: request))
         case .changed(.adds): counts.additions += 1
         case .changed(.removes): counts.removals += 1
-        case .changed, .refused, .count, .postKept: break
+        case .postKept: counts.keptPosts += 1
+        case .changed, .refused, .count: break
         case .over:
             counts.depositions += 1
             trace(node, .deposed, node.primary?.epoch.rawValue ?? 0, 0)

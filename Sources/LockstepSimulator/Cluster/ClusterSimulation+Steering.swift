@@ -225,7 +225,7 @@ extension ClusterSimulation: SteeredCluster {
         checkPrimary()
         for node in nodes where violation == nil {
             checker.shows(node.shown, node)
-            if node.shown.log != checker.committedLog {
+            if node.shown.log != checker.history.log {
                 fail(.joinIntegrity, "\(node.name) stands at the log's end with other tables")
             }
         }

@@ -31,23 +31,25 @@ package final class ClusterSimulation {
     var arbiter: ArbiterModel
     var random: SplitMix64
     var checker: ClusterChecker
-    private(set) var now: Int64 = 0
+    package private(set) var now: Int64 = 0
     var isHealed = false
     /// Faults are drawn.
     var isStriking = false
     /// Frames from the first to the second do not come.
     var cuts: Set<[Int]> = []
     var connections: UInt64 = 0
-    /// Of the primary that a script has struck.
-    var scriptedEpoch: Epoch?
-    /// Whom a script has cut off.
-    var scriptedMember: Member?
+    /// What a script has struck.
+    var scripted: ScriptedStrike?
+    /// Clients say nothing new.
+    var isQuiet = false
+    /// An operator is at work on a promotion.
+    var isPromoting = false
     private var queue = EventQueue<ClusterEvent>()
     private var traced = Trace()
     private(set) var steps = 0
     private(set) var fired: [ClusterFault: Int] = [:]
     package private(set) var violation: Violation?
-    var counts = Counts()
+    package internal(set) var counts = Counts()
     /// How many answers each client had when everything was healed.
     private var answeredAtHealing: [RequestNumber] = []
 
@@ -60,12 +62,20 @@ package final class ClusterSimulation {
         package var additions = 0
         package var removals = 0
         package var lostDisks = 0
+        package var handovers = 0
+        package var keptPosts = 0
+        package var bindings = 0
+        package var promotions = 0
+        package var losses = 0
+        package var halts = 0
 
         /// By their names, without those that did not happen.
         var named: [String: Int] {
             [
                 "elections": elections, "depositions": depositions, "truncations": truncations,
                 "snapshots": snapshots, "additions": additions, "removals": removals, "lost disks": lostDisks,
+                "handovers": handovers, "kept posts": keptPosts, "bindings": bindings, "promotions": promotions,
+                "histories given up": losses, "halts": halts,
             ].filter { $0.value > 0 }
         }
     }
@@ -88,20 +98,23 @@ package final class ClusterSimulation {
                 isSteered ? SimulatedState(workload.makeState()) : workload.makeState()
             }
         }
-        checker = ClusterChecker(
-            store: Self.store,
-            state: isSteered
-                ? SimulatedState(workload.makeState(), isItemByItem: true) : ClusterState(keepsTickets: true))
         clients =
             isSteered
             ? []
             : (0..<options.clients).map { ClusterClient($0, isReader: false) }
                 + [ClusterClient(options.clients, isReader: true)]
         links = Array(repeating: Array(repeating: nil, count: options.nodes), count: options.nodes)
+        var checker = ClusterChecker(store: Self.store) {
+            guard isSteered else { return ClusterState(keepsTickets: true) }
+            return SimulatedState(workload.makeState(), isItemByItem: true)
+        }
+        if options.adopts { Self.keepLog(of: nodes[0], &checker) }
+        self.checker = checker
+        let end = nodes[0].disk.end
         let first = ConfigurationRecord(
-            cluster: Self.cluster, store: Self.store, channel: Self.channel, epoch: Epoch(rawValue: 1),
-            primary: nodes[0].place, openedAfter: .start(of: Self.store), minimum: options.minimum,
-            attempt: AttemptID(rawValue: 7))
+            cluster: Self.cluster, store: Self.store, channel: Self.channel,
+            epoch: max(end.epoch, Epoch(rawValue: 1)), primary: nodes[0].place, openedAfter: end,
+            minimum: options.minimum, attempt: AttemptID(rawValue: 7))
         arbiter = ArbiterModel(StoredRecord(first, revision: 1))
         for node in nodes {
             let drift = options.strength(.clockRate) * 0.1
@@ -162,10 +175,13 @@ package final class ClusterSimulation {
         while violation == nil, !isAtRest, step() {
             if now >= end { fail(.convergence, "healed, and not at work: \(summary)") }
         }
+        guard violation == nil else { return }
+        for client in clients { checker.holds(client) }
+        if let found = checker.violation { fail(found.promise, found.text) }
     }
 
     @discardableResult
-    private func step() -> Bool {
+    func step() -> Bool {
         guard let (time, event) = queue.pop() else { return false }
         now = time
         steps += 1
@@ -186,22 +202,21 @@ package final class ClusterSimulation {
 
     private func heal() {
         isHealed = true
-        cuts = []
+        (cuts, isQuiet, scripted) = ([], false, nil)
         arbiter.awayUntil = 0
         arbiter.cutUntil = [:]
         for node in nodes {
             (node.pausedUntil, node.stuckUntil) = (0, 0)
+            node.isGone = false
             if !node.isUp { add(.boot(node), after: random.between(0, Span.second)) }
         }
-        answeredAtHealing = clients.map(\.answered)
+        answeredAtHealing = clients.map(\.answeredInAll)
     }
 
     /// Everybody has new answers, and everything that was asked has one; all nodes are equal.
     private var isAtRest: Bool {
-        // Without somebody who says what holds, such a store stops.
-        if arbiter.wasSetBack, !isRebindPossible { return now >= options.faultTime + 10 * Span.second }
         for (client, before) in zip(clients, answeredAtHealing) where !client.isReader {
-            guard client.answered >= before + 5 else { return false }
+            guard client.answeredInAll >= before + 5 else { return false }
         }
         guard clients.allSatisfy({ $0.answered == $0.submitted }) else { return false }
         return nodes.allSatisfy { $0.shown.log.position.sequence >= checker.committed }
@@ -209,8 +224,9 @@ package final class ClusterSimulation {
 
     /// Whether clients still begin something: enough is done when everybody has new answers.
     func wantsMore(_ client: ClusterClient) -> Bool {
+        guard !isQuiet else { return false }
         guard isHealed, answeredAtHealing.indices.contains(client.index) else { return true }
-        return client.answered < answeredAtHealing[client.index] + 5
+        return client.answeredInAll < answeredAtHealing[client.index] + 5
     }
 
     // MARK: - Events
@@ -226,7 +242,8 @@ package final class ClusterSimulation {
         case .effect(let node, let life, let token) where node.life == life:
             ifAwake(node, event) { wakeEffects(of: node, token: token) }
         case .turn, .heartbeat, .wrote, .told, .snapshot, .effect: break
-        case .boot(let node): if !node.isUp, !node.staysDown { start(node) }
+        case .boot(let node): if !node.isUp, !node.staysDown, !node.isGone { start(node) }
+        case .operate(let step): operate(step)
         case .dial(let from, let to): dial(from, to)
         case .pump(let link, let way): pump(link, way)
         case .refusal(let link): refused(link)
@@ -248,6 +265,7 @@ package final class ClusterSimulation {
             look()
             add(.look, after: 100 * Span.millisecond)
         case .script(let number): playScript(number)
+        case .scriptGoesOn(let step): if !isHealed { goOn(step) }
         }
     }
 
@@ -258,6 +276,7 @@ package final class ClusterSimulation {
 
     /// Ten times a second: what costs more than an event may.
     private func look() {
+        for node in nodes { checker.keeps(node) }
         for node in nodes where node.isUp {
             node.standby?.checkInvariants()
             node.primary?.checkInvariants()

@@ -26,7 +26,7 @@ package struct ClusterResult: Sendable {
             options: options, violation: simulation.violation, fired: simulation.fired, counts: simulation.counts,
             traceHash: simulation.traceHash, traceText: simulation.violation == nil ? [] : simulation.traceText,
             steps: simulation.steps, virtualTime: simulation.now,
-            submitted: clients.reduce(0) { $0 + Int($1.submitted) },
-            answered: clients.reduce(0) { $0 + Int($1.answered) }, reads: clients.reduce(0) { $0 + $1.readCount })
+            submitted: clients.reduce(0) { $0 + Int($1.answeredBefore + $1.submitted) },
+            answered: clients.reduce(0) { $0 + Int($1.answeredInAll) }, reads: clients.reduce(0) { $0 + $1.readCount })
     }
 }

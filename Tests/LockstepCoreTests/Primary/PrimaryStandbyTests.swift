@@ -307,4 +307,20 @@ import Testing
         #expect(refused.reason == .unavailable && harness.alarms.isEmpty && harness.machine.phase == .admitting)
         #expect(harness.replication.contains { if case .readRecord = $0 { true } else { false } })
     }
+
+    /// whom an operator promoted, though something may be lost, greets whoever knows more.
+    ///
+    /// A client learns by its session what is lost, and a replica by its plan. In any other reign the same stops it.
+    @Test(arguments: [true, false]) func whoKnowsMoreLearnsThatItIsLost(isNoted: Bool) {
+        var record = Self.record(members: 1)
+        record.record.isUnclean = isNoted
+        let harness = Self.harness(record)
+        harness.persist()
+        harness.forget()
+        let known = Position(epoch: Epoch(rawValue: 7), sequence: SequenceNumber(rawValue: 40), hash: .none)
+        harness.hello(Self.client, known: KnownPosition(position: known, boot: .none))
+        harness.hello(Self.link, role: .replica, known: KnownPosition(position: known, boot: .none), node: "r1")
+        #expect((harness.sent.filter { $0.welcome != nil }.count == 2) == isNoted)
+        #expect(harness.alarms.isEmpty == isNoted && (harness.machine.phase == .admitting) == isNoted)
+    }
 }

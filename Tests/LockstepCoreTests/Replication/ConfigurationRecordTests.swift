@@ -71,6 +71,25 @@ import Testing
         #expect(try #require(campaign(record, Self.members[0])).inSync == record.inSync, "a later life of the primary")
     }
 
+    /// Whom an operator names campaigns for an epoch of its own: that something may be lost is noted until the next failover,
+    /// also if the first campaign is not heard of.
+    @Test func aLossStaysNotedUntilTheNextFailover() throws {
+        func campaign(_ record: ConfigurationRecord, boot: UInt128, end: Epoch) throws -> ConfigurationRecord {
+            try #require(
+                record.campaign(
+                    ReplicationExample.primary(Self.members[3], boot: boot), above: .zero,
+                    after: ReplicationExample.position(5, epoch: end.rawValue), attempt: .none))
+        }
+        let promoted = try #require(
+            record.promoting(
+                ReplicationExample.primary(Self.members[3], boot: 0), above: .zero,
+                after: ReplicationExample.position(5), minimum: 1, attempt: .none))
+        let won = try campaign(promoted, boot: 9, end: record.epoch)
+        #expect(promoted.isUnclean && won.isUnclean && won.epoch > promoted.epoch)
+        #expect(try campaign(won, boot: 10, end: record.epoch).isUnclean, "its epoch was never opened")
+        #expect(try !campaign(won, boot: 10, end: won.epoch).isUnclean)
+    }
+
     /// A set without its primary, without an order, or with an impossible minimum is no record.
     @Test func whatNoRecordMayBeIsNamed() {
         var broken = record

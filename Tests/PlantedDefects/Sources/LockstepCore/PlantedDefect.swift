@@ -205,6 +205,18 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case silentStays
     /// A primary that hears nobody goes on with its heartbeats (against R-79).
     case deafKeepsPost
+    /// A post is given away before everything has committed (against R-90).
+    case handoverNotAwaited
+    /// After an adoption the first epoch is below those of the log (against R-80).
+    case adoptedBelow
+    /// The record of whom an operator promoted does not say that something may be lost (against R-75).
+    case lossNotNoted
+    /// Who knows to be committed what its primary does not have gets a snapshot instead of halting (against R-83).
+    case lossNotSaid
+    /// An acknowledgement counts whatever stream, epoch, process and log it is of (against R-77).
+    case acknowledgementsUnmatched
+    /// A data node is proposed before it has the batch that opens the epoch (against R-79).
+    case learnerWithoutOpening
 
     /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
     package static let ofStorage: [PlantedDefect] = [
@@ -217,7 +229,8 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
         .electedOutsideSet, .epochOfEarlierLife, .cutsToCommit, .incarnationIgnored, .acknowledgedBeforeSync,
         .shrinkAtProposal, .growthAtAnswer, .silenceIsRefusal, .readsUnconfirmed, .majorityConfirms,
         .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
-        .silentStays, .deafKeepsPost,
+        .silentStays, .deafKeepsPost, .handoverNotAwaited, .adoptedBelow, .lossNotNoted,
+        .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening,
     ]
     /// Those that the simulator finds.
     package static var ofMachines: [PlantedDefect] {
