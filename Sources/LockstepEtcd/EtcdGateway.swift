@@ -124,7 +124,10 @@
             // What is no such object has no text, and the status says what there is to say.
             let answer = try? JSONDecoder().decode(ErrorAnswer.self, from: data)
             let text = (answer?.message ?? answer?.error).map { ": \($0.prefix(200))" } ?? ""
-            return ArbiterError(.refused, "\(endpoint) refused (\(status))\(text)")
+            // Its gateway is a client of etcd itself.
+            let hint =
+                status == 503 && endpoint.hasPrefix("https:") ? "; is its certificate one for clients, too?" : ""
+            return ArbiterError(.refused, "\(endpoint) refused (\(status))\(text)\(hint)")
         }
 
         static func decoded<Answer: Decodable>(
@@ -230,9 +233,21 @@
                 try Task.checkCancellation()
                 failed(index)
                 if let error = error as? ArbiterError { throw error }
-                let text = (error as? HTTPClientError)?.shortDescription ?? "\(error)"
-                throw ArbiterError(.unreachable, "\(endpoints[index]) cannot be reached: \(text)")
+                throw ArbiterError(
+                    .unreachable, "\(endpoints[index]) cannot be reached: \(Self.reason(error, endpoints[index]))")
             }
+        }
+
+        /// What a connection that failed means to whoever has set it up.
+        private static func reason(_ error: any Error, _ endpoint: String) -> String {
+            if let error = error as? HTTPClientError {
+                let hint =
+                    error == .remoteConnectionClosed && endpoint.hasPrefix("http:") ? " (does it want https?)" : ""
+                return error.shortDescription + hint
+            }
+            let text = "\(error)"
+            return text.contains("CERTIFICATE_VERIFY_FAILED")
+                ? "its certificate is not of the authority that is named, or has ended" : text
         }
 
         private func failed(_ index: Int) {

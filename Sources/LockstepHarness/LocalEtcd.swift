@@ -23,7 +23,8 @@ package final class LocalEtcd {
         let places = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         guard let path = places.map({ "\($0)/etcd" }).first(where: FileManager.default.isExecutableFile(atPath:)) else {
             throw LockstepError(
-                .unavailable, "etcd is not on PATH: install it (Debian: etcd-server), or run \"deploy/setup --etcd\"")
+                .unavailable, "etcd is not on PATH: install it (Debian: etcd-server), or run \"deploy/setup --cluster\""
+            )
         }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         child = try ChildProcess(

@@ -145,7 +145,7 @@ package final class AdministrationServer {
                         + "closeSessions, post, handover")
             }
         } catch {
-            return problem("\(error)")
+            return problem((error as? LockstepError)?.message ?? "\(error)")
         }
     }
 

@@ -48,6 +48,8 @@ package final class StoreHost {
     var nextRecordReading = Tick.zero
     /// What other data nodes have said of the store, the last of each.
     var reports: [NodeID: RecordReport] = [:]
+    /// An operator had a standby look at the record: the others hear what it reads.
+    var tellsRecord = false
     /// How far it is with its end; nil while it goes on.
     var stop: OrderlyStop?
     private var isLinked = false

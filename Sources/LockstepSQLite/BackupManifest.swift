@@ -11,18 +11,24 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     package var node: String
     /// The role in which the node was served; nil if it never was.
     package var role: String?
+    /// Whether the node was a data node (PROTOCOL, R-75); nil if it was none.
+    package var isDataNode: Bool?
     /// When it was begun, in seconds since 1970.
     package var made: Int64
     /// Those that the writer ended.
     package internal(set) var stores: [Store] = []
 
     /// Makes the manifest of a backup that has no store yet; of a full one without `since`.
-    package init(id: String, since: String?, cluster: String, node: String, role: String?, made: Int64) {
+    package init(
+        id: String, since: String?, cluster: String, node: String, role: String?, isDataNode: Bool = false,
+        made: Int64
+    ) {
         self.id = id
         self.since = since
         self.cluster = cluster
         self.node = node
         self.role = role
+        self.isDataNode = isDataNode ? true : nil
         self.made = made
     }
 

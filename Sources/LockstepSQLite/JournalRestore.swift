@@ -14,13 +14,19 @@ package struct JournalRestore {
     package var cluster: ClusterID
     /// The role that the journal notes (PROTOCOL, R-49); nil notes none.
     package var role: JournalRole?
+    /// Whether it is a data node's journal, of which all that the backup has is committed (PROTOCOL, R-85).
+    package var isDataNode: Bool
 
-    package init(_ series: BackupSeries, to folder: String, node: String, cluster: ClusterID, role: JournalRole?) {
+    package init(
+        _ series: BackupSeries, to folder: String, node: String, cluster: ClusterID, role: JournalRole?,
+        isDataNode: Bool = false
+    ) {
         self.series = series
         self.folder = folder
         self.node = node
         self.cluster = cluster
         self.role = role
+        self.isDataNode = isDataNode
     }
 
     /// Makes the journal, and checks all of it as `journal verify` does.
@@ -47,6 +53,7 @@ package struct JournalRestore {
         try journal.setNote(.role, to: role?.rawValue)
         try journal.setNote(.audience, to: audience(newest))
         try journal.resetMark()
+        if isDataNode { try journal.markArbitrated() }
         try journal.setNote(.recovering, to: nil)
         journal.close()
         try verify(name, endsAt: log.position)

@@ -98,6 +98,50 @@
                 }
             }
 
+            /// Goal: the minimum of a running cluster is raised when others have joined, and lowered when one is lost; what
+            /// would stop the store is refused (PROTOCOL ).
+            @Test func theMinimumIsChanged() async throws {
+                try await withNodes(2, minimum: 1) { nodes in
+                    func change(_ minimum: Int, _ stores: String...) throws -> String {
+                        let words = ["cluster", "minimum", "\(minimum)", "--data", nodes.data(0)] + stores
+                        let run = try ChildProcess.run(Bench.program, words)
+                        return run.status == 0 ? run.output : run.errors
+                    }
+                    func known(_ index: Int) async throws -> [String: Int] {
+                        let status = try await NodeFolder(nodes.data(index)).decodedStatus()
+                        return Dictionary(
+                            uniqueKeysWithValues: status.stores.compactMap { store in
+                                store.dataNode?.minimum.map { (store.name, $0) }
+                            })
+                    }
+                    try start(nodes, [0])
+                    try refused(
+                        1, "counters has 1 of 2 members (node-0)", "cluster", "minimum", "2", "--data", nodes.data(0))
+                    for wrong in ["0", "17", "two"] {
+                        let run = try Bench.lockstep("cluster", "minimum", wrong, "--data", nodes.data(0))
+                        #expect(run.status == 64 && run.errors.contains("a whole number from 1 to 16"), "\(run)")
+                    }
+                    try start(nodes, [1])
+                    // It is refused until the node that was just started is listed, and a member.
+                    try await Bench.wait("the second member") {
+                        try change(2, "counters").contains("the minimum of counters is 2 now, of node-0, node-1")
+                    }
+                    // The command has waited until the primary goes by it.
+                    #expect(try await known(0) == ["counters": 2, "search": 1])
+                    #expect(try change(2, "counters").contains("counters has the minimum 2 already"))
+                    #expect(try add(nodes.endpoint(0)) == "1")
+                    nodes.end(1, SIGKILL)
+                    let waiting = try Bench.lockstep(
+                        "counter", "add", "visits", "--node", nodes.endpoint(0), "--timeout", "3")
+                    #expect(waiting.status != 0, "nothing is acknowledged with one of two: \(waiting)")
+                    #expect(try change(1).contains("the minimum of counters is 1 now"))
+                    // Who hears no other node removes nobody.
+                    try await waitUntilUnlisted(nodes, 1, from: 0)
+                    _ = try nodes.done("cluster", "remove", "node-1", "--data", nodes.data(0))
+                    #expect(["2", "3"].contains(try add(nodes.endpoint(0))), "what waited may have come before")
+                }
+            }
+
             /// Goal: when the set is gone, an operator who accepts the loss lets another node go on (PROTOCOL R-75).
             @Test func aNodeIsPromotedWhenTheSetIsGone() async throws {
                 try await withNodes(3, minimum: 1) { nodes in

@@ -55,7 +55,15 @@ private enum CommandList {
     ]
 
     /// What each of the others takes beside the node; `watch` is tried with and without a query.
-    static let arguments: [String: [[String]]] = [
+    static var arguments: [String: [[String]]] {
+        var arguments = plain
+        #if Etcd
+            arguments["cluster handover"] = [[], ["counters"]]
+        #endif
+        return arguments
+    }
+
+    private static let plain: [String: [[String]]] = [
         "actions abandon": [["1:1#1"]], "actions list": [[]], "ask": [["counters", #"{"get":{"_0":"a"}}"#]],
         "backup make": [["--to", "/dev/null/backup"]], "counter add": [["a"]], "counter get": [["a"]],
         "counter limit": [["a", "--none"]], "counter list": [[]], "counter reset": [["a"]],
@@ -91,9 +99,11 @@ private enum CommandList {
         func look(at command: Command, _ words: [String]) {
             let names = Set((command.arguments ?? []).flatMap { $0.names ?? [] }.map(\.name))
             let options = ["data", "node"].filter(names.contains)
-            if !options.isEmpty { found[words.joined(separator: " ")] = options }
-            // What is below `cluster` asks etcd, and names the node's folder for that alone.
-            for part in command.subcommands ?? [] where part.commandName != "help" && part.commandName != "cluster" {
+            // What is below `cluster` and takes no address asks etcd, and names the node's folder for that alone.
+            if !options.isEmpty, words.first != "cluster" || options.contains("node") {
+                found[words.joined(separator: " ")] = options
+            }
+            for part in command.subcommands ?? [] where part.commandName != "help" {
                 look(at: part, words + [part.commandName])
             }
         }

@@ -236,4 +236,28 @@ struct BackupTests {
         #expect(refusal?.code == .journalDamaged && refusal?.text.contains(backups.path("one")) == true)
         #expect(try target.refusal()?.code == .journalDamaged)
     }
+
+    /// Goal: a data node's journal that was restored has a life of its own, counts all that it has as committed, and is
+    /// opened by no node without an arbiter (PROTOCOL ).
+    @Test func aDataNodesJournalIsRestoredAsOne() async throws {
+        let backups = try BackupFolder()
+        try await backups.write(3)
+        let manifest = try backups.backUp("full")
+        let target = JournalFolder(named: "-restored")
+        var restore = JournalRestore(
+            try BackupSeries([backups.path("full")]), to: target.path, node: "node-1", cluster: backups.folder.cluster,
+            role: nil, isDataNode: true)
+        let end = try restore.make(JournalFolder.storeName, state: nil)
+        let reader = try SQLiteJournalReader(folder: target.path, storeName: JournalFolder.storeName)
+        #expect(try reader.arbitration?.adopted == end && reader.commitNumber() == end.sequence)
+        #expect("\(reader.identity.incarnation)" != manifest.stores[0].incarnation)
+        try reader.checkStart()
+        try reader.close()
+        #expect(try target.refusal()?.code == .wrongRole)
+        // The same without the mark.
+        let plain = JournalFolder(named: "-restored-plain")
+        (restore.folder, restore.isDataNode) = (plain.path, false)
+        _ = try restore.make(JournalFolder.storeName, state: nil)
+        #expect(try plain.refusal() == nil)
+    }
 }

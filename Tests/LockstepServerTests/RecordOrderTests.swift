@@ -93,6 +93,27 @@ import Testing
                 "--minimum 1"))
     }
 
+    /// A higher minimum needs as many members that are there; a lower one is always taken, and the same changes nothing.
+    @Test func aMinimumIsChanged() throws {
+        let record = Self.record("abc")
+        let next = try #require(try order("abc").requirement(of: 3, in: record))
+        #expect(next.minimum == 3 && next.number == record.number + 1 && next.problem == nil)
+        #expect(next.epoch == record.epoch && next.primary == record.primary && next.inSync == record.inSync)
+        #expect(try order("abc").requirement(of: 2, in: record) == nil)
+        #expect(try order("").requirement(of: 1, in: record)?.minimum == 1)
+        #expect(
+            refusal { try order("ac").requirement(of: 3, in: record) }.contains(
+                "counters has 2 of 3 members (node-a, node-c), and would acknowledge nothing"))
+        #expect(refusal { try order("").requirement(of: 3, in: record) }.contains("0 of 3 members (none is there)"))
+        #expect(refusal { try order("abcd").requirement(of: 4, in: record) }.contains("3 of 4 members"))
+        // It came back under its name without its disk.
+        var other = Self.address("c")
+        other.journals = [.init(store: record.store, incarnation: Incarnation(rawValue: 1))]
+        let listed = [Self.address("a"), Self.address("b"), other]
+        let again = RecordOrder(store: "counters", listed: listed, attempt: AttemptID(rawValue: 50))
+        #expect(refusal { try again.requirement(of: 3, in: record) }.contains("2 of 3 members (node-a, node-b)"))
+    }
+
     /// The node goes on alone, in an epoch above all that are known, of a record that says that something may be lost.
     @Test func aNodeGoesOnAlone() throws {
         let record = Self.record("ab")

@@ -149,6 +149,12 @@ package struct ConfigurationRecord: Hashable, Sendable {
     /// So far above all epochs that are known one is that an operator gives, since a node that is away may know a later one.
     private static let epochsOfBinding: UInt64 = 1_000
 
+    /// The same primary and set with another minimum; the primary goes by it as soon as it has read it.
+    package func requiring(_ minimum: Int, attempt: AttemptID) -> ConfigurationRecord {
+        precondition((1...Limits.inSyncMembers).contains(minimum), "a minimum is 1 to \(Limits.inSyncMembers)")
+        return successor(attempt) { $0.minimum = minimum }
+    }
+
     /// The record by which an operator, who states that the set is gone, makes `candidate` the only member; nil if no number
     /// is left.
     ///

@@ -61,6 +61,7 @@ extension StoreHost {
 
     private func look() {
         reports = [:]
+        tellsRecord = standby != nil
         primary?.readRecord()
         standby?.readRecord()
         if let server = primary?.machine.replication { askPeers(0, promised: server.epoch) }
@@ -98,7 +99,7 @@ extension StoreHost {
 
     private func text(of refusal: HandoverRefusal, _ target: String?) -> String {
         switch refusal {
-        case .notAdmitting: "this node admits nothing itself; look at its status"
+        case .notAdmitting: "this node admits nothing yet, or no longer; try again, or look at its status"
         case .isUnderWay: "a handover is under way already"
         case .noSuchMember:
             target.map { "\($0) is not another member of the in-sync set" } ?? "the in-sync set has no other member"

@@ -51,8 +51,9 @@ extension StoreHost {
         tellPeers(of: stored, end: kept.end)
     }
 
-    /// Other standbys need not wait for the silence of the primary before, nor that for its own look at the record.
-    private func tellPeers(of stored: StoredRecord, end: Position) {
+    /// Other standbys need not wait for the silence of the primary before, nor that for its own look at the record; and a
+    /// primary that knows a lower number reads what an operator has written.
+    func tellPeers(of stored: StoredRecord, end: Position) {
         guard let identity = driver?.desk.journal?.identity else { return }
         let epoch = stored.record.epoch
         let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: epoch)

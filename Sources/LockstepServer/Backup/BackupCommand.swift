@@ -66,7 +66,8 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
             let manifest = try writer.seal(
                 BackupManifest(
                     id: "\(BackupID(using: &generator))", since: earlier?.manifest.id, cluster: identity.cluster,
-                    node: identity.node, role: source.role?.rawValue, made: Int64(Date().timeIntervalSince1970)))
+                    node: identity.node, role: source.role?.rawValue, isDataNode: source.isDataNode,
+                    made: Int64(Date().timeIntervalSince1970)))
             Output.progress("checking \(writer.part)")
             let reader = try BackupReader(path: writer.part)
             try reader.check(state: Server.stores.detached)
@@ -122,7 +123,7 @@ struct BackupReport: Encodable {
         var lines = [
             "backup       \(backup.id), " + (backup.since.map { "goes on from \($0)" } ?? "full"),
             "made         \(Date(timeIntervalSince1970: Double(backup.made)).formatted(.iso8601)), \(bytes) bytes",
-            "node         \(backup.node)" + (backup.role.map { ", a \($0)" } ?? ""), "cluster      \(backup.cluster)",
+            "node         \(backup.node)" + (backup.kind.map { ", a \($0)" } ?? ""), "cluster      \(backup.cluster)",
         ]
         for store in backup.stores {
             let name = store.name.padding(toLength: max(12, store.name.count), withPad: " ", startingAt: 0)
@@ -134,6 +135,11 @@ struct BackupReport: Encodable {
         }
         return lines
     }
+}
+
+extension BackupManifest {
+    /// What the node was, in words; nil if it was never served.
+    var kind: String? { isDataNode == true ? "data node" : role }
 }
 
 /// Names a backup.

@@ -59,9 +59,18 @@ enum BackupSource {
         }
     }
 
-    /// The role in which the node is, or was last served; nil if it never was.
-    var role: JournalRole? {
+    /// Whether the node may become the primary of its stores, and an arbiter says when (PROTOCOL, R-75).
+    var isDataNode: Bool {
         switch self {
+        case .running(let node): node.status.stores.contains { $0.dataNode != nil }
+        case .stopped(let readers): readers.contains { $0.arbitration != nil }
+        }
+    }
+
+    /// The role in which the node is, or was last served; nil if it never was, and of a data node, which has none.
+    var role: JournalRole? {
+        guard !isDataNode else { return nil }
+        return switch self {
         case .running(let node): JournalRole(rawValue: node.status.role.rawValue)
         case .stopped(let readers):
             readers.lazy.compactMap { $0.note(.role) }.first.flatMap(JournalRole.init(rawValue:))

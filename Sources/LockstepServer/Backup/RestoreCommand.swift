@@ -17,8 +17,13 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
                 any more. A node beside it needs --node with a name that was never used, and --as-replica. Of a primary that wrote \
                 on after the backup, replicas tell it at its start: it says PRIMARY_BEHIND, and "\(Server.name) recover" helps.
 
+                The backup of a data node is restored with --etcd, as "init" takes it: another member, which fetches what it \
+                lacks. If no member is left, it waits for "\(Server.name) cluster promote"; if etcd has no record any more, \
+                for "\(Server.name) cluster rebind". Or with --as-replica and --node, as a replica beside the data nodes.
+
                   \(Server.name) restore --from monday.backup --from tuesday.backup --data data/primary
                   \(Server.name) restore --from monday.backup --from tuesday.backup --check
+                  \(Server.name) restore --from node-a.backup --data data/node-a --etcd http://127.0.0.1:2379
                 """)
     }
 
@@ -31,8 +36,9 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
     var data: String?
     @Option(help: "The node's name. Default: that of the node that was backed up.")
     var node: String?
-    @Flag(help: "Make a replica's folder of a primary's backup.")
+    @Flag(help: "Make a replica's folder of a primary's or a data node's backup.")
     var asReplica = false
+    @OptionGroup(title: "Data nodes") var etcd: EtcdOptions
     @Flag(help: "Check the files, and write nothing.")
     var check = false
     @Flag(help: "Print JSON.")
@@ -41,6 +47,9 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
     /// Asks for a backup, and for a folder or `--check`.
     public func validate() throws {
         if from.isEmpty { throw ValidationError("name a backup: --from FILE") }
+        if etcd.etcd != nil, check || asReplica {
+            throw ValidationError("--etcd makes a data node's folder: leave --check and --as-replica out")
+        }
         if check == (data != nil) { throw ValidationError("name either --data FOLDER or --check") }
     }
 
@@ -53,10 +62,12 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
         var report = RestoreReport(
             data: data, node: name.name, role: role?.rawValue, cluster: manifest.cluster, stores: [])
         if let data {
+            let noted = try noted(in: NodeFolder(data), of: manifest)
             let restore = JournalRestore(
                 series, to: NodeFolder(data).path, node: name.name, cluster: try parseCluster(manifest.cluster),
-                role: role)
-            report.stores = try Self.make(restore)
+                role: role, isDataNode: noted != nil)
+            report.isDataNode = noted != nil
+            report.stores = try Self.make(restore, noting: noted)
         } else {
             for store in series.stores {
                 Output.progress("checking \(store)")
@@ -67,12 +78,35 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
         }
         if json { return try Output.json(report) }
         let stores = report.stores.map { "\($0.name) through \($0.end)" }.joined(separator: ", ")
-        let what = report.data.map { "\($0): \(report.node)" + (role.map { ", a \($0)" } ?? "") }
+        let kind = report.isDataNode ? "data node" : report.role
+        let what = report.data.map { "\($0): \(report.node)" + (kind.map { ", a \($0)" } ?? "") }
         Output.line("\(what ?? "whole"), \(stores)")
     }
 
+    /// The etcd of a data node that is restored as one; a data node's log is nothing that a primary goes on from unasked.
+    private func noted(in folder: NodeFolder, of manifest: BackupManifest) throws -> NodeFolder.Identity.Etcd? {
+        let noted = try etcd.noted(in: folder)
+        guard manifest.isDataNode == true else {
+            guard noted == nil else {
+                throw CommandFailure(
+                    "the backup is no data node's: restore it without --etcd, and see \"cluster adopt\"", status: .usage
+                )
+            }
+            return nil
+        }
+        guard noted != nil || asReplica else {
+            throw CommandFailure(
+                "the backup is of the data node \(manifest.node), whose role etcd gives: say --etcd URL for a data node, "
+                    + "or --as-replica --node NAME for a replica beside the data nodes; nothing was made",
+                status: .usage)
+        }
+        return noted
+    }
+
     /// Makes the folder: `node.json` comes last, and no node starts without it.
-    private static func make(_ restore: JournalRestore) throws -> [RestoreReport.Store] {
+    private static func make(
+        _ restore: JournalRestore, noting etcd: NodeFolder.Identity.Etcd?
+    ) throws -> [RestoreReport.Store] {
         let folder = NodeFolder(restore.folder)
         let wasThere = try isThere(folder.path)
         do {
@@ -84,7 +118,7 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
             }
             try folder.write(
                 NodeFolder.Identity(
-                    node: restore.node, cluster: "\(restore.cluster)", stores: restore.series.stores))
+                    node: restore.node, cluster: "\(restore.cluster)", stores: restore.series.stores, etcd: etcd))
             Output.progress("")
             return stores
         } catch {
@@ -127,6 +161,7 @@ private struct RestoreReport: Encodable {
     var data: String?
     var node: String
     var role: String?
+    var isDataNode = false
     var cluster: String
     var stores: [Store]
 }

@@ -17,9 +17,10 @@
                 subcommands: [
                     ClusterCreateCommand<Server>.self, ClusterStatusCommand<Server>.self,
                     ClusterMembersCommand<Server>.self, ClusterHandoverCommand<Server>.self,
-                    ClusterBalanceCommand<Server>.self, ClusterRemoveCommand<Server>.self,
-                    ClusterPromoteCommand<Server>.self, ClusterRebindCommand<Server>.self,
-                    ClusterAdoptCommand<Server>.self, ClusterLeaveCommand<Server>.self,
+                    ClusterBalanceCommand<Server>.self, ClusterMinimumCommand<Server>.self,
+                    ClusterRemoveCommand<Server>.self, ClusterPromoteCommand<Server>.self,
+                    ClusterRebindCommand<Server>.self, ClusterAdoptCommand<Server>.self,
+                    ClusterLeaveCommand<Server>.self,
                 ])
         }
 

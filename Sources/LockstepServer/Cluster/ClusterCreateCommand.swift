@@ -14,8 +14,8 @@
                     in this folder or at a node that is listed.
 
                     --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
-                    is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a node \
-                    that is left alone goes on, as in a cluster of two nodes it must.
+                    is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a standby \
+                    that takes over may go on alone, and then holds what nobody else has.
 
                       \(Server.name) cluster create --data data/node-a
                       \(Server.name) cluster create --data data/node-a --minimum 1 counters

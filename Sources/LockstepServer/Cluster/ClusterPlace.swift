@@ -3,6 +3,16 @@
     import LockstepFolders
     import LockstepNode
 
+    /// For which stores a command writes records, and with which minimum.
+    struct RecordOptions: ParsableArguments {
+        @Option(
+            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
+            transform: Within.whole(1...Limits.inSyncMembers))
+        var minimum: Int?
+        @Argument(help: "The stores. Default: all of the folder.")
+        var stores: [String] = []
+    }
+
     /// What each command of `cluster` is told, and how it reaches the etcd of the folder.
     struct ClusterPlace: ParsableArguments {
         @Option(help: "A data node's folder, as \"init --etcd\" made it; the node may run or not.")
@@ -37,7 +47,8 @@
             @concurrent func record(of store: String) async throws -> StoredRecord {
                 guard let record = try await arbiter.record(of: store, within: ClusterPlace.patience) else {
                     throw CommandFailure(
-                        "etcd has no record of \(store): make it with \"cluster create\", if it never had one")
+                        "etcd has no record of \(store): make it with \"cluster create\" if it never had one, and with \"cluster "
+                            + "rebind\" if it was lost")
                 }
                 return record
             }

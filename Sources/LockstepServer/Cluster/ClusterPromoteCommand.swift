@@ -20,22 +20,17 @@
         @OptionGroup var place: ClusterPlace
         @Flag(help: "What was acknowledged and this node does not have may be lost.")
         var acceptLoss = false
-        @Option(
-            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
-            transform: Within.whole(1...Limits.inSyncMembers))
-        var minimum: Int?
-        @Argument(help: "The stores. Default: all of the folder.")
-        var stores: [String] = []
+        @OptionGroup var orders: RecordOptions
 
         func run() async throws {
             try await place.opened { opened in
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
-                for store in try opened.stores(stores) {
+                for store in try opened.stores(orders.stores) {
                     let old = try await opened.record(of: store)
                     let post = try await opened.lookedAtPost(of: store, listed: listed)
                     let new = try opened.order(of: store, listed: listed).promotion(
-                        of: post, in: old.record, minimum: minimum)
+                        of: post, in: old.record, minimum: orders.minimum)
                     changes.append((store, old, new))
                     for other in post.further { Output.line("\(store): \(other) has more than \(opened.node)") }
                 }
@@ -76,18 +71,13 @@
         @OptionGroup var place: ClusterPlace
         @Flag(help: "Do it. Without it, it is said what would be done.")
         var yes = false
-        @Option(
-            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
-            transform: Within.whole(1...Limits.inSyncMembers))
-        var minimum: Int?
-        @Argument(help: "The stores. Default: all of the folder.")
-        var stores: [String] = []
+        @OptionGroup var orders: RecordOptions
 
         func run() async throws {
             try await place.opened { opened in
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var wanted: [(store: String, old: StoredRecord?, new: ConfigurationRecord)] = []
-                for store in try opened.stores(stores) {
+                for store in try opened.stores(orders.stores) {
                     let old = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)
                     let post = try await opened.lookedAtPost(of: store, listed: listed)
                     let order = opened.order(of: store, listed: listed)
@@ -95,7 +85,8 @@
                         Output.line("\(store): etcd shows all that the nodes remember; nothing is to be done")
                         continue
                     }
-                    let new = try order.rebinding(of: post, in: old?.record, cluster: opened.cluster, minimum: minimum)
+                    let new = try order.rebinding(
+                        of: post, in: old?.record, cluster: opened.cluster, minimum: orders.minimum)
                     wanted.append((store, old, new))
                     let shown = old.map { "record \($0.record.number)" } ?? "no record"
                     Output.line(

@@ -8,9 +8,10 @@
             CommandConfiguration(
                 commandName: "remove", abstract: "Takes a node that is gone for good out of the in-sync sets.",
                 discussion: """
-                    A primary removes a silent member by itself, but never below the minimum: then nothing is acknowledged, \
-                    and the alarm INSUFFICIENT_MEMBERS says so. If the host does not come back, start another data node, or \
-                    lower the minimum here. It is refused while the node is listed.
+                    A primary removes a silent member by itself, but never below the minimum, and not while it hears no other \
+                    data node: then nothing is acknowledged, and the alarm INSUFFICIENT_MEMBERS says so. If the host does not come back, start another data node, or \
+                    lower the minimum here. Without stores it is taken out of all sets that have it. It is refused while the node is \
+                    listed.
 
                       \(Server.name) cluster remove node-c --data data/node-a
                       \(Server.name) cluster remove node-b --data data/node-a --minimum 1
@@ -20,23 +21,20 @@
         @Argument(help: "The node's name.")
         var node: String
         @OptionGroup var place: ClusterPlace
-        @Option(
-            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
-            transform: Within.whole(1...Limits.inSyncMembers))
-        var minimum: Int?
-        @Argument(help: "The stores. Default: all of the folder in whose sets it is.")
-        var stores: [String] = []
+        @OptionGroup var orders: RecordOptions
 
         func run() async throws {
             try await place.opened { opened in
                 let gone = try parseNode(node)
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
-                for store in try opened.stores(stores) {
+                for store in try opened.stores(orders.stores) {
                     let old = try await opened.record(of: store)
-                    guard !stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) else { continue }
+                    guard !orders.stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) else {
+                        continue
+                    }
                     let order = opened.order(of: store, listed: listed)
-                    changes.append((store, old, try order.removal(of: gone, from: old.record, minimum: minimum)))
+                    changes.append((store, old, try order.removal(of: gone, from: old.record, minimum: orders.minimum)))
                 }
                 guard !changes.isEmpty else { throw CommandFailure("\(gone) is in no set: nothing was changed") }
                 for change in changes {

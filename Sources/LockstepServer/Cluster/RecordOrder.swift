@@ -16,6 +16,32 @@ package struct RecordOrder {
 
     private func isListed(_ node: NodeID) -> Bool { listed.contains { $0.node == node } }
 
+    /// Whether the process of a member is there; one that came back without its disk is another member.
+    private func isThere(_ member: Member, of store: StoreID) -> Bool {
+        listed.contains { address in
+            address.node == member.node
+                && !address.journals.contains { $0.store == store && $0.incarnation != member.incarnation }
+        }
+    }
+
+    // MARK: - Minimum
+
+    /// The record with another minimum (R-75); nil if it has that already.
+    ///
+    /// A higher one needs as many members that are there: nothing would be acknowledged otherwise. A lower one is always
+    /// taken.
+    package func requirement(of minimum: Int, in record: ConfigurationRecord) throws -> ConfigurationRecord? {
+        guard minimum != record.minimum else { return nil }
+        let present = record.inSync.filter { isThere($0, of: record.store) }.map(\.node)
+        guard minimum < record.minimum || present.count >= minimum else {
+            throw CommandFailure(
+                "\(store) has \(present.count) of \(minimum) members (\(present.isEmpty ? "none is there" : names(present))), "
+                    + "and would acknowledge nothing: start another data node, and wait for it with \"cluster status --wait "
+                    + "30\"")
+        }
+        return record.requiring(minimum, attempt: attempt)
+    }
+
     // MARK: - Remove
 
     /// The record without `node`, which is gone for good (R-76); `minimum` takes the place of the record's, if it is given.

@@ -67,21 +67,54 @@
 
         /// What the running node knows of a store after it has asked the others; those that are listed are waited for.
         @concurrent func lookedAtPost(of store: String, listed: [NodeAddress]) async throws -> StorePost {
-            let handovers = folder.handovers
             let others = Set(listed.map(\.node.name)).subtracting([node.name])
             let end = ContinuousClock.now + .seconds(3)
-            do {
-                var post = try await handovers.post(of: store, isLooking: true)
-                while ContinuousClock.now < end {
-                    post = try await handovers.post(of: store)
-                    if others.isSubset(of: post.reports.map(\.node)) { break }
-                    try await Task.sleep(for: .milliseconds(50))
-                }
-                return post
-            } catch let error as LockstepError {
+            var post = try await post(of: store, isLooking: true)
+            while ContinuousClock.now < end {
+                post = try await self.post(of: store)
+                if others.isSubset(of: post.reports.map(\.node)) { break }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            return post
+        }
+
+        /// What the running node of this folder knows of a store's post.
+        @concurrent func post(of store: String, isLooking: Bool = false) async throws -> StorePost {
+            do { return try await folder.handovers.post(of: store, isLooking: isLooking) } catch let error
+                as LockstepError
+            {
                 guard case .notRunning? = error.underlying as? AdministrationFailure else { throw error }
                 throw CommandFailure(
                     "no node runs in \(folder.path): start it first; it waits as a standby", status: .unreachable)
+            }
+        }
+
+        /// Has the running node of this folder tell the primary of a record that was written, and waits until that goes by
+        /// it (PROTOCOL, R-89); false if it is not there.
+        @concurrent func waitUntilKnown(
+            _ record: ConfigurationRecord, of store: String, listed: [NodeAddress]
+        ) async throws -> Bool {
+            let primary = record.primary.member.node
+            guard listed.contains(where: { $0.node == primary }) else { return false }
+            let end = ContinuousClock.now + Self.patience
+            let notice = WaitNotice()
+            while true {
+                // What is lost on the way, or is not answered, is asked for again.
+                var post = try await post(of: store, isLooking: true)
+                let next = ContinuousClock.now + .milliseconds(200)
+                while ContinuousClock.now < next {
+                    let own = primary == node ? post.shown.number : nil
+                    let told = post.reports.first { $0.node == primary.name }?.number
+                    if let known = own ?? told, known >= record.number { return true }
+                    try await Task.sleep(for: .milliseconds(20))
+                    post = try await self.post(of: store)
+                }
+                guard ContinuousClock.now < end else {
+                    throw CommandFailure(
+                        "the record of \(store) is written, and its primary \(primary) does not go by it after 20 s: look at "
+                            + "its log")
+                }
+                notice.waiting(for: "\(primary), to go by the record of \(store)")
             }
         }
 

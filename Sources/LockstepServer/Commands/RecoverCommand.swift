@@ -17,7 +17,8 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
                 counts them). A journal that cannot be read, or cannot be repaired, is made anew from that node, and the old \
                 files are kept in a folder beside it. A command that was interrupted is run again. --accept-loss gives up \
                 everything up to the position that the alarm of the last start named, and that this journal does not have; it \
-                takes no other position, and covers nothing that is lost later.
+                takes no other position, and covers nothing that is lost later. A data node's folder is refused: it fetches \
+                what it lacks by itself.
 
                   \(Server.name) recover --data data/primary --from tcp://127.0.0.1:7410
                   \(Server.name) recover --data data/primary --accept-loss 1763700000000:41230
@@ -45,6 +46,13 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
     public func run() throws {
         let folder = NodeFolder(data)
         let identity = try folder.identity()
+        try folder.refuseDataNode(
+            identity,
+            acceptLoss == nil
+                ? "it fetches what it lacks by itself. If its journal is damaged or was set back, move the folder away, and "
+                    + "make it anew with \"init --etcd\", --cluster \(identity.cluster) and --node \(identity.node)"
+                : "what it may lose is given up with \"cluster promote --accept-loss\", when no member of the set is left"
+        )
         let cluster = try parseCluster(identity.cluster)
         switch (from, acceptLoss) {
         case (let from?, nil):
@@ -108,6 +116,12 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
 }
 
 extension NodeFolder {
+    /// Refuses the folder of a data node, whose log only the cluster changes (PROTOCOL, R-85); `advice` says what to do.
+    func refuseDataNode(_ identity: Identity, _ advice: String) throws {
+        guard identity.etcd != nil else { return }
+        throw CommandFailure("\(path) is a data node's folder: \(advice); nothing was changed", status: .usage)
+    }
+
     /// Opens a store's journal for an operator's change; the node must not run.
     ///
     /// A data node's is refused, unless the change is one for data nodes, too (PROTOCOL, R-85).

@@ -148,6 +148,7 @@ extension Recovery {
         guard let channel = known.firstIndex(of: store) else {
             throw CommandFailure("\(folder.path) has the store \(store), which this program does not know")
         }
+        try refuseArbitrated()
         // Before the folder is locked, which keeps readers away too.
         let (notes, mark) = (
             notesToKeep(), SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
@@ -176,6 +177,17 @@ extension Recovery {
         if let mark, mark.sequence > end.sequence { report.lost = "\(mark)" }
         try FileManager.default.removeItem(atPath: fresh.path)
         return report
+    }
+
+    /// A data node's journal is not replaced by one that is none, wherever it lies (PROTOCOL, R-85).
+    private func refuseArbitrated() throws {
+        // One that cannot be read does not say what it was.
+        guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { return }
+        defer { try? reader.close() }  // Nothing was written.
+        guard reader.arbitration != nil else { return }
+        throw CommandFailure(
+            "the journal of \(store) in \(folder.path) is a data node's, and its node.json notes no etcd: put back the file "
+                + "that was there; nothing was changed")
     }
 
     /// The folder's role, the losses that were accepted, and the replicas that a primary waits for at its start (PROTOCOL,

@@ -96,6 +96,10 @@ struct RoleChange: ParsableArguments {
     ) throws {
         let folder = NodeFolder(data)
         let identity = try folder.identity()
+        try folder.refuseDataNode(
+            identity,
+            "etcd says who is the primary. \"cluster handover\" gives the post away, \"cluster promote\" takes it when no "
+                + "member of the set is left, \"cluster leave\" makes it the folder of one primary")
         let cluster = try parseCluster(identity.cluster)
         let stores = try identity.stores.map { try look(folder, $0) }
         for store in stores {

@@ -67,6 +67,19 @@ import Testing
         #expect(other.found(StoredRecord(try #require(promoted), revision: 11)) == .over)
     }
 
+    /// Another minimum of the same reign holds as soon as it is read; a proposal that was made before it is refused
+    ///
+    @Test mutating func anOperatorMayChangeTheMinimum() {
+        let raised = StoredRecord(set.confirmed.record.requiring(2, attempt: id(8)), revision: 11)
+        var other = set
+        #expect(set.canLose(members[1]) && set.found(raised) == .open)
+        #expect(set.minimum == 2 && set.hasMinimum && !set.canLose(members[1]))
+        set.checkInvariants()
+        _ = other.propose(.removes(members[1]), attempt: id(9))
+        #expect(other.found(raised) == .refused && other.required == Array(members.prefix(2)) && other.minimum == 2)
+        other.checkInvariants()
+    }
+
     /// Only an older answer to what was asked afterwards says that the arbiter was set back.
     @Test func anArbiterThatWasSetBackIsNoticed() {
         let old = set.confirmed

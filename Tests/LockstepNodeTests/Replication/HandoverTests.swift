@@ -166,4 +166,26 @@ import Testing
             #expect(try await lives[2].port.add([4]) == [7])
         }
     }
+
+    /// A primary whose members are all well has no reason to look at the record: it goes by an operator's when another node
+    /// is asked about the post (PROTOCOL, R-75, R-89).
+    @Test func anOperatorsRecordIsTakenUp() async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        try await cluster.running([0, 1]) { lives in
+            _ = try await cluster.primary(with: 2)
+            #expect(try await lives[0].port.add([1]) == [1])
+            let stored = try #require(try await cluster.arbiter.record(of: "sum", within: .seconds(1)))
+            let attempt = RecordAttempt(
+                replacing: stored, with: stored.record.requiring(2, attempt: AttemptID(rawValue: 77)))
+            guard case .applied = await cluster.arbiter.transact(attempt, on: "sum", within: .seconds(1)) else {
+                Issue.record("nobody else writes the record")
+                return
+            }
+            #expect(try await lives[0].node.post(of: "sum").minimum == 1)
+            _ = try await lives[1].node.post(of: "sum", isLooking: true)
+            try await until { try await lives[0].node.post(of: "sum").minimum == 2 }
+            #expect(try await lives[0].node.post(of: "sum").isPrimary)
+            #expect(try await lives[0].port.add([1]) == [2])
+        }
+    }
 }
