@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "play-catch", targets: ["PlayCatchProgram"]),
         .executable(name: "todo", targets: ["TodoProgram"]),
         .executable(name: "shop", targets: ["Shop"]),
+        .executable(name: "tokens", targets: ["Tokens"]),
     ],
     dependencies: [
         .package(name: "lockstep", path: "..", traits: traits),
@@ -41,6 +42,7 @@ let package = Package(
         .executableTarget(name: "TodoProgram", dependencies: ["Todo"] + program, swiftSettings: settings),
         .target(name: "Calculator", dependencies: [lockstep], swiftSettings: settings),
         .executableTarget(name: "Shop", dependencies: [server], swiftSettings: settings),
+        .executableTarget(name: "Tokens", dependencies: [server], swiftSettings: settings),
         .target(
             name: "NodeTesting", dependencies: [lockstep], path: "Tests/NodeTesting", swiftSettings: settings),
         .testTarget(
@@ -55,5 +57,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "CalculatorTests", dependencies: ["Calculator", testing], swiftSettings: settings),
         .testTarget(name: "ShopTests", dependencies: ["Shop", "NodeTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "TokensTests", dependencies: ["Tokens", "NodeTesting", lockstep, testing], swiftSettings: settings),
     ]
 )

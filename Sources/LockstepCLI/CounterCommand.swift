@@ -21,7 +21,7 @@ struct CounterCommand: AsyncParsableCommand {
 
         /// Runs a client node for as long as `body` runs.
         func withCounters<Value>(_ body: (RemoteStore<Counters>) async throws -> Value) async throws -> Value {
-            try await asked.withStore(Counters.self, named: Hosted.counters, body)
+            try await asked.withOneAnswer(Counters.self, named: Hosted.counters, body)
         }
 
         /// An outcome that stays unknown names the command that asks for it.

@@ -34,9 +34,9 @@ extension IntegrationTests {
                 made == [
                     ".gitignore", "Package.swift", "README.md", "Sources", "Sources/OnlineShop",
                     "Sources/OnlineShop/OnlineShop.swift", "Sources/OnlineShop/Stock.swift", "Tests",
-                    "Tests/OnlineShopTests", "Tests/OnlineShopTests/StockTests.swift", "deploy",
-                    "deploy/online-shop-primary.service", "deploy/online-shop-replica.service", "deploy/primary.env",
-                    "deploy/replica.env", "run",
+                    "Tests/OnlineShopTests", "Tests/OnlineShopTests/StockTests.swift", "deploy", "deploy/data.env",
+                    "deploy/online-shop-data.service", "deploy/online-shop-primary.service",
+                    "deploy/online-shop-replica.service", "deploy/primary.env", "deploy/replica.env", "run",
                 ])
             for file in made {
                 // A folder has no text.

@@ -9,6 +9,7 @@ import Testing
         "deploy/systemd/lockstep-data.service",
         "Sources/LockstepCLI/New/Template/primary.service.template",
         "Sources/LockstepCLI/New/Template/replica.service.template",
+        "Sources/LockstepCLI/New/Template/data.service.template",
     ]
 
     /// The values of a setting in a unit's section `[Service]`.
@@ -29,5 +30,15 @@ import Testing
     @Test(arguments: paths) func aUnitRestartsWhatMayPassAndNothingElse(path: String) throws {
         #expect(try Self.settings("Restart", in: path) == ["on-failure"])
         #expect(try Self.settings("RestartPreventExitStatus", in: path) == ["64 65"])
+    }
+
+    /// A new package has the units and the settings that are shipped, by its own name.
+    @Test(arguments: ["primary", "replica", "data"]) func aNewPackageHasTheSame(role: String) throws {
+        for (shipped, template) in [("lockstep-\(role).service", "\(role).service"), ("\(role).env", "\(role).env")] {
+            let text = try Repository.file("deploy/systemd/\(shipped)").text
+                .replacing(/[Ll]ockstep/, with: "{{name}}")
+            let own = try Repository.file("Sources/LockstepCLI/New/Template/\(template).template").text
+            #expect(own == text, "\(template)")
+        }
     }
 }

@@ -9,11 +9,13 @@ public final class ChildProcess {
         try self.init(program, arguments: arguments)
     }
 
-    /// Starts a program that was built together with the tests; what it writes goes to files, if they are named.
+    /// Starts a program that was built together with the tests, or one by its whole path; what it writes goes to files,
+    /// if they are named.
     public init(_ program: String, arguments: [String], output: String? = nil, errors: String? = nil) throws {
         // The test program lies where all products lie.
         let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        process.executableURL = products.appendingPathComponent(program)
+        process.executableURL =
+            program.hasPrefix("/") ? URL(fileURLWithPath: program) : products.appendingPathComponent(program)
         process.arguments = arguments
         process.standardInput = FileHandle.nullDevice
         if let output { process.standardOutput = try Self.file(output) }

@@ -14,14 +14,14 @@ public func withTemporaryFolder<Value>(_ body: (String) async throws -> Value) a
 
 /// An address of this host that a node can listen at, now and after a restart.
 ///
-/// The node takes the port and the two after it. They are below those that the system gives to outgoing connections,
-/// which a node refuses because they may be taken when it starts again.
+/// The node takes the port and the two after it, a data node the three after it. They are below those that the system
+/// gives to outgoing connections, which a node refuses because they may be taken when it starts again.
 public func freeAddress() throws -> String {
     for _ in 0..<1_000 {
         let port = UInt16.random(in: 10_000..<32_000)
-        if (port..<port + 3).allSatisfy(isFree) { return "tcp://127.0.0.1:\(port)" }
+        if (port..<port + 4).allSatisfy(isFree) { return "tcp://127.0.0.1:\(port)" }
     }
-    throw LockstepError(.addressInUse, "no three free ports were found between 10000 and 32000")
+    throw LockstepError(.addressInUse, "no four free ports in a row were found between 10000 and 32000")
 }
 
 private func isFree(_ port: UInt16) -> Bool {

@@ -62,7 +62,7 @@
                 guard ContinuousClock.now < end else {
                     throw CommandFailure("the cluster is not well after \(seconds.formatted()) s: \(reason)")
                 }
-                notice.waiting(for: reason)
+                notice.waiting(for: "the cluster: \(reason)")
                 try await Task.sleep(for: .milliseconds(200))
             }
         }

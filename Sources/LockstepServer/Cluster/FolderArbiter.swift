@@ -52,7 +52,8 @@ extension NodeFolder {
     #else
         private static var lacksTrait: CommandFailure {
             CommandFailure(
-                "this program was built without the trait Etcd, which data nodes need: build it with --traits Etcd",
+                "this program was built without the trait Etcd, which data nodes need: where its Package.swift depends "
+                    + "on Lockstep, add traits: [\"Etcd\"]; Lockstep's own program is built with --traits Etcd",
                 status: .usage)
         }
     #endif

@@ -45,6 +45,8 @@ public struct AskedNode: ParsableArguments {
 
     /// Runs a client of the node for as long as `body` uses a store.
     ///
+    /// If no node answers within a second, it says on standard error what it waits for.
+    ///
     /// - Parameters:
     ///   - reactor: The type of the store's reactor.
     ///   - name: The store's name.
@@ -52,6 +54,13 @@ public struct AskedNode: ParsableArguments {
     /// - Returns: What `body` returns.
     /// - Throws: ``LockstepError``, and what `body` throws.
     public func withStore<R: Reactor, Value>(
+        _ reactor: R.Type, named name: String, _ body: (RemoteStore<R>) async throws -> Value
+    ) async throws -> Value {
+        try await Program.withRemoteOnceLive(reactor, named: name, try configuration, body)
+    }
+
+    /// The same for one question: it says what it waits for as long as there is no answer to that.
+    package func withOneAnswer<R: Reactor, Value>(
         _ reactor: R.Type, named name: String, _ body: (RemoteStore<R>) async throws -> Value
     ) async throws -> Value {
         try await Program.withRemote(reactor, named: name, try configuration, body)

@@ -12,7 +12,7 @@ package enum Program {
     /// How long the session of a command lives after it, so that "outcome" can ask about it.
     package static let sessionTimeToLive: Duration = .seconds(600)
 
-    /// Runs a client node with a remote store.
+    /// Runs a client node with a remote store, for one question: until its answer, it says what it waits for.
     package static func withRemote<R: Reactor, Value>(
         _ reactor: R.Type, named name: String, _ configuration: NodeConfiguration,
         _ body: (RemoteStore<R>) async throws -> Value
@@ -21,6 +21,25 @@ package enum Program {
         let store = try node.remote(reactor, named: name)
         return try await node.whileRunning {
             try await WaitNotice.during("an answer of \(upstream(configuration))") { try await body(store) }
+        }
+    }
+
+    /// Runs a client node with a remote store, for as many questions as `body` has: until a node answers, it says what
+    /// it waits for.
+    package static func withRemoteOnceLive<R: Reactor, Value>(
+        _ reactor: R.Type, named name: String, _ configuration: NodeConfiguration,
+        _ body: (RemoteStore<R>) async throws -> Value
+    ) async throws -> Value {
+        let node = try Node(configuration, logger: quiet)
+        let store = try node.remote(reactor, named: name)
+        let what = "an answer of \(upstream(configuration))"
+        return try await node.whileRunning {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                // What keeps the store from being live, `body` is told.
+                group.addTask { try await WaitNotice.during(what) { try await store.whenLive() } }
+                defer { group.cancelAll() }
+                return try await body(store)
+            }
         }
     }
 

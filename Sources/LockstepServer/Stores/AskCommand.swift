@@ -30,7 +30,7 @@ public struct AskCommand<Server: LockstepServer>: AsyncParsableCommand {
     private func ask<R: Reactor>(_ reactor: R.Type) async throws {
         let query = try StoreQuery<R>.read(query, of: store)
         let patience = asked.patience
-        let read = try await asked.withStore(reactor, named: store) {
+        let read = try await asked.withOneAnswer(reactor, named: store) {
             try await $0.ask(query, linearizable ? .linearizable : .local, timeout: patience)
         }
         try Output.json(ReadLine(["answer": read.answer], place: read.place, time: read.time))

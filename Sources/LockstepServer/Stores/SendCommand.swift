@@ -36,7 +36,7 @@ public struct SendCommand<Server: LockstepServer>: AsyncParsableCommand {
         let action: R.Action = try JSONArgument.read(action, as: "the action of \(store)")
         let patience = asked.patience
         let receipt = try await asked.naming(Server.self, store: store) {
-            try await asked.withStore(reactor, named: store) { try await $0.send(action, timeout: patience) }
+            try await asked.withOneAnswer(reactor, named: store) { try await $0.send(action, timeout: patience) }
         }
         try Output.json(Line(reply: receipt.reply, place: "\(receipt.place)"))
     }
