@@ -67,7 +67,7 @@ package struct ReplicationTracker: Hashable, Sendable {
     private var bans: [Member: Ban] = [:]
     /// The end of the log at the last heartbeat: who has that is at most one heartbeat of writes behind.
     private var endAtHeartbeat: SequenceNumber
-    /// When anybody at all was last heard: a member, another node, or a client.
+    /// When a member or another data node was last heard.
     private var anybodyHeard: Tick
     /// When the epoch was won: a member that was never heard is silent since then.
     private let begun: Tick
@@ -137,7 +137,7 @@ package struct ReplicationTracker: Hashable, Sendable {
         return true
     }
 
-    /// Another node or a client was heard: then this host is not the one that is cut off.
+    /// Another data node was heard: then this host is not the one that is cut off.
     package mutating func heardAnybody(now: Tick) { anybodyHeard = now }
 
     /// A heartbeat leaves; `end` is the end of what was sent.

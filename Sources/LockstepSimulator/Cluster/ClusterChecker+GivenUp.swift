@@ -76,6 +76,7 @@ extension ClusterChecker {
         history = old.beginning
         for batch in kept { _ = history.append(batch) }
         let common = zip(old.batches, kept).prefix { $0.hash == $1.hash }.last?.0.head.last
+        guard common ?? .zero < old.log.position.sequence else { return }
         let tickets = UInt64(zip(old.tickets, history.tickets).prefix { $0 == $1 }.count)
         givenUp.append(GivenUp(history: old, before: epoch, kept: tickets, end: common ?? .zero))
         floor = min(floor, tickets)
@@ -113,11 +114,16 @@ extension ClusterChecker {
     }
 
     /// When a cluster is at rest: what a client was told, and was not told to be lost, is in the log.
+    ///
+    /// What was told of a history that was given up may have another ticket in the one that holds, and nobody can say so:
+    /// both have the action.
     mutating func holds(_ client: ClusterClient) {
         for number in stride(from: RequestNumber(1), through: client.answered, by: 1) {
             guard let ticket = client.answers[number] else { continue }
             let own = ClusterState.Ticket(client: client.tag, number: number)
             guard ticket > history.count || history.tickets[Int(ticket) - 1] != own else { continue }
+            let isOther = givenUp.contains { $0.history.count >= ticket && $0.history.tickets[Int(ticket) - 1] == own }
+            if isOther, history.tickets.contains(own) { continue }
             return fail(
                 .durability, "client \(own.client), number \(number): ticket \(ticket) is lost, and nobody said so")
         }

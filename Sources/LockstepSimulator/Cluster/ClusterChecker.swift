@@ -44,8 +44,13 @@ struct ClusterChecker {
         let epoch = record.epoch
         if let owner = owners[epoch], owner != node.boot { fail(.leadership, "epoch \(epoch) has two owners") }
         owners[epoch] = node.boot
-        guard node.disk.hash(at: committed) != committedHash else { return }
-        guard record.isUnclean, promoted == node.member else {
+        let isPromoted = record.isUnclean && promoted == node.member
+        guard node.disk.hash(at: committed) != committedHash else {
+            // It may have more, of a history that was given up and holds again.
+            if isPromoted { giveUp(whatLacks: node, before: epoch) }
+            return
+        }
+        guard isPromoted else {
             let said = promoted == node.member ? ", and the record does not say that something may be lost" : ""
             return fail(.durability, "\(node.name) opens \(epoch) without the committed \(committed)\(said)")
         }

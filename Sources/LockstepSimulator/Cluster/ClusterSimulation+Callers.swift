@@ -26,7 +26,9 @@ extension ClusterSimulation {
     func committed(_ batch: SealedBatch, by node: ClusterNode) {
         let before = checker.committed
         checker.committed(batch, by: node)
-        guard isSteered, checker.committed > before, let digest = checker.history.digests[checker.committed] else { return }
+        guard isSteered, checker.committed > before, let digest = checker.history.digests[checker.committed] else {
+            return
+        }
         let state = checker.history.state.unwrapped
         answers.committed(batch, digest: digest, remembered: workload.remember(state, at: batch.head))
     }

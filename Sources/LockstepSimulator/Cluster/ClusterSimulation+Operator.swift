@@ -197,14 +197,18 @@ extension ClusterSimulation {
     func halted(_ fault: StandbyFault, _ node: ClusterNode) {
         if fault == .wasSetBack, node.hasOlderDisk {
             node.hasOlderDisk = false
-            counts.halts += 1
-            return add(.operate(.replaces(node.index, life: node.life)), after: 100 * Span.millisecond)
+            return isReplaced(node, after: 100 * Span.millisecond)
         }
         guard case .committedIsLost(_, let committed) = fault,
             checker.isGivenUp(committed, hash: node.disk.hash(at: committed))
         else { return fail(.falseAlarm, "\(node.name) halts: \(fault)") }
-        counts.halts += 1
         // Not now: its directives are still being done.
-        add(.operate(.replaces(node.index, life: node.life)), after: random.between(10, 500) * Span.millisecond)
+        isReplaced(node, after: random.between(10, 500) * Span.millisecond)
+    }
+
+    /// Its disk cannot be followed up: an operator gives it another one.
+    func isReplaced(_ node: ClusterNode, after delay: Int64) {
+        counts.halts += 1
+        add(.operate(.replaces(node.index, life: node.life)), after: delay)
     }
 }

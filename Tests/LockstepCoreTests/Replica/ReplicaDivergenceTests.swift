@@ -99,7 +99,8 @@ struct ReplicaDivergenceTests {
         let harness = ReplicaHarness(isBesideStandby: true)
         harness.join()
         let ahead = harness.publisher
-        harness.publisher.restart(epoch: 900)
+        harness.publisher.epoch = Epoch(rawValue: 900)
+        harness.publisher.log = TestPublisher(epoch: 900).log
         let directives = harness.welcome()
         #expect(directives.phases.isEmpty && directives.alarms.isEmpty && directives.subscriptions == 0)
         #expect(harness.machine.phase == .live)

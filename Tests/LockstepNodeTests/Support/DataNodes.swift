@@ -66,12 +66,15 @@ struct DataNodes {
         return Life(node: node, port: try node.attach(name: "sum", executor: executor) { SumState() })
     }
 
-    /// Runs nodes while `body` does; the first of them with this executor.
+    /// Runs nodes while `body` does; the first of them with this executor, and as the first primary, which needs no other.
     func running(
         _ indices: [Int], executor: any RunExecutor, _ body: @escaping @Sendable ([Life]) async throws -> Void
     ) async throws {
         let lives = try indices.enumerated().map { try life($1, executor: $0 == 0 ? executor : nil) }
-        try await run(lives[...], []) { try await body($0) }
+        try await withRunning(lives[0].node) {
+            _ = try await primary(with: 1)
+            try await run(lives.dropFirst(), [lives[0]]) { try await body($0) }
+        }
     }
 
     /// Runs nodes while `body` does.
