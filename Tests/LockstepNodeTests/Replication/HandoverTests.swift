@@ -94,16 +94,17 @@ import Testing
     @Test func aPrimaryThatIsLowOnRoomGivesItsPostAway() async throws {
         let cluster = try await DataNodes(3, minimum: 2)
         try await cluster.running([0, 1, 2]) { lives in
-            _ = try await cluster.primary(with: 3)
             #expect(try await lives[0].port.add([1]) == [1])
-            cluster.disks[0].hasFree(1 << 20)
-            try await until { try await lives[0].port.status().alarms.map(\.kind) == [.diskFull] }
-            async let asked = lives[2].port.add([2])
-            let handover = try await cluster.handOver(lives[0], to: 1)
+            let first = try await cluster.primary(with: 3)
+            let (next, last) = ((first + 1) % 3, (first + 2) % 3)
+            cluster.disks[first].hasFree(1 << 20)
+            try await until { try await lives[first].port.status().alarms.contains { $0.kind == .diskFull } }
+            async let asked = lives[last].port.add([2])
+            let handover = try await cluster.handOver(lives[first], to: next)
             #expect(handover.problem == nil)
             #expect(try await asked == [3])
             let record = try await cluster.record
-            #expect(record.primary.member.node == cluster.names[1] && record.inSync.count == 3)
+            #expect(record.primary.member.node == cluster.names[next] && record.inSync.count == 3)
         }
     }
 
@@ -111,20 +112,21 @@ import Testing
     @Test func aPrimaryWithAFullDiskGivesItsPostAway() async throws {
         let cluster = try await DataNodes(3, minimum: 1)
         try await cluster.running([0, 1, 2]) { lives in
-            _ = try await cluster.primary(with: 3)
             #expect(try await lives[0].port.add([1]) == [1])
-            cluster.disks[0].lacksRoom(for: [.batches, .commit])
-            async let asked = lives[2].port.add([2])
-            try await until { cluster.disks[0].hasRefused(.batches) }
-            let handover = try await cluster.handOver(lives[0], to: 1)
+            let first = try await cluster.primary(with: 3)
+            let (next, last) = ((first + 1) % 3, (first + 2) % 3)
+            cluster.disks[first].lacksRoom(for: [.batches, .commit])
+            async let asked = lives[last].port.add([2])
+            try await until { cluster.disks[first].hasRefused(.batches) }
+            let handover = try await cluster.handOver(lives[first], to: next)
             #expect(handover.problem == nil && handover.milliseconds < 1_000)
             #expect(try await asked == [3])
             let record = try await cluster.record
-            #expect(record.primary.member.node == cluster.names[1])
-            #expect(!record.inSync.contains { $0.node == cluster.names[0] })
-            cluster.disks[0].lacksRoom(for: [])
+            #expect(record.primary.member.node == cluster.names[next])
+            #expect(!record.inSync.contains { $0.node == cluster.names[first] })
+            cluster.disks[first].lacksRoom(for: [])
             _ = try await cluster.primary(with: 3)
-            #expect(try await lives[0].port.add([4]) == [7])
+            #expect(try await lives[first].port.add([4]) == [7])
         }
     }
 
