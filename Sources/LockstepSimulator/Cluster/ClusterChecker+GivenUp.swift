@@ -100,6 +100,12 @@ extension ClusterChecker {
         hash != nil && history.hashes[sequence] != hash && givenUp.contains { $0.history.hashes[sequence] == hash }
     }
 
+    /// Whether a primary of this epoch gives a snapshot to who knows to be committed what it does not have.
+    func isSilent(in epoch: Epoch, _ node: ClusterNode) -> Bool {
+        guard let last = givenUp.last, epoch >= last.before else { return false }
+        return isGivenUp(node.disk.committed, hash: node.disk.hash(at: node.disk.committed))
+    }
+
     /// The same of what a client knows, which has no hash.
     func isGivenUp(_ position: Position) -> Bool {
         givenUp.contains { position.epoch < $0.before && position.sequence > $0.end }

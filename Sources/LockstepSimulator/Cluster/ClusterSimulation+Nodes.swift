@@ -201,6 +201,10 @@ extension ClusterSimulation {
             }
             write(.truncate(position), at: node)
         case .wantsSnapshot:
+            if let epoch = node.standby?.followed?.record.epoch, checker.isSilent(in: epoch, node) {
+                let name = node.name
+                return fail(.durability, "\(name) knows to be committed what was given up, and does not say so")
+            }
             add(.snapshot(node, life: node.life), after: random.between(20, 500) * Span.millisecond)
         case .readRecord(let request):
             ask(.init(node: node.index, life: node.life, request: request))
