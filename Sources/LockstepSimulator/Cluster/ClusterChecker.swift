@@ -12,6 +12,8 @@ struct ClusterChecker {
     /// By epoch and first number, over all boots of all nodes.
     private var issued: [Place: BatchHash] = [:]
     private var owners: [Epoch: BootID] = [:]
+    /// What had committed when each epoch was won.
+    private var endsAtWins: [Epoch: SequenceNumber] = [:]
     /// How many tickets somebody was told to be taken.
     var floor: UInt64 = 0
     private(set) var violation: Violation?
@@ -44,15 +46,18 @@ struct ClusterChecker {
         let epoch = record.epoch
         if let owner = owners[epoch], owner != node.boot { fail(.leadership, "epoch \(epoch) has two owners") }
         owners[epoch] = node.boot
+        // Who learns late that it has won has what committed before the next epoch was won, and can commit nothing.
+        let end = endsAtWins.filter { $0.key > epoch }.values.min() ?? committed
+        endsAtWins[epoch] = committed
         let isPromoted = record.isUnclean && promoted == node.member
-        guard node.disk.hash(at: committed) != committedHash else {
+        guard node.disk.hash(at: end) != history.hashes[end] else {
             // It may have more, of a history that was given up and holds again.
             if isPromoted { giveUp(whatLacks: node, before: epoch) }
             return
         }
         guard isPromoted else {
             let said = promoted == node.member ? ", and the record does not say that something may be lost" : ""
-            return fail(.durability, "\(node.name) opens \(epoch) without the committed \(committed)\(said)")
+            return fail(.durability, "\(node.name) opens \(epoch) without the committed \(end)\(said)")
         }
         giveUp(whatLacks: node, before: epoch)
     }

@@ -104,8 +104,11 @@ extension ClusterSimulation {
     /// Looks at all nodes; a second later at most, what was seen is written down.
     private func look(after step: OperatorStep) {
         guard arbiter.wasSetBack else { return }
-        // Who is listed has to answer.
-        let asked = random.pick(nodes)
+        // Who reigns goes on meanwhile, so nobody else may be bound; who is listed has to answer.
+        let reigning = nodes.filter { $0.primary != nil }.max {
+            ($0.primary?.epoch ?? .zero) < ($1.primary?.epoch ?? .zero)
+        }
+        let asked = reigning ?? random.pick(nodes)
         let isSeen = nodes.allSatisfy { node in
             node.isUp && now >= node.pausedUntil && isReachable(asked.index, node.index)
         }
