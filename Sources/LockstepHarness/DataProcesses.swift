@@ -20,9 +20,12 @@ package final class DataProcesses {
     ///   - port: The first of ten for each node and two for etcd.
     ///   - nodes: How many data nodes.
     ///   - minimum: How many of them must have what is acknowledged.
+    ///   - stores: Those that the nodes host; none: the program's usual ones.
     ///   - program: The operator's program.
     /// - Throws: ``LockstepError`` of code `unavailable` without etcd, or if a command fails.
-    package init(folder: String, port: Int, nodes: Int, minimum: Int, program: String) async throws {
+    package init(folder: String, port: Int, nodes: Int, minimum: Int, stores: [String] = [], program: String)
+        async throws
+    {
         (self.folder, self.program, self.port) = (folder, program, port)
         names = (1...nodes).map { "node-\($0)" }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -31,6 +34,7 @@ package final class DataProcesses {
         var cluster: String?
         for (index, name) in names.enumerated() {
             var arguments = ["init", "--data", node(index).path, "--node", name, "--etcd", etcd.endpoint, "--json"]
+            arguments += stores.flatMap { ["--store", $0] }
             if let cluster { arguments += ["--cluster", cluster] }
             let outcome = try ChildProcess.run(program, arguments)
             guard outcome.status == 0 else { throw LockstepError(.unavailable, outcome.errors) }

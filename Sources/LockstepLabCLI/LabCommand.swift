@@ -1,3 +1,4 @@
+import Counters
 import LockstepCommands
 import LockstepLaboratory
 import LockstepServer
@@ -42,5 +43,9 @@ struct LabCommand: LockstepServer {
         Hosted.countersStore
         Hosted.searchStore
         HostedStore(Workbench.store, Workbench()).onRequest()
+        for name in moreCounters { HostedStore(name, Counters()).onRequest() }
     }
+
+    /// Stores that there are many of: with the counters they are fifty.
+    static let moreCounters = (2...50).map { "\(Hosted.counters)-\($0)" }
 }

@@ -71,6 +71,11 @@ public struct HostedStores<ServeOptions: ParsableArguments> {
         stores.flatMap { $0 }
     }
 
+    /// The stores of each turn of a `for` loop.
+    public static func buildArray(_ stores: [[HostedStore<ServeOptions>]]) -> [HostedStore<ServeOptions>] {
+        stores.flatMap { $0 }
+    }
+
     /// All of them.
     public static func buildFinalResult(_ stores: [HostedStore<ServeOptions>]) -> HostedStores<ServeOptions> {
         HostedStores(stores)

@@ -29,7 +29,8 @@ struct Takeovers {
             pauses.merge(try await measure(ends, isFull: isFull)) { $1 }
         }
         try write(pauses)
-        let figures = NodeEnd.allCases.flatMap { end in
+        let ofMany = try await ManyStores(setting: setting).measure()
+        var figures = NodeEnd.allCases.flatMap { end in
             let found = pauses[end, default: []]
             return [
                 BenchFigure("\(end.title), p50", [found.quantile(0.5)], "s", goal: .atMost(end.goals.p50)),
@@ -37,10 +38,18 @@ struct Takeovers {
                 BenchFigure("\(end.title), at most", [found.max() ?? 0], "s"),
             ]
         }
+        figures.append(
+            BenchFigure(
+                "primary of \(ManyStores.names.count) stores killed, the last of them, at most", [ofMany.max() ?? 0],
+                "s",
+                goal: .atMost(5)))
         var result = BenchResult(("p11", Self.title), figures, settings)
         result.notes.append(
             "\(sizes.kills) of each; the pause of a primary runs from the signal to the first answer after the longest "
                 + "silence, that of a standby is the longest silence")
+        result.notes.append(
+            "\(ofMany.count) of a node that leads \(ManyStores.names.count) stores, to the answer of the last store; its "
+                + "nodes run lockstep-lab, which has so many")
         if sizes.kills < 100 { result.notes.append("with fewer than 100 of each, p99 is the longest") }
         setting.say("the pauses are in \(setting.takeoverFile)")
         return result
