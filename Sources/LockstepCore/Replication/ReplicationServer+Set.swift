@@ -43,9 +43,10 @@ extension ReplicationServer {
         guard !inSync.isChanging else { return }
         let isDeaf = tracker.isDeaf(inSync, now: now)
         var change: InSyncSet.Change?
+        if !isDeaf { answersWhileDeaf = 0 }
         if wantsRewrite || isDeaf {
             // A deaf primary learns so whether somebody else reigns; it asks once a second.
-            if !isDeaf || now >= nextAsk { change = .rewrites }
+            if !isDeaf || now >= nextAsk { change = isAbandoned(log) ? tracker.removal(inSync) : .rewrites }
         } else if now - lastAnswer <= Tick.milliseconds(Self.arbiterMilliseconds) || now >= nextAsk {
             change = tracker.proposal(inSync, committed: log.committed, head: log.end.sequence, now: now)
         }
@@ -57,6 +58,12 @@ extension ReplicationServer {
         }
         wantsRewrite = false
         ask(inSync.propose(change, attempt: AttemptID(using: &random)), now: now, into: &directives)
+    }
+
+    /// Whether a deaf primary was let reign for so long that nobody is there who could: it goes on alone, if that is enough
+    /// and if its disk writes.
+    private func isAbandoned(_ log: ReplicationLog) -> Bool {
+        answersWhileDeaf >= Self.answersUntilAlone && inSync.minimum == 1 && log.pipeline.isWritten && !log.lacksRoom
     }
 
     private mutating func ask(
@@ -96,6 +103,7 @@ extension ReplicationServer {
         case .changed(let change):
             memory.wrote(inSync.confirmed)
             if case .removes(let member) = change { tracker.removed(member, head: log.end.sequence, now: now) }
+            if change == .rewrites { answersWhileDeaf += 1 }
             nextAsk = now.advanced(byMilliseconds: change == .rewrites ? Self.arbiterMilliseconds : 0)
             directives.append(.changed(change))
         case .refused, .open: break

@@ -60,6 +60,8 @@ package struct ReplicationServer: Hashable, Sendable {
     var wantedRound: UInt64 = 0
     /// A standby has promised a higher epoch to nobody who won it: the record is written anew, which settles it.
     var wantsRewrite = false
+    /// How many rewritings the arbiter has applied since no data node is heard.
+    var answersWhileDeaf = 0
     /// The post is being given away; nil: it is not.
     var handover: Handover?
     /// When the open attempt is asked again, or a silent primary looks at the record.
@@ -74,6 +76,8 @@ package struct ReplicationServer: Hashable, Sendable {
     static let askMilliseconds: Int64 = 200
     /// No change is begun while the arbiter has not answered for so long.
     static let arbiterMilliseconds: Int64 = 1_000
+    /// After so many answers a primary that hears nobody goes on alone.
+    static let answersUntilAlone = 4
     /// APPEND holds at most this much, or one batch.
     static let appendBytes = 1 << 20
 
@@ -135,7 +139,7 @@ package struct ReplicationServer: Hashable, Sendable {
     /// What this node knows of the record.
     private func report(_ nonce: UInt64, _ log: ReplicationLog) -> RecordReport {
         RecordReport(
-            nonce: nonce, highest: epoch, end: log.end, shown: memory.stored, record: inSync.confirmed)
+            nonce: nonce, highest: epoch, end: log.end, shown: memory.stored, leads: true, record: inSync.confirmed)
     }
 
     private mutating func fetched(

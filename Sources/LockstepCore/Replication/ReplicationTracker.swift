@@ -188,6 +188,11 @@ package struct ReplicationTracker: Hashable, Sendable {
         return .adds(member)
     }
 
+    /// Who leaves next while nobody is heard and somebody may leave.
+    package func removal(_ set: InSyncSet) -> InSyncSet.Change? {
+        set.required.first { set.canLose($0) }.map { .removes($0) }
+    }
+
     /// The members that are required and were not heard for too long.
     package func silent(_ set: InSyncSet, now: Tick) -> [Member] {
         set.required.filter { member in
