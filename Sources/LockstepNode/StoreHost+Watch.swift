@@ -25,9 +25,14 @@ extension StoreHost {
             now - since >= Tick.milliseconds(Self.primaryPatience)
         else { return }
         lostPrimary = since
-        raise(
-            .noPrimary,
-            "nothing is heard of the primary at \(places): does it run, and does the network let it through?")
+        raise(.noPrimary, "nothing is heard of the primary at \(places): \(primaryAdvice)")
+    }
+
+    /// What to look at when there is no primary, in words.
+    var primaryAdvice: String {
+        services.arbiter == nil
+            ? "does it run, and does the network let it through?"
+            : "\"lockstep cluster status\" says which node leads, and who is missing"
     }
 
     /// Where the primary is looked for, in words.
@@ -45,12 +50,11 @@ extension StoreHost {
     }
 
     private func lossText(now: Tick) -> String {
-        let advice = "does it run, and does the network let it through?"
         if let silence = primarySilence(now: now) {
-            return "the primary at \(places) was lost \(silence / 1_000_000_000) s ago: \(advice)"
+            return "the primary at \(places) was lost \(silence / 1_000_000_000) s ago: \(primaryAdvice)"
         }
         let waited = (now - services.started) / 1_000_000_000
-        return "nothing answers at \(places) since the start \(waited) s ago: \(advice)"
+        return "nothing answers at \(places) since the start \(waited) s ago: \(primaryAdvice)"
     }
 }
 

@@ -313,6 +313,9 @@ package final class StoreHost {
 
     /// Where the primary should be there is a replica, which knows of no other way to go.
     private func noPrimary(_ endpoint: String) {
+        if services.arbiter != nil {
+            return raise(.noPrimary, "\(endpoint) is not the primary, and knows none: \(primaryAdvice)")
+        }
         let cure = replica == nil ? "it knows no primary: name the primary" : "name the primary with --replica-of"
         raise(.noPrimary, "\(endpoint) is a replica; \(cure)")
     }

@@ -142,6 +142,19 @@ import Testing
         #expect(large.problem?.contains("600 journals") == true)
     }
 
+    /// The bytes are those of the page (PROTOCOL, section 4, what the arbiter keeps).
+    @Test func anAddressHasTheBytesOfThePage() throws {
+        let node = try #require(NodeID("node-a"))
+        var address = NodeAddress(node: node, boot: BootID(rawValue: 7), endpoints: ["tcp://a:1"])
+        address.journals = [.init(store: StoreID(rawValue: 5), incarnation: Incarnation(rawValue: 6))]
+        func number(_ last: UInt8) -> [UInt8] { Array(repeating: 0, count: 15) + [last] }
+        let name: [UInt8] = [6] + Array("node-a".utf8) + number(7)
+        let rest = name + [1, 9] + Array("tcp://a:1".utf8) + [1] + number(5) + number(6)
+        #expect(address.bytes == [1] + rest)
+        let halted = address.with([.init(store: nil, text: "ab")])
+        #expect(halted.bytes == [2] + rest + [1] + number(0) + [2] + Array("ab".utf8))
+    }
+
     /// What is wrong with a node is read as it was written, in one line, and never keeps the node off the list.
     @Test func whatIsWrongIsListedWithTheAddress() throws {
         let address = ArbiterExample.address(1)

@@ -132,7 +132,8 @@ extension StoreHost {
     func recordIsMissing() {
         raise(
             .recordMissing,
-            "the arbiter has no record of the store: if the store is new, make it with \"lockstep cluster create\"")
+            "the arbiter has no record of the store: if the store is new, make it with \"lockstep cluster create\", and if "
+                + "etcd has lost it, with \"lockstep cluster rebind\"")
     }
 
     /// The arbiter shows less than `memory`.
