@@ -40,15 +40,18 @@ import Testing
 
     private func post(
         _ letter: String, number: UInt64 = 9, isPrimary: Bool = false,
-        others: [String: (epoch: UInt64, end: UInt64)] = [:], boots: [String: UInt64] = [:]
+        others: [String: (epoch: UInt64, end: UInt64)] = [:], boots: [String: UInt64] = [:], leader: String? = nil,
+        lacksSnapshot: Bool = false
     ) throws -> StorePost {
         let reports = others.sorted { $0.key < $1.key }.map { name, end in
             #"{"node":"\#(name)","epoch":\#(end.epoch),"number":3,"end":"\#(end.epoch):\#(end.end)","#
+                + #""leads":\#(name == leader),"#
                 + #""shown":\#(Self.shown(3, end.epoch, boots[name] ?? 0))}"#
         }
         let json = """
             {"store":"counters","node":"node-\(letter)","incarnation":"\(Self.member(letter).incarnation)",
-            "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),"epoch":8,"number":\(number),
+            "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),
+            "lacksSnapshot":\(lacksSnapshot),"epoch":8,"number":\(number),
             "shown":\(Self.shown(number, 4, boots["node-\(letter)"] ?? 0)),
             "end":"\(KnownPosition(position: Self.end, boot: .none).noteText)","channel":3,"minimum":2,"primary":"node-a",
             "reports":[\(reports.joined(separator: ","))]}
@@ -128,6 +131,8 @@ import Testing
         #expect(
             refusal { try order("a").promotion(of: post("a", isPrimary: true), in: record, minimum: nil) }.contains(
                 "is the primary of counters already"))
+        let lacking = refusal { try order("c").promotion(of: post("c", lacksSnapshot: true), in: record, minimum: 1) }
+        #expect(lacking.contains("node-c waits for a snapshot of counters") && lacking.contains("restart the node"))
     }
 
     /// An arbiter that shows less than is remembered is bound again, by the node that has the most.
@@ -158,6 +163,34 @@ import Testing
         #expect(refused(["node-b": (4, 91)]).contains("node-b has more of counters than node-a"))
         #expect(refused(["node-b": (5, 2)]).contains("node-b has more"), "a later epoch has all of the earlier ones")
         #expect(refused(["node-b": (4, 90)]).isEmpty)
+    }
+
+    /// It is refused while another node leads, which may have more in a moment: it runs there, or that one gives way.
+    @Test func aStoreIsNotBoundBesideWhoLeads() throws {
+        let old = Self.record("bac")
+        func refused(_ end: (epoch: UInt64, end: UInt64), isPrimary: Bool = false, leader: String? = "node-b") -> String
+        {
+            refusal {
+                let asked = try post("a", isPrimary: isPrimary, others: ["node-b": end], leader: leader)
+                return try order("ab").rebinding(of: asked, in: old, cluster: Self.cluster, minimum: nil)
+            }
+        }
+        #expect(refused((4, 91)).contains("node-b has more of counters than node-a: run this on that host"))
+        let text = "node-b leads counters, and may acknowledge more at any time: "
+        #expect(refused((4, 90)) == text + "run this on that host")
+        #expect(refused((4, 90), isPrimary: true) == text + "restart that node, and run this again")
+        #expect(refused((4, 89)) == text + "restart that node, and run this again")
+        #expect(refused((4, 90), leader: nil).isEmpty)
+        // The record names it in an epoch that it has promised, and it has not heard of it.
+        var won = old
+        (won.epoch, won.number) = (Epoch(rawValue: 4), 4)
+        let asked = try post("a", others: ["node-b": (4, 90)])
+        func refused(by record: ConfigurationRecord) -> String {
+            refusal { try order("ab").rebinding(of: asked, in: record, cluster: Self.cluster, minimum: nil) }
+        }
+        #expect(refused(by: won) == text + "run this on that host")
+        won.number = 3
+        #expect(refused(by: won).isEmpty, "it knows the record")
     }
 
     /// An epoch that etcd gave away twice is a set-back, whatever the number; which log holds is an operator's to say.

@@ -100,7 +100,12 @@ package struct ArbiterMemory: Hashable, Sendable {
         let record = stored.record
         guard record.bindings <= ConfigurationRecord.bindings(of: number) else { return false }
         return stored.revision < revision || record.number < number || record.epoch < epoch
-            || record.epoch == epoch && boot != .none && record.primary.boot != boot
+            || knowsOtherReign(than: record)
+    }
+
+    /// Whether the newest epoch that is known was another process's than this record says.
+    func knowsOtherReign(than record: ConfigurationRecord) -> Bool {
+        record.epoch == epoch && boot != .none && record.primary.boot != boot
     }
 
     /// Numbers what is asked now; its answer is judged by this number.

@@ -68,7 +68,8 @@ extension StandbyStateMachine {
 
     /// Another node has told what it knows; where the arbiter is away, a record that it knows is followed.
     ///
-    /// Following an old record does no harm: whoever it names refuses, or is silent.
+    /// Following an old record does no harm: whoever it names refuses, or is silent. But another reign of an epoch that is
+    /// known is of an arbiter that was set back, and has another history.
     package mutating func reported(
         _ report: RecordReport, from node: NodeID, now: Tick, into directives: inout [StandbyDirective]
     ) {
@@ -78,7 +79,7 @@ extension StandbyStateMachine {
         guard let stored = report.record, stored.record.store == log.store else { return }
         shown.wrote(stored)
         guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),
-            stored.record.epoch >= election.promised
+            stored.record.epoch >= election.promised, !election.memory.knowsOtherReign(than: stored.record)
         else { return }
         follow(stored, now: now, into: &directives)
     }
@@ -108,6 +109,7 @@ extension StandbyStateMachine {
     /// What this node knows of the record.
     func report(nonce: UInt64, highest: Epoch) -> RecordReport {
         RecordReport(
-            nonce: nonce, highest: highest, end: log.end, shown: election.memory.stored, record: followed)
+            nonce: nonce, highest: highest, end: log.end, shown: election.memory.stored, leads: false,
+            record: followed)
     }
 }

@@ -218,6 +218,7 @@ extension RecordReport {
             revision: try reader.read(from: frame), number: try reader.read(from: frame),
             epoch: Epoch(rawValue: try reader.read(from: frame)),
             boot: BootID(rawValue: try reader.read128(from: frame)))
+        leads = try reader.readBool(from: frame)
         guard try reader.readBool(from: frame) else { return }
         let revision = try reader.read(Int64.self, from: frame)
         let range = try reader.readRange(from: frame)
@@ -232,6 +233,7 @@ extension RecordReport {
         writer.write(shown.number)
         writer.write(shown.epoch.rawValue)
         writer.write128(shown.boot.rawValue)
+        writer.writeBool(leads)
         writer.writeBool(record != nil)
         guard let record else { return }
         writer.write(record.revision)

@@ -134,11 +134,16 @@ package struct RecordReport: Hashable, Sendable {
     package var end: Position
     /// What the arbiter has shown it.
     package var shown: ArbiterMemory
+    /// It is the primary, and may acknowledge more at any time.
+    package var leads: Bool
     /// Of the primary that it is or follows; nil: it knows none.
     package var record: StoredRecord?
 
-    package init(nonce: UInt64, highest: Epoch, end: Position, shown: ArbiterMemory, record: StoredRecord?) {
-        (self.nonce, self.highest, self.end, self.shown, self.record) = (nonce, highest, end, shown, record)
+    package init(
+        nonce: UInt64, highest: Epoch, end: Position, shown: ArbiterMemory, leads: Bool, record: StoredRecord?
+    ) {
+        (self.nonce, self.highest, self.end, self.shown) = (nonce, highest, end, shown)
+        (self.leads, self.record) = (leads, record)
     }
 }
 

@@ -43,12 +43,12 @@ extension StoreHost {
                 node: node.name, epoch: max(report.highest, report.record?.record.epoch ?? .zero).rawValue,
                 number: max(report.shown.number, report.record?.record.number ?? 0),
                 shown: StorePost.Shown(report.shown),
-                end: StorePost.text(report.end))
+                end: StorePost.text(report.end), leads: report.leads)
         }
         return StorePost(
             store: name, node: services.node, incarnation: "\(identity.incarnation)",
             endpoint: services.ingressEndpoint, isPrimary: server != nil && primary?.isDeposed == false,
-            epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
+            lacksSnapshot: standby?.machine.phase == .lacking, epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
             number: max(memory.number, known?.record.number ?? 0, told.map(\.number).max() ?? 0),
             shown: StorePost.Shown(memory), end: StorePost.text(end), channel: identity.channel.rawValue,
             minimum: known?.record.minimum, primary: known?.record.primary.member.node.name, reports: told,

@@ -59,7 +59,8 @@ extension StoreHost {
         let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: epoch)
         var shown = ArbiterMemory()
         shown.wrote(stored)
-        let report = RecordReport(nonce: 0, highest: epoch, end: end, shown: shown, record: stored)
+        let report = RecordReport(
+            nonce: 0, highest: epoch, end: end, shown: shown, leads: primary != nil, record: stored)
         let frame = stamp.frame(.replicationRequest(.stepDown(report)))
         services.attempt { try services.peers?.sendToAll(frame) }
     }

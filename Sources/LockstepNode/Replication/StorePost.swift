@@ -32,6 +32,8 @@ package struct StorePost: Codable, Hashable, Sendable {
         package var shown: Shown
         /// The end of its log.
         package var end: String
+        /// It is the primary too, or instead, and may acknowledge more at any time.
+        package var leads: Bool
     }
 
     /// How far the last handover is that an operator asked for.
@@ -50,6 +52,8 @@ package struct StorePost: Codable, Hashable, Sendable {
     /// Where the node listens.
     package var endpoint: String
     package var isPrimary: Bool
+    /// It waits for a snapshot, and campaigns with no log before it has that.
+    package var lacksSnapshot: Bool
     /// The highest epoch that the node knows of, by the record, its log, its promise, or another node.
     package var epoch: UInt64
     /// The highest number of a record that it knows of.
@@ -84,6 +88,12 @@ package struct StorePost: Codable, Hashable, Sendable {
             return (other.epoch, other.sequence) > (own.epoch, own.sequence)
         }
         return others.map(\.node)
+    }
+
+    /// Whether another node's log ends where this one's does, in epoch and sequence number.
+    package func endsLike(_ report: Report) -> Bool {
+        guard let own = position, let other = Self.position(report.end) else { return false }
+        return (other.epoch, other.sequence) == (own.epoch, own.sequence)
     }
 
     /// The nodes whose log ends in another reign of the same epoch, which an arbiter that was set back gave away twice.

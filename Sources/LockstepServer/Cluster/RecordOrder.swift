@@ -88,6 +88,11 @@ package struct RecordOrder {
         guard !post.isPrimary else {
             throw CommandFailure("\(post.node) is the primary of \(store) already: nothing was changed")
         }
+        guard !post.lacksSnapshot else {
+            throw CommandFailure(
+                "\(post.node) waits for a snapshot of \(store), and cannot lead before it has it: restart the node, which then "
+                    + "goes on with what it has, and run this again")
+        }
         guard let end = post.position,
             let next = record.promoting(
                 candidate, above: Epoch(rawValue: post.epoch), after: end, minimum: minimum, attempt: attempt)
@@ -104,7 +109,7 @@ package struct RecordOrder {
     }
 
     /// The record that binds the store to an arbiter that was set back or lost (R-81), with the node of `post` as the only
-    /// member; nobody may have more of the log.
+    /// member; nobody may have more of the log, nor get more meanwhile.
     package func rebinding(
         of post: StorePost, in record: ConfigurationRecord?, cluster: ClusterID, minimum: Int?
     ) throws -> ConfigurationRecord {
@@ -122,6 +127,7 @@ package struct RecordOrder {
             throw CommandFailure(
                 "\(further.joined(separator: ", ")) has more of \(store) than \(post.node): run this on that host")
         }
+        try checkNobodyElseLeads(post, in: record)
         let candidate = try candidate(post)
         guard let end = post.position else { throw noNumber }
         let base =
@@ -158,6 +164,20 @@ package struct RecordOrder {
             "\(names) and \(post.node) each had epoch \(post.shown.epoch) of \(store), since etcd gave it away twice: stop "
                 + "those whose epoch was the second (\"cluster status\" says who leads now), wait 10 s, and run the same "
                 + "command again on a host of the first")
+    }
+
+    /// Whoever leads may acknowledge at any time what the node of `post` lacks; so may who does not know yet that it won.
+    private func checkNobodyElseLeads(_ post: StorePost, in record: ConfigurationRecord?) throws {
+        let leader = post.reports.first { report in
+            if report.leads { return true }
+            guard let record, record.primary.member.node.name == report.node else { return false }
+            return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
+        }
+        guard let leader else { return }
+        let isPlace = !post.isPrimary && post.endsLike(leader)
+        throw CommandFailure(
+            "\(leader.node) leads \(store), and may acknowledge more at any time: "
+                + (isPlace ? "run this on that host" : "restart that node, and run this again"))
     }
 
     // MARK: - Who is meant

@@ -275,7 +275,8 @@ extension ClusterSimulation {
         var shown = ArbiterMemory()
         shown.wrote(stored)
         let epoch = stored.record.epoch
-        let report = RecordReport(nonce: 0, highest: epoch, end: node.disk.end, shown: shown, record: stored)
+        let report = RecordReport(
+            nonce: 0, highest: epoch, end: node.disk.end, shown: shown, leads: true, record: stored)
         let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: epoch)
         let frame = stamp.frame(.replicationRequest(.stepDown(report)))
         for link in links[node.index] { if let link { send(frame, link, .up) } }

@@ -104,11 +104,13 @@ extension ClusterSimulation {
     /// Looks at all nodes; a second later at most, what was seen is written down.
     private func look(after step: OperatorStep) {
         guard arbiter.wasSetBack else { return }
-        // Who reigns goes on meanwhile, so nobody else may be bound; who is listed has to answer.
-        let reigning = nodes.filter { $0.primary != nil }.max {
+        // Who reigns goes on meanwhile, so nobody else may be bound, and of two the one with less is restarted; who is listed
+        // has to answer.
+        let reigning = nodes.filter { $0.primary != nil }.sorted {
             ($0.primary?.epoch ?? .zero) < ($1.primary?.epoch ?? .zero)
         }
-        let asked = reigning ?? random.pick(nodes)
+        for node in reigning.dropLast() { kill(node, isSilent: false) }
+        let asked = reigning.last ?? random.pick(nodes)
         let isSeen = nodes.allSatisfy { node in
             node.isUp && now >= node.pausedUntil && isReachable(asked.index, node.index)
         }

@@ -27,15 +27,14 @@ import Testing
         var now = begin
         var wanted: [StandbyDirective] = []
 
-        init() {
+        init(memory: ArbiterMemory = ArbiterMemory()) {
             var election = ElectionStateMachine.Configuration(
                 candidate: .init(member: own, boot: BootID(rawValue: 2), endpoints: []))
             election.jitterMilliseconds = 0
             let log = KeptLog(
                 store: PrimaryHarness.store, end: .start(of: PrimaryHarness.store), epochEnds: [], committed: .zero)
             machine = StandbyStateMachine(
-                .init(election: election, stamp: stamp, seed: 4), log: log, promised: .zero, memory: ArbiterMemory(),
-                now: begin)
+                .init(election: election, stamp: stamp, seed: 4), log: log, promised: .zero, memory: memory, now: begin)
         }
 
         mutating func run(_ event: (inout StandbyStateMachine, Tick, inout [StandbyDirective]) -> Void) {
@@ -181,13 +180,29 @@ import Testing
         func told(_ epoch: UInt64) -> Bool {
             let report = RecordReport(
                 nonce: 0, highest: Epoch(rawValue: epoch), end: standby.machine.log.end, shown: ArbiterMemory(),
-                record: nil)
+                leads: false, record: nil)
             standby.run { $0.laterReignTold(report, into: &$2) }
             return standby.wanted.contains { if case .readRecord = $0 { true } else { false } }
         }
         #expect(!told(Self.epoch.rawValue))
         #expect(told(Self.epoch.rawValue + 1))
         #expect(standby.machine.election.phase == .following, "a word alone elects nobody")
+    }
+
+    /// Where the arbiter says nothing, the record that another node knows is followed; but not of another reign of an epoch
+    /// that is known, which an arbiter that was set back gave away twice.
+    @Test func anotherReignOfAnEpochIsNotFollowed() {
+        func follows(_ boot: BootID) -> Bool {
+            var standby = Standby(memory: ArbiterMemory(revision: 3, number: 1, epoch: Self.epoch, boot: boot))
+            standby.run { $0.start(into: &$2) }
+            let report = RecordReport(
+                nonce: 0, highest: Self.epoch, end: standby.machine.log.end, shown: ArbiterMemory(), leads: true,
+                record: Self.record)
+            standby.run { $0.reported(report, from: Self.primary.member.node, now: $1, into: &$2) }
+            return standby.machine.followed != nil
+        }
+        #expect(follows(Self.primary.boot) && follows(.none))
+        #expect(!follows(BootID(rawValue: 7)))
     }
 
     /// A plan of a process that the record does not name is not taken.

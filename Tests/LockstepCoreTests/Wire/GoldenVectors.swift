@@ -138,10 +138,12 @@ enum GoldenVectors {
         .replicationReply(
             .record(
                 RecordReport(
-                    nonce: 9, highest: epoch, end: position, shown: shown,
+                    nonce: 9, highest: epoch, end: position, shown: shown, leads: true,
                     record: StoredRecord(record, revision: 1_234)))),
         .replicationRequest(
-            .stepDown(RecordReport(nonce: 0, highest: epoch, end: position, shown: ArbiterMemory(), record: nil))),
+            .stepDown(
+                RecordReport(nonce: 0, highest: epoch, end: position, shown: ArbiterMemory(), leads: false, record: nil)
+            )),
         .replicationReply(.takeOver(TakeOver(nonce: 8, end: position, staysMember: true))),
     ]
 
