@@ -4,12 +4,13 @@ import LockstepNode
 
 /// Data nodes as processes, and their etcd, in a folder of their own: what a demonstration and a benchmark of failover run.
 ///
-/// They are made by the operator's commands, as deploy/README.md makes them, and each hosts all stores of the program.
+/// They are made by the operator's commands, as deploy/README.md makes them.
 package final class DataProcesses {
     package let folder: String
     package let names: [String]
     package let etcd: LocalEtcd
     private let program: String
+    private let nodeProgram: String
     private let port: Int
     private var children: [Int: ChildProcess] = [:]
 
@@ -20,12 +21,14 @@ package final class DataProcesses {
     ///   - port: The first of ten for each node and two for etcd.
     ///   - nodes: How many data nodes.
     ///   - minimum: How many of them must have what is acknowledged.
-    ///   - stores: Those that the nodes host; none: the program's usual ones.
-    ///   - program: The operator's program.
+    ///   - program: The operator's program, which the nodes run, too.
+    ///   - hosting: Another program for the nodes, and the stores that they host; nil: all that `program` has.
     /// - Throws: ``LockstepError`` of code `unavailable` without etcd, or if a command fails.
-    package init(folder: String, port: Int, nodes: Int, minimum: Int, stores: [String] = [], program: String)
-        async throws
-    {
+    package init(
+        folder: String, port: Int, nodes: Int, minimum: Int, program: String,
+        hosting: (program: String, stores: [String])? = nil
+    ) async throws {
+        nodeProgram = hosting?.program ?? program
         (self.folder, self.program, self.port) = (folder, program, port)
         names = (1...nodes).map { "node-\($0)" }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -34,9 +37,9 @@ package final class DataProcesses {
         var cluster: String?
         for (index, name) in names.enumerated() {
             var arguments = ["init", "--data", node(index).path, "--node", name, "--etcd", etcd.endpoint, "--json"]
-            arguments += stores.flatMap { ["--store", $0] }
+            arguments += hosting?.stores.flatMap { ["--store", $0] } ?? []
             if let cluster { arguments += ["--cluster", cluster] }
-            let outcome = try ChildProcess.run(program, arguments)
+            let outcome = try ChildProcess.run(nodeProgram, arguments)
             guard outcome.status == 0 else { throw LockstepError(.unavailable, outcome.errors) }
             cluster = try node(index).identity().cluster
         }
@@ -68,7 +71,7 @@ package final class DataProcesses {
 
     package func start(_ index: Int) throws {
         children[index] = try ChildProcess(
-            names[index], program, ["serve", "--data", node(index).path, "--listen", endpoint(index)],
+            names[index], nodeProgram, ["serve", "--data", node(index).path, "--listen", endpoint(index)],
             environment: ProcessCluster.environment, log: folder + "/\(names[index]).log")
     }
 

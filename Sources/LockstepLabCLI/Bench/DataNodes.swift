@@ -8,20 +8,20 @@ import LockstepServer
 extension BenchCluster {
     /// Makes and starts etcd and data nodes, waits until all of them are members, and ends and removes them after `body`.
     static func withDataNodes<Value>(
-        _ setting: BenchSetting, nodes count: Int, minimum: Int, stores: [String] = [], program: String? = nil,
+        _ setting: BenchSetting, nodes count: Int, minimum: Int, hosting: (program: String, stores: [String])? = nil,
         _ body: (DataProcesses) async throws -> Value
     ) async throws -> Value {
         let path = setting.folder + "/nodes"
         // What a case before left when it failed.
         try? FileManager.default.removeItem(atPath: path)
         let nodes = try await DataProcesses(
-            folder: path, port: setting.port, nodes: count, minimum: minimum, stores: stores,
-            program: program ?? setting.program)
+            folder: path, port: setting.port, nodes: count, minimum: minimum, program: setting.program,
+            hosting: hosting)
         defer {
             nodes.endAll(signal: SIGKILL)
             try? FileManager.default.removeItem(atPath: path)  // A left-over is removed with the folder above it.
         }
-        for store in stores.isEmpty ? [Hosted.counters, Hosted.search] : stores {
+        for store in hosting?.stores ?? [Hosted.counters, Hosted.search] {
             try await nodes.waitForPrimary(of: store) { $0.inSync.count == count }
         }
         return try await body(nodes)

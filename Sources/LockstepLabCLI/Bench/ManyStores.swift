@@ -19,9 +19,8 @@ struct ManyStores {
     ///
     /// `lockstep` has two stores, so the nodes run this program, which is made of the same code.
     func measure() async throws -> [Double] {
-        let program = ChildProcess.ownPath
-        return try await BenchCluster.withDataNodes(
-            setting, nodes: 3, minimum: 2, stores: Self.names, program: program
+        try await BenchCluster.withDataNodes(
+            setting, nodes: 3, minimum: 2, hosting: (ChildProcess.ownPath, Self.names)
         ) { nodes in
             let client = try Node(.client(of: nodes.endpoints), logger: Program.quiet)
             let stores = try Self.names.map { try client.remote(Counters.self, named: $0) }
@@ -30,7 +29,7 @@ struct ManyStores {
                 for number in 1...max(1, setting.sizes.kills / Self.share) {
                     setting.say("P11, primary of \(stores.count) stores killed: \(number)")
                     let index = (number - 1) % nodes.names.count
-                    try await gather(at: index, nodes, program)
+                    try await gather(at: index, nodes)
                     try await Self.increment(stores)
                     let start = ContinuousClock.now
                     nodes.end(index, signal: SIGKILL)
@@ -45,7 +44,7 @@ struct ManyStores {
     }
 
     /// Waits until all nodes are members of all stores, and gives all posts to one of them.
-    private func gather(at index: Int, _ nodes: DataProcesses, _ program: String) async throws {
+    private func gather(at index: Int, _ nodes: DataProcesses) async throws {
         for name in Self.names {
             let count = nodes.names.count
             let leader = try await nodes.waitForPrimary(of: name) { $0.inSync.count == count }
@@ -53,7 +52,7 @@ struct ManyStores {
             let arguments = [
                 "cluster", "handover", "--data", nodes.node(leader).path, name, "--to", nodes.names[index],
             ]
-            _ = try ChildProcess.output(program, arguments)
+            _ = try ChildProcess.output(setting.program, arguments)
         }
         for name in Self.names {
             let leader = try await nodes.waitForPrimary(of: name) { $0.inSync.count == nodes.names.count }
