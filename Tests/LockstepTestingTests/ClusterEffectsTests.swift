@@ -138,11 +138,15 @@ import Testing
         #expect(try (8...11).contains(cluster.state(of: .replica(2)).ticks))
     }
 
-    /// What an effect throws is the outcome, and a test can look at it; what fails beside the log, too (K12).
-    @Test func aThrownErrorIsAFailure() throws {
-        let cluster = TestCluster(Jobs())
+    /// What an effect throws is the outcome, and a test can look at it.
+    @Test(arguments: [false, true]) func aThrownErrorIsAFailure(hasDataNodes: Bool) throws {
+        let cluster = hasDataNodes ? TestCluster(Jobs(), dataNodes: 3) : TestCluster(Jobs())
         #expect(throws: TestClusterError.failed("no luck")) { try cluster.send(.fail("no luck")) }
         #expect(cluster.failures.map { "\($0.error)" } == ["no luck"])
+    }
+
+    /// What fails beside the log can be looked at, too (K12).
+    @Test func aFailedFeedbackIsAFailure() throws {
         let desk = TestCluster(Desk())
         try desk.send(.ask(-1))
         try desk.run(for: .seconds(3))

@@ -111,10 +111,4 @@ import Testing
         guard case .cancelled? = error else { Issue.record("\(error as Any)"); return }
         try cluster.settle()
     }
-
-    @Test func aThrownErrorIsAFailure() throws {
-        let cluster = TestCluster(Jobs(), dataNodes: 3)
-        #expect(throws: TestClusterError.failed("no luck")) { try cluster.send(.fail("no luck")) }
-        #expect(cluster.failures.map { "\($0.error)" } == ["no luck"])
-    }
 }

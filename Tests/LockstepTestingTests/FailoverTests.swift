@@ -212,22 +212,6 @@ import Testing
         #expect(try cluster.send(.vote("Ada")) == 2)
     }
 
-    /// A client that is killed never learns what became of its action; the log does.
-    @Test func aKilledClientsOutcomeIsUnknown() throws {
-        let cluster = TestCluster(Votes(), dataNodes: 3)
-        try cluster.send(.vote("Ada"))
-        cluster.cut(.primary, from: .client(1), isOneWay: true)
-        let lost = cluster.begin(.vote("Ada"))
-        try cluster.run(for: .milliseconds(100))
-        cluster.kill(.client(1))
-        #expect(throws: TestClusterError.notRunning(.client(1))) { try cluster.send(.vote("Ada")) }
-        let error = #expect(throws: TestClusterError.self) { try cluster.reply(to: lost) }
-        guard case .outcomeUnknown(let text)? = error else { Issue.record("\(error as Any)"); return }
-        #expect(text.contains("the log has the action"))
-        try cluster.settle()
-        #expect(try cluster.send(.vote("Ada")) == 3)
-    }
-
     /// A node that was away for long gets the state as a snapshot, through the reactor's own coding.
     @Test func aNodeThatWasAwayCatchesUp() throws {
         let cluster = TestCluster(Counters(), dataNodes: 3, faults: [.smallWindow: 1])

@@ -128,12 +128,12 @@ import Testing
     }
 
     /// A client that is killed never learns what became of its action; the log does.
-    @Test func aKilledClientsOutcomeIsUnknown() throws {
-        let cluster = TestCluster(Votes(), replicas: 1)
+    @Test(arguments: [false, true]) func aKilledClientsOutcomeIsUnknown(hasDataNodes: Bool) throws {
+        let cluster = hasDataNodes ? TestCluster(Votes(), dataNodes: 3) : TestCluster(Votes(), replicas: 1)
         try cluster.send(.vote("Ada"))
         cluster.cut(.primary, from: .client(1), isOneWay: true)
         let lost = cluster.begin(.vote("Ada"))
-        try cluster.run(for: .seconds(1))
+        try cluster.run(for: .milliseconds(100))
         cluster.kill(.client(1))
         #expect(throws: TestClusterError.notRunning(.client(1))) { try cluster.send(.vote("Ada")) }
         let error = #expect(throws: TestClusterError.self) { try cluster.reply(to: lost) }
