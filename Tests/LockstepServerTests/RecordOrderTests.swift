@@ -207,6 +207,16 @@ import Testing
         #expect(elsewhere.contains("only there something can have been acknowledged"))
         let first = try post("b", others: ["node-a": (4, 99), "node-c": (4, 90)], boots: boots)
         #expect(try order("abc").rebinding(of: first, in: old, cluster: Self.cluster, minimum: nil).bindings == 1)
+        // It leads, and gets nobody of those who know the other reign.
+        func refusedBesideLeader(_ boots: [String: UInt64]) throws -> String {
+            let post = try self.post(
+                "b", others: ["node-a": (4, 99), "node-c": (4, 90)], boots: boots, leader: "node-a")
+            return refusal { try order("abc").rebinding(of: post, in: old, cluster: Self.cluster, minimum: nil) }
+        }
+        #expect(try refusedBesideLeader(boots).isEmpty)
+        #expect(
+            try refusedBesideLeader(["node-a": 1, "node-b": 2]).contains("restart that node, and run this again"),
+            "who knows of no reign may follow it")
         // A member that does not answer may have been the second of a's reign; without the record nobody knows who is one.
         let four = Self.record("abcd")
         #expect(

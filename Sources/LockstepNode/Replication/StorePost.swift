@@ -107,6 +107,11 @@ package struct StorePost: Codable, Hashable, Sendable {
         }
     }
 
+    /// Whether the arbiter has shown another node the same reign last.
+    package func knowsSameReign(_ report: Report) -> Bool {
+        report.shown.epoch == shown.epoch && report.shown.boot == shown.boot
+    }
+
     /// Whether a reign of the own epoch, named by its boot, can have acknowledged anything.
     ///
     /// Who has a reign's batches knows of the reign. So it cannot if fewer nodes know of it than the minimum, where

@@ -127,7 +127,7 @@ package struct RecordOrder {
             throw CommandFailure(
                 "\(further.joined(separator: ", ")) has more of \(store) than \(post.node): run this on that host")
         }
-        try checkNobodyElseLeads(post, in: record)
+        try checkNobodyElseLeads(post, beaten: beaten, in: record)
         let candidate = try candidate(post)
         guard let end = post.position else { throw noNumber }
         let base =
@@ -167,8 +167,14 @@ package struct RecordOrder {
     }
 
     /// Whoever leads may acknowledge at any time what the node of `post` lacks; so may who does not know yet that it won.
-    private func checkNobodyElseLeads(_ post: StorePost, in record: ConfigurationRecord?) throws {
+    ///
+    /// A reign that has acknowledged nothing gets nobody who knows of the other one.
+    private func checkNobodyElseLeads(
+        _ post: StorePost, beaten: [String], in record: ConfigurationRecord?
+    ) throws {
+        let isBeatenForGood = post.reports.allSatisfy { beaten.contains($0.node) || post.knowsSameReign($0) }
         let leader = post.reports.first { report in
+            if isBeatenForGood, beaten.contains(report.node) { return false }
             if report.leads { return true }
             guard let record, record.primary.member.node.name == report.node else { return false }
             return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
