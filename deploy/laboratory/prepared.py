@@ -145,7 +145,10 @@ class PreparedLaboratory(Laboratory):
             raise RuntimeError(f"{node.name} does not run, and is still a member after 10 s")
 
     def rebind(self, store):
-        """Has an operator say that etcd holds, on the host of the node that has most of a store."""
+        """Has an operator say that etcd holds, on the host of the node that has most of a store.
+
+        The operator does what the command asks for.
+        """
         said = {}
 
         def is_bound():
@@ -156,6 +159,10 @@ class PreparedLaboratory(Laboratory):
                     said[letter] = str(error)[-300:]
                     if "delete the key of that channel" in said[letter]:
                         self.etcd.remove(f"{PREFIX}/{self.cluster}/channels/{STORES.index(store)}")
+                    leader = re.search(r"(\S+) leads .*restart that node", said[letter])
+                    for node in self.nodes.values():
+                        if leader and node.name == leader[1]:
+                            node.kill()
             return False
 
         if not wait_until(is_bound, 20, 0.5):
