@@ -16,7 +16,7 @@ import ZeroMQ
         private(set) var refused: UInt64 = 0
         private(set) var ended: UInt64 = 0
 
-        init(at port: Int = Int.random(in: 20_000...29_000)) throws {
+        init(at port: Int = FreePorts.next()) throws {
             context = try Context()
             let listen = try TCPEndpoint("tcp://127.0.0.1:\(port)", use: "a test")
             endpoint = try server.bind(listen, in: context, publishes: true, poller: poller).broadcast
@@ -110,7 +110,7 @@ import ZeroMQ
     /// repetition; and repetitions come after 200 ms until the first frame, then after a second (PROTOCOL, R-39).
     @Test func aSubscriptionIsRepeated() throws {
         let context = try Context()
-        let port = Int.random(in: 20_000...29_000)
+        let port = FreePorts.next()
         let listener = try withDoor(at: port) { door in
             let listener = try Listener(context, door.endpoint, Self.channel, now: Tick(rawValue: 0))
             #expect(listener.links.nextRenewal == Tick.zero.advanced(byMilliseconds: 200))

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct PortsTests {
     /// When `run()` has returned the node's ports are free: another node can listen there at once.
     @Test func theNextNodeListensWhereTheLastOneDid() async throws {
-        let endpoint = "tcp://127.0.0.1:\(Int.random(in: 20_000...29_000))"
+        let endpoint = "tcp://127.0.0.1:\(FreePorts.next())"
         for _ in 0..<20 {
             let node = try Node(.primary(listen: endpoint, journal: .memory))
             _ = try node.attach(name: "sum") { SumState() }

@@ -193,7 +193,7 @@ struct AccessChangeTests {
         var entries = ring.entries
         entries[0].keys.append(newKeys.publicKey)
         try ring.write(entries)
-        let port = Int.random(in: 20_000...29_000)
+        let port = FreePorts.next()
         let endpoint = "tcp://127.0.0.1:\(port)"
         var configuration = NodeConfiguration.client(of: endpoint)
         configuration.keys = NodeKeys(

@@ -75,7 +75,7 @@ import ZeroMQ
     @Test func plaintextIsSaid() async throws {
         let record = LogRecord()
         var configuration = NodeConfiguration.primary(
-            listen: "tcp://*:\(Int.random(in: 20_000...29_000))", journal: .memory)
+            listen: "tcp://*:\(FreePorts.next())", journal: .memory)
         configuration.allowsPlaintext = true
         let node = try Node(configuration, logger: record.logger())
         _ = try node.attach(name: "sum") { SumState() }

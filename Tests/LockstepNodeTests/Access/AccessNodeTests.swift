@@ -63,7 +63,7 @@ struct AccessNodeTests {
 
     /// A replica follows, a writer writes and a reader reads, each with its role alone; wildcards change nothing.
     @Test(arguments: [false, true]) func everybodyDoesWhatTheirRoleAllows(isWildcard: Bool) async throws {
-        let chosen = Int.random(in: 20_000...29_000)
+        let chosen = FreePorts.next()
         let listen = isWildcard ? "tcp://*:\(chosen)" : "tcp://127.0.0.1:0"
         try await withPrimary(ring.primaryNode(listen: listen)) { node, _, bound in
             let endpoint = isWildcard ? "tcp://127.0.0.1:\(chosen)" : bound

@@ -24,9 +24,7 @@ struct DataNodes {
     /// Makes the journals and the record of the store.
     init(_ count: Int, minimum: Int) async throws {
         arbiter = MemoryArbiter(cluster: cluster)
-        // Below the ports that systems give away, and three more beside each.
-        let base = 4 * Int.random(in: 5_000...7_200)
-        endpoints = (0..<count).map { "tcp://127.0.0.1:\(base + 4 * $0)" }
+        endpoints = (0..<count).map { _ in "tcp://127.0.0.1:\(FreePorts.next())" }
         names = (0..<count).compactMap { NodeID("node-\($0)") }
         disks = []
         for index in 0..<count { disks.append(await Self.emptyDisk(of: index, cluster)) }
