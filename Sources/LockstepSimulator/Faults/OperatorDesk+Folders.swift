@@ -72,10 +72,10 @@ extension OperatorDesk {
     /// `lockstep promote` of a replica's folder and `lockstep demote` of the primary's, both stopped.
     ///
     /// Where nothing may be lost, it is done only if the replica has all that the primary wrote; else both start again as
-    /// they were.
+    /// they were. A folder whose state was reduced wrongly is left alone: as a primary's it would be the state of all.
     func switchOver(_ random: inout SplitMix64) {
         let primary = simulation.store.primary
-        guard let replica = partner(&random) else { return }
+        guard let replica = partner(&random), !replica.state.isTainted, !replica.state.skipsNextItem else { return }
         primary.stop()
         replica.stop()
         if random.chance(0.5) {

@@ -143,9 +143,10 @@ final class OperatorDesk {
             return
         }
         for id in ahead.sorted() {
-            guard let replica = simulation.processes[id] as? ReplicaProcess, replica.machine?.phase == .ahead else {
-                continue
-            }
+            // One in quarantine stays there, and says AHEAD all the same.
+            guard let replica = simulation.processes[id] as? ReplicaProcess,
+                [.ahead, .quarantined].contains(replica.machine?.phase)
+            else { continue }
             // The primary is no longer behind, so this is a history that was given up.
             simulation.coverage.operatorActs += 1
             simulation.trace(id, .operatorActed, 3, 0)
