@@ -36,6 +36,14 @@ import Testing
         #expect(result.violation == nil, "lockstep-lab simulate --seed 0xf882f75234312")
     }
 
+    /// A wrong state is not made the primary's, and a quarantined replica of a history that was given up is made anew.
+    @Test(arguments: zip([0x2d_db78, 0x2d_ea50] as [UInt64], [FaultClass.divergentReducer, .oldCopy]))
+    func anOperatorKnowsWhatIsWrong(seed: UInt64, fault: FaultClass) {
+        let result = SimulationResult.run(.drawn(seed: seed))
+        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed)")
+        #expect(result.coverage.fired[fault, default: 0] > 0)
+    }
+
     /// Without faults every call is answered, and nothing is unknown.
     @Test func aCalmClusterAnswersEverything() {
         let result = SimulationResult.run(SimulationOptions(seed: 1, operations: 100, faultTime: 10_000_000_000))
