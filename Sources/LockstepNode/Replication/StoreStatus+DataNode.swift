@@ -118,8 +118,8 @@ extension PrimaryDriver {
         let names = found.missing.joined(separator: ", ")
         guard heard < minimum else {
             return
-                "\(names) cannot leave the set, since the arbiter has not said so: nothing is acknowledged until then, "
-                + "or until it is back; see to the arbiter"
+                "\(names) cannot leave the set yet: nothing is acknowledged until it has left, or is back; does the arbiter "
+                + "answer, and is another data node heard?"
         }
         return
             "\(heard) of at least \(minimum) members are heard\(names.isEmpty ? "" : ", missing \(names)"): nothing is "
