@@ -41,8 +41,7 @@ struct Takeovers {
         figures.append(
             BenchFigure(
                 "primary of \(ManyStores.names.count) stores killed, the last of them, at most", [ofMany.max() ?? 0],
-                "s",
-                goal: .atMost(5)))
+                "s", goal: .atMost(5)))
         var result = BenchResult(("p11", Self.title), figures, settings)
         result.notes.append(
             "\(sizes.kills) of each; the pause of a primary runs from the signal to the first answer after the longest "
