@@ -176,7 +176,7 @@ private struct Forger {
                 first.epoch = header.epoch
                 return Reaction(answers: [stamp(first).frame(.syncPlan(plan))])
             }
-            guard mode == .otherChunk else { return Reaction(answers: [frame]) }
+            // A chunk of a plan from before the mode was changed is no right one either.
             count += 1
             content[content.count / 2] ^= 1
             return Reaction(answers: [self.chunk(content, of: chunk.snapshot, header)])
