@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the pauses of "lockstep-lab bench p11" as cumulative distributions, one line for each way in which a node ends.
 
-    lockstep-lab bench p11 --kills 100 --takeover-file takeovers.csv
+    lockstep-lab bench p11 --kills 250 --takeover-file takeovers.csv
     docs/performance/takeovers.py takeovers.csv docs/performance/takeovers.svg "where it was measured"
 
 Plain Python, nothing to install. The time is logarithmic; a line goes up by the share of the pauses that were as short.

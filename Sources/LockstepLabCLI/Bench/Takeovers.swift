@@ -18,6 +18,8 @@ extension BenchCase {
 struct Takeovers {
     static let title = "how long nothing is acknowledged when one of three data nodes ends or stands still"
     private static let nodes = 3
+    /// How often the ways are measured at most that are no SIGKILL to the primary.
+    private static let mostOfOthers = 50
 
     let setting: BenchSetting
     private var sizes: BenchSizes { setting.sizes }
@@ -44,12 +46,13 @@ struct Takeovers {
                 "s", goal: .atMost(5)))
         var result = BenchResult(("p11", Self.title), figures, settings)
         result.notes.append(
-            "\(sizes.kills) of each; the pause of a primary runs from the signal to the first answer after the longest "
-                + "silence, that of a standby is the longest silence")
+            "\(sizes.kills) kills of the primary under each load, \(count(of: .handedOver)) of each other way; the pause "
+                + "of a primary runs from the signal to the first answer after the longest silence, that of a standby is "
+                + "the longest silence")
         result.notes.append(
             "\(ofMany.count) of a node that leads \(ManyStores.names.count) stores, to the answer of the last store; its "
                 + "nodes run lockstep-lab, which has so many")
-        if sizes.kills < 100 { result.notes.append("with fewer than 100 of each, p99 is the longest") }
+        result.notes.append("where a way has fewer than 100, p99 is the longest")
         setting.say("the pauses are in \(setting.takeoverFile)")
         return result
     }
@@ -78,8 +81,8 @@ struct Takeovers {
             try await Program.withRemoteCounters(.client(of: nodes.endpoints)) { counters in
                 try await clock.whileAnswering(counters, keys: sizes.counters, isFull: isFull) {
                     for end in ends {
-                        for number in 1...sizes.kills {
-                            setting.say("P11, \(end.title): \(number) of \(sizes.kills)")
+                        for number in 1...count(of: end) {
+                            setting.say("P11, \(end.title): \(number) of \(count(of: end))")
                             pauses[end, default: []].append(try await pause(end, nodes, clock) / .seconds(1))
                         }
                     }
@@ -90,6 +93,10 @@ struct Takeovers {
             _ = try await NodeFolder.waitUntilEqual(nodes.folders, Hosted.counters, seconds: 60)
             return pauses
         }
+    }
+
+    private func count(of end: NodeEnd) -> Int {
+        end.signal == SIGKILL && end.isOfPrimary ? sizes.kills : min(sizes.kills, Self.mostOfOthers)
     }
 
     /// Ends a node in one way, measures, and brings it back.
