@@ -6,7 +6,7 @@ import LockstepSQLite
 /// A node's data folder as `lockstep init` makes it: `node.json` beside the journals.
 package struct NodeFolder {
     /// What `node.json` holds.
-    package struct Identity: Codable, Sendable {
+    package struct Identity: Codable, Hashable, Sendable {
         package var node: String
         package var cluster: String
         package var stores: [String]

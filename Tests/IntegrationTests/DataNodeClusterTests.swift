@@ -144,6 +144,34 @@
                 #expect(other.status == 64)
                 #expect(other.errors.contains("is no data node's folder"))
             }
+
+            /// Goal: a folder notes another etcd when it is told to, and nothing that it could not use.
+            @Test func aFolderNotesAnotherEtcd() throws {
+                let folder = try Bench.folder()
+                defer { try? FileManager.default.removeItem(atPath: folder) }  // It is a temporary one.
+                let (data, alone) = (folder + "/a", folder + "/b")
+                #expect(try Bench.lockstep("init", "--data", data, "--etcd", "http://127.0.0.1:1").status == 0)
+                #expect(try Bench.lockstep("init", "--data", alone).status == 0)
+                let before = try NodeFolder(data).identity()
+                let wrong: [(words: [String], text: String)] = [
+                    ([data], "name the members of etcd with --etcd URL"),
+                    ([data, "--etcd", "http://10.0.0.1:2379"], "--etcd-plaintext"),
+                    ([alone, "--etcd", "http://127.0.0.1:2"], "is no data node's folder"),
+                ]
+                for (words, text) in wrong {
+                    let run = try ChildProcess.run(Bench.program, ["cluster", "etcd", "--data"] + words)
+                    #expect(run.status == 64 && run.errors.contains(text), "\(words): \(run)")
+                }
+                #expect(try NodeFolder(data).identity() == before)
+                let new = ["cluster", "etcd", "--data", data, "--etcd", "http://127.0.0.1:2,http://127.0.0.1:3"]
+                for said in ["from its next start on", "nothing was changed"] {
+                    let run = try ChildProcess.run(Bench.program, new)
+                    #expect(run.status == 0 && run.output.contains(said), "\(run)")
+                }
+                var after = before
+                after.etcd?.endpoints = ["http://127.0.0.1:2", "http://127.0.0.1:3"]
+                #expect(try NodeFolder(data).identity() == after)
+            }
         }
     }
 #endif

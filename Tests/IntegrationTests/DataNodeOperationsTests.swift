@@ -166,8 +166,8 @@
                 }
             }
 
-            /// Goal: an etcd that was set back, or has lost everything, is not believed until an operator says that it
-            /// holds; then nothing is lost (PROTOCOL R-81).
+            /// Goal: an etcd that was set back, or has lost everything and its address, is not believed until an operator
+            /// says that it holds; then nothing is lost (PROTOCOL R-81).
             @Test(arguments: [true, false]) func anEtcdThatWasSetBackIsBoundAgain(hasCopy: Bool) async throws {
                 try await withNodes(3) { nodes in
                     try start(nodes, [0, 1, 2])

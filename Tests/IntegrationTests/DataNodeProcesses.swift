@@ -8,6 +8,8 @@
     final class DataNodeProcesses {
         let folder: String
         private let port: Int
+        private let count: Int
+        private var etcdPort: Int
         private var etcd: ChildProcess
         private var nodes: [Int: ChildProcess] = [:]
 
@@ -15,6 +17,7 @@
         init(nodes count: Int, minimum: Int = 2) async throws {
             folder = try Bench.folder()
             port = Bench.ports()
+            (self.count, etcdPort) = (count, port)
             etcd = try Self.etcd(folder, port)
             for index in 0..<count { try make(index) }
             try await waitForEtcd()
@@ -40,20 +43,27 @@
         func copyEtcd() async throws {
             etcd.end(SIGTERM)
             try FileManager.default.copyItem(atPath: folder + "/etcd", toPath: folder + "/etcd.copy")
-            etcd = try Self.etcd(folder, port)
+            etcd = try Self.etcd(folder, etcdPort)
             try await waitForEtcd()
         }
 
-        /// Ends etcd, and starts it with the copy, or with nothing.
+        /// Ends etcd, and starts it with the copy, or with nothing, and then at another address, which the folders note.
         func setBackEtcd(hasCopy: Bool) async throws {
             etcd.end(SIGKILL)
             try FileManager.default.removeItem(atPath: folder + "/etcd")
-            if hasCopy { try FileManager.default.moveItem(atPath: folder + "/etcd.copy", toPath: folder + "/etcd") }
-            etcd = try Self.etcd(folder, port)
+            if hasCopy {
+                try FileManager.default.moveItem(atPath: folder + "/etcd.copy", toPath: folder + "/etcd")
+            } else {
+                etcdPort += 2
+                for index in 0..<count {
+                    _ = try done("cluster", "etcd", "--data", data(index), "--etcd", etcdEndpoint)
+                }
+            }
+            etcd = try Self.etcd(folder, etcdPort)
             try await waitForEtcd()
         }
 
-        var etcdEndpoint: String { "http://127.0.0.1:\(port)" }
+        var etcdEndpoint: String { "http://127.0.0.1:\(etcdPort)" }
         func data(_ index: Int) -> String { folder + "/node-\(index)" }
         func endpoint(_ index: Int) -> String { "tcp://127.0.0.1:\(port + 10 + 4 * index)" }
 

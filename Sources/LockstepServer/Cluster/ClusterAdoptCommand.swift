@@ -37,7 +37,8 @@
             }
             if let before = identity.etcd, before != noted {
                 throw CommandFailure(
-                    "\(folder.path) notes another etcd already: it is a data node's folder", status: .usage)
+                    "\(folder.path) is a data node's folder already, with another etcd: \"cluster etcd\" changes that",
+                    status: .usage)
             }
             let stores = try await ClusterPlace.opened(folder, identity, noted) { opened in
                 try await Adoption(opened: opened, minimum: minimum).run(noting: noted)

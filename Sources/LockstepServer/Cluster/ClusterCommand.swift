@@ -20,7 +20,7 @@
                     ClusterBalanceCommand<Server>.self, ClusterMinimumCommand<Server>.self,
                     ClusterRemoveCommand<Server>.self, ClusterPromoteCommand<Server>.self,
                     ClusterRebindCommand<Server>.self, ClusterAdoptCommand<Server>.self,
-                    ClusterLeaveCommand<Server>.self,
+                    ClusterLeaveCommand<Server>.self, ClusterEtcdCommand<Server>.self,
                 ])
         }
 

@@ -54,6 +54,10 @@
             }
         }
 
+        static func noDataNode(_ folder: NodeFolder) -> CommandFailure {
+            CommandFailure("\(folder.path) is no data node's folder: one is made with \"init --etcd\"", status: .usage)
+        }
+
         /// Runs `body` with the folder's arbiter, which is closed afterwards.
         ///
         /// What etcd does not answer becomes a ``CommandFailure`` with its exit status.
@@ -62,10 +66,7 @@
         ) async throws -> Value {
             let folder = NodeFolder(data)
             let identity = try folder.identity()
-            guard let etcd = identity.etcd else {
-                throw CommandFailure(
-                    "\(folder.path) is no data node's folder: one is made with \"init --etcd\"", status: .usage)
-            }
+            guard let etcd = identity.etcd else { throw Self.noDataNode(folder) }
             return try await Self.opened(folder, identity, etcd, body)
         }
 
