@@ -86,7 +86,7 @@ package enum Limits {
     package static let streams = 64
     /// What one of them is sent before it has acknowledged something of it.
     package static let streamBytes = 16 << 20
-    /// The newest ends of epochs that a FETCH and a DIVERGED name, so that they fit a message.
+    /// The newest ends of epochs that a FETCH, a RECORD and a DIVERGED name, so that they fit a message.
     package static let epochEndsInFetch = 16_384
     package static let nameBytes = 64
     package static let textBytes = 1_024

@@ -23,7 +23,7 @@ package final class AdministrationServer {
         /// Ends sessions.
         case closeSessions(store: String, SessionChoice)
         /// Who is the primary of a data node's store, and what else the node knows of that.
-        case post(store: String, isLooking: Bool)
+        case post(store: String, after: PostLook?)
         /// The primary of a store gives its post to another data node.
         case handover(store: String, to: String?)
 
@@ -60,7 +60,7 @@ package final class AdministrationServer {
         var choice: SessionChoice?
         var digests: Bool?
         var to: String?
-        var look: Bool?
+        var look: PostLook?
     }
 
     /// A state above this size is not dumped: the answer is one message.
@@ -132,7 +132,7 @@ package final class AdministrationServer {
             case ("sessions", let store?): return try answer(.sessions(store: store, after: command.after))
             case ("closeSessions", let store?):
                 return try answer(.closeSessions(store: store, command.choice ?? SessionChoice()))
-            case ("post", let store?): return try answer(.post(store: store, isLooking: command.look ?? false))
+            case ("post", let store?): return try answer(.post(store: store, after: command.look))
             case ("handover", let store?): return try answer(.handover(store: store, to: command.to))
             case ("dump", nil), ("runs", nil), ("abandon", nil), ("sessions", nil), ("closeSessions", nil),
                 ("post", nil),

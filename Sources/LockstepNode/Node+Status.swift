@@ -58,8 +58,8 @@ extension Node {
         case .sessions(let store, let after): try encoder.encode(try sessions(of: store, after: after))
         case .closeSessions(let store, let choice):
             try encoder.encode(["closed": try closeSessions(of: store, choice)])
-        case .post(let store, let isLooking):
-            try encoder.encode(try post(of: store, isLooking: isLooking))
+        case .post(let store, let look):
+            try encoder.encode(try post(of: store, after: look))
         case .handover(let store, let node):
             try encoder.encode(try beginHandover(of: store, to: node))
         }

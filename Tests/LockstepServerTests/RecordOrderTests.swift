@@ -41,19 +41,22 @@ import Testing
     private func post(
         _ letter: String, number: UInt64 = 9, isPrimary: Bool = false,
         others: [String: (epoch: UInt64, end: UInt64)] = [:], boots: [String: UInt64] = [:], leader: String? = nil,
-        lacksSnapshot: Bool = false
+        cannotLead: Bool = false, minimum: Int? = 2, lacking: Set<String> = [], knowing: Set<String> = []
     ) throws -> StorePost {
+        let least = minimum.map(String.init) ?? "null"
         let reports = others.sorted { $0.key < $1.key }.map { name, end in
             #"{"node":"\#(name)","epoch":\#(end.epoch),"number":3,"end":"\#(end.epoch):\#(end.end)","#
-                + #""leads":\#(name == leader),"#
+                + #""leads":\#(name == leader),"minimum":\#(least),"members":[],"#
+                + #""lacksCommitted":\#(lacking.contains(name)),"knowsMore":\#(knowing.contains(name)),"#
                 + #""shown":\#(Self.shown(3, end.epoch, boots[name] ?? 0))}"#
         }
         let json = """
             {"store":"counters","node":"node-\(letter)","incarnation":"\(Self.member(letter).incarnation)",
             "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),
-            "lacksSnapshot":\(lacksSnapshot),"epoch":8,"number":\(number),
+            "cannotLead":\(cannotLead),"epoch":8,"number":\(number),
             "shown":\(Self.shown(number, 4, boots["node-\(letter)"] ?? 0)),
-            "end":"\(KnownPosition(position: Self.end, boot: .none).noteText)","channel":3,"minimum":2,"primary":"node-a",
+            "end":"\(KnownPosition(position: Self.end, boot: .none).noteText)","channel":3,"minimum":\(least),"members":[],
+            "primary":"node-a",
             "reports":[\(reports.joined(separator: ","))]}
             """
         return try JSONDecoder().decode(StorePost.self, from: Data(json.utf8))
@@ -131,7 +134,7 @@ import Testing
         #expect(
             refusal { try order("a").promotion(of: post("a", isPrimary: true), in: record, minimum: nil) }.contains(
                 "is the primary of counters already"))
-        let lacking = refusal { try order("c").promotion(of: post("c", lacksSnapshot: true), in: record, minimum: 1) }
+        let lacking = refusal { try order("c").promotion(of: post("c", cannotLead: true), in: record, minimum: 1) }
         #expect(lacking.contains("node-c waits for a snapshot of counters") && lacking.contains("restart the node"))
     }
 
@@ -152,22 +155,67 @@ import Testing
     }
 
     /// It is refused while another node has more, or does not say what it has.
-    @Test func aStoreIsBoundOnlyWithAll() {
+    @Test func aStoreIsBoundOnlyWithAll() throws {
         let old = Self.record("abc")
-        func refused(_ others: [String: (epoch: UInt64, end: UInt64)]) -> String {
+        func refused(_ others: [String: (epoch: UInt64, end: UInt64)], without gone: [String] = ["node-c"]) -> String {
             refusal {
-                try order("ab").rebinding(of: post("a", others: others), in: old, cluster: Self.cluster, minimum: nil)
+                try order("ab").rebinding(
+                    of: post("a", others: others), in: old, cluster: Self.cluster, minimum: nil, without: gone)
             }
         }
         #expect(refused([:]).contains("node-b is listed and does not say"))
         #expect(refused(["node-b": (4, 91)]).contains("node-b has more of counters than node-a"))
         #expect(refused(["node-b": (5, 2)]).contains("node-b has more"), "a later epoch has all of the earlier ones")
         #expect(refused(["node-b": (4, 90)]).isEmpty)
+        let missing = refused(["node-b": (4, 90)], without: [])
+        #expect(missing.contains("node-c may have more") && missing.hasSuffix("say --without node-c"))
+        let unlisted = refusal {
+            try order("b").rebinding(
+                of: post("a", others: ["node-b": (4, 90)]), in: nil, cluster: Self.cluster, minimum: nil)
+        }
+        #expect(unlisted.contains("node-a is not listed in etcd yet"))
+        let cannot = refusal {
+            try order("a").rebinding(of: post("a", cannotLead: true), in: nil, cluster: Self.cluster, minimum: nil)
+        }
+        #expect(cannot.contains("restart the node"))
+        func bound(minimum: Int?) throws -> Int {
+            try order("a").rebinding(of: post("a", minimum: nil), in: nil, cluster: Self.cluster, minimum: minimum)
+                .minimum
+        }
+        #expect(refusal { try bound(minimum: nil) }.contains("say it with --minimum N"))
+        #expect(try bound(minimum: 3) == 3)
+    }
+
+    /// What a node knows to be committed counts for more than the epoch in which a log ends: an etcd that was set back can
+    /// give a later one to who lacks it (PROTOCOL, R-81).
+    @Test func whatWasCommittedIsBound() throws {
+        let old = Self.record("abc")
+        func asked(
+            _ letter: String, _ others: [String: (epoch: UInt64, end: UInt64)], lacking: Set<String> = [],
+            knowing: Set<String> = [], leader: String? = nil, minimum: Int = 2
+        ) -> String {
+            refusal {
+                let post = try post(
+                    letter, others: others, boots: ["node-a": 1, "node-b": 1, "node-c": 2], leader: leader,
+                    minimum: minimum, lacking: lacking, knowing: knowing)
+                return try order("abc").rebinding(of: post, in: old, cluster: Self.cluster, minimum: nil)
+            }
+        }
+        // The third won an epoch alone, on a copy that was older than what the others have acknowledged.
+        let others: [String: (epoch: UInt64, end: UInt64)] = ["node-b": (4, 90), "node-c": (5, 51)]
+        #expect(asked("a", others).contains("node-c has more of counters"), "as far as epochs tell")
+        #expect(asked("a", others, lacking: ["node-c"]).isEmpty)
+        #expect(
+            asked("a", others, lacking: ["node-c"], leader: "node-c").contains("restart that node, and run this again"))
+        let there = asked("c", ["node-a": (4, 90), "node-b": (4, 90)], knowing: ["node-a", "node-b"])
+        #expect(there.contains("node-a, node-b has what was acknowledged") && there.contains("run this on that host"))
+        let both = asked("a", others, lacking: ["node-c"], knowing: ["node-c"])
+        #expect(both.contains("--without node-c") && both.contains("set back between"))
     }
 
     /// It is refused while another node leads, which may have more in a moment: it runs there, or that one gives way.
     @Test func aStoreIsNotBoundBesideWhoLeads() throws {
-        let old = Self.record("bac")
+        let old = Self.record("ba")
         func refused(_ end: (epoch: UInt64, end: UInt64), isPrimary: Bool = false, leader: String? = "node-b") -> String
         {
             refusal {
@@ -197,7 +245,10 @@ import Testing
     @Test func anEpochThatTwoHadIsNotBoundBySize() throws {
         let old = Self.record("abc")
         let rivals = try post("a", others: ["node-b": (4, 91)], boots: ["node-a": 1, "node-b": 2])
-        let text = refusal { try order("ab").rebinding(of: rivals, in: old, cluster: Self.cluster, minimum: nil) }
+        let text = refusal {
+            try order("ab").rebinding(
+                of: rivals, in: old, cluster: Self.cluster, minimum: nil, without: ["node-c"])
+        }
         #expect(text.contains("node-b and node-a each had epoch 4 of counters"))
         // The minimum is 2, and b's reign is known by two: a's has acknowledged nothing.
         let two: [String: (epoch: UInt64, end: UInt64)] = ["node-b": (4, 91), "node-c": (4, 91)]
@@ -220,8 +271,10 @@ import Testing
         // A member that does not answer may have been the second of a's reign; without the record nobody knows who is one.
         let four = Self.record("abcd")
         #expect(
-            refusal { try order("abc").rebinding(of: first, in: four, cluster: Self.cluster, minimum: nil) }
-                .contains("etcd gave it away twice"))
+            refusal {
+                try order("abc").rebinding(
+                    of: first, in: four, cluster: Self.cluster, minimum: nil, without: ["node-d"])
+            }.contains("etcd gave it away twice"))
         #expect(
             refusal { try order("abc").rebinding(of: first, in: nil, cluster: Self.cluster, minimum: nil) }
                 .contains("etcd gave it away twice"))

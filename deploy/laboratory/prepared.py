@@ -9,7 +9,7 @@ import sys
 from namespaces import wait_until
 
 from . import machine
-from .cluster import METRICS, NODE_KEYS, NODES, PORT, STORES, Laboratory, key_file, ready
+from .cluster import METRICS, MINIMUM, NODE_KEYS, NODES, PORT, STORES, Laboratory, key_file, ready
 from .etcd import PREFIX
 
 WORDS = 400  # as many as the workload `searches` knows
@@ -149,14 +149,16 @@ class PreparedLaboratory(Laboratory):
 
         The operator does what the command asks for.
         """
-        said = {}
+        said, minimum = {}, []
 
         def is_bound():
             for letter in self.data:
                 try:
-                    return self.operate("rebind", store, "--yes", letter=letter) is not None
+                    return self.operate("rebind", store, "--yes", *minimum, letter=letter) is not None
                 except RuntimeError as error:
                     said[letter] = str(error)[-300:]
+                    if "say it with --minimum N" in said[letter]:
+                        minimum[:] = ["--minimum", str(MINIMUM)]
                     if "delete the key of that channel" in said[letter]:
                         self.etcd.remove(f"{PREFIX}/{self.cluster}/channels/{STORES.index(store)}")
                     leader = re.search(r"(\S+) leads .*restart that node", said[letter])

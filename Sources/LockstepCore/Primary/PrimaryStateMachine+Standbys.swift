@@ -140,7 +140,7 @@ extension PrimaryStateMachine {
         readRecord(&step)
     }
 
-    var replicationLog: ReplicationLog {
+    package var replicationLog: ReplicationLog {
         ReplicationLog(
             stamp: stamp(of: epoch), log: log, pipeline: pipeline, lacksRoom: journalRoom.isWriteHeldUp)
     }

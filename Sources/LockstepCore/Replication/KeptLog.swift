@@ -34,8 +34,8 @@ package struct KeptLog: Hashable, Sendable {
         checkInvariants()
     }
 
-    /// What FETCH says of it; nothing may be on its way to the journal.
-    package var follower: FollowerLog { FollowerLog(end: end, committed: committed, epochEnds: epochEnds) }
+    /// What FETCH says of it, for which nothing may be on its way to the journal, and RECORD.
+    package var summary: FollowerLog { FollowerLog(end: end, committed: committed, epochEnds: epochEnds) }
     package var isDurable: Bool { durable == end.sequence }
 
     /// The hash at this end of a batch, if it is known.

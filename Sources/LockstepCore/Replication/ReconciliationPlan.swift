@@ -1,4 +1,4 @@
-/// What a standby says of its log when it opens a stream.
+/// What a data node says of its log: when it opens a stream, and when another one asks.
 package struct FollowerLog: Hashable, Sendable {
     /// The end of what is durable, uncommitted batches included.
     package var end: Position
@@ -11,6 +11,28 @@ package struct FollowerLog: Hashable, Sendable {
         self.end = end
         self.committed = committed
         self.epochEnds = epochEnds
+    }
+
+    /// Of a store that has nothing.
+    package static func empty(of store: StoreID) -> FollowerLog {
+        FollowerLog(end: .start(of: store), committed: .zero, epochEnds: [])
+    }
+
+    /// Whether `other` knows something to be committed that this log does not have.
+    package func lacksCommitted(of other: FollowerLog) -> Bool {
+        EpochEnd.lastCommon(epochEnds, other.epochEnds) < other.committed
+    }
+}
+
+extension EpochEnd {
+    /// The last place that two logs have from the same primary, by the ends of their epochs.
+    static func lastCommon(_ left: [EpochEnd], _ right: [EpochEnd]) -> SequenceNumber {
+        for end in left.reversed() {
+            if let other = right.last(where: { ($0.epoch, $0.boot) == (end.epoch, end.boot) }) {
+                return min(end.sequence, other.sequence)
+            }
+        }
+        return .zero
     }
 }
 
@@ -34,7 +56,7 @@ package enum ReconciliationPlan: Hashable, Sendable {
         _ follower: FollowerLog, epochEnds: [EpochEnd], oldest: SequenceNumber,
         batchEnd: (SequenceNumber) -> Position?
     ) {
-        let common = Self.common(follower.epochEnds, epochEnds)
+        let common = EpochEnd.lastCommon(follower.epochEnds, epochEnds)
         guard common >= follower.committed else {
             self = .losesCommitted
             return
@@ -53,15 +75,5 @@ package enum ReconciliationPlan: Hashable, Sendable {
         } else {
             self = .truncate(to: end)
         }
-    }
-
-    /// The last place that both logs have from the same primary.
-    private static func common(_ left: [EpochEnd], _ right: [EpochEnd]) -> SequenceNumber {
-        for end in left.reversed() {
-            if let other = right.last(where: { ($0.epoch, $0.boot) == (end.epoch, end.boot) }) {
-                return min(end.sequence, other.sequence)
-            }
-        }
-        return .zero
     }
 }

@@ -29,6 +29,9 @@ package struct ReplicationLog: Sendable {
         return earlierEnds + [EpochEnd(epoch: end.epoch, boot: boot, sequence: end.sequence, hash: end.hash)]
     }
 
+    /// What is said of it to who asks.
+    package var summary: FollowerLog { FollowerLog(end: end, committed: committed, epochEnds: epochEnds) }
+
     package var committed: SequenceNumber { pipeline.committed.position.sequence }
 
     /// How a standby's log becomes the beginning of this one (PROTOCOL, R-83).

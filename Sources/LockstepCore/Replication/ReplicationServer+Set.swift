@@ -43,10 +43,13 @@ extension ReplicationServer {
         guard !inSync.isChanging else { return }
         let isDeaf = tracker.isDeaf(inSync, now: now)
         var change: InSyncSet.Change?
-        if !isDeaf { answersWhileDeaf = 0 }
-        if wantsRewrite || isDeaf {
-            // A deaf primary learns so whether somebody else reigns; it asks once a second.
-            if !isDeaf || now >= nextAsk { change = isAbandoned(log) ? tracker.removal(inSync) : .rewrites }
+        if !isDeaf { deafness = nil }
+        if wantsRewrite {
+            if !isDeaf || now >= nextAsk { change = .rewrites }
+        } else if isDeaf {
+            guard now >= nextAsk else { return }
+            guard isAbandoned(log) else { return lookWhileDeaf(now: now, log: log, into: &directives) }
+            change = tracker.removal(inSync)
         } else if now - lastAnswer <= Tick.milliseconds(Self.arbiterMilliseconds) || now >= nextAsk {
             change = tracker.proposal(inSync, committed: log.committed, head: log.end.sequence, now: now)
         }
@@ -60,10 +63,20 @@ extension ReplicationServer {
         ask(inSync.propose(change, attempt: AttemptID(using: &random)), now: now, into: &directives)
     }
 
+    /// A deaf primary looks once a second whether somebody else reigns.
+    private mutating func lookWhileDeaf(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
+        nextAsk = now.advanced(byMilliseconds: Self.arbiterMilliseconds)
+        let request = memory.ask()
+        deafness = deafness ?? Deafness(end: log.end.sequence)
+        deafness?.request = request
+        directives.append(.readRecord(request: request))
+    }
+
     /// Whether a deaf primary was let reign for so long that nobody is there who could: it goes on alone, if that is enough
-    /// and if its disk writes.
+    /// and if its disk has written what it had when it fell deaf.
     private func isAbandoned(_ log: ReplicationLog) -> Bool {
-        answersWhileDeaf >= Self.answersUntilAlone && inSync.minimum == 1 && log.pipeline.isWritten && !log.lacksRoom
+        guard let deafness, deafness.answers >= Self.answersUntilAlone, inSync.minimum == 1 else { return false }
+        return log.pipeline.persistedEnd >= deafness.end && !log.lacksRoom
     }
 
     private mutating func ask(
@@ -91,7 +104,11 @@ extension ReplicationServer {
         case .late: break
         // It shows less than before: it was set back, and nothing that it says can be relied on.
         case .regressed: directives.append(.over(nil))
-        case .newest: conclude(inSync.found(stored), stored, now: now, log: log, into: &directives)
+        case .newest:
+            conclude(inSync.found(stored), stored, now: now, log: log, into: &directives)
+            guard request == deafness?.request, stored == inSync.confirmed else { return }
+            deafness?.answers += 1
+            deafness?.request = 0
         }
     }
 
@@ -103,7 +120,6 @@ extension ReplicationServer {
         case .changed(let change):
             memory.wrote(inSync.confirmed)
             if case .removes(let member) = change { tracker.removed(member, head: log.end.sequence, now: now) }
-            if change == .rewrites { answersWhileDeaf += 1 }
             nextAsk = now.advanced(byMilliseconds: change == .rewrites ? Self.arbiterMilliseconds : 0)
             directives.append(.changed(change))
         case .refused, .open: break

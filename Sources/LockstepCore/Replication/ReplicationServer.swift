@@ -49,6 +49,16 @@ package struct ReplicationServer: Hashable, Sendable {
         }
     }
 
+    /// What a primary that hears no data node has learnt since.
+    struct Deafness: Hashable, Sendable {
+        /// Where its log ended when it looked first.
+        var end: SequenceNumber
+        /// Its question to the arbiter that is not answered; 0: there is none.
+        var request: UInt64 = 0
+        /// How many of these were answered with its own record.
+        var answers = 0
+    }
+
     package internal(set) var inSync: InSyncSet
     package internal(set) var tracker: ReplicationTracker
     /// What the arbiter was seen to say; it goes on where the election's left off.
@@ -60,8 +70,8 @@ package struct ReplicationServer: Hashable, Sendable {
     var wantedRound: UInt64 = 0
     /// A standby has promised a higher epoch to nobody who won it: the record is written anew, which settles it.
     var wantsRewrite = false
-    /// How many rewritings the arbiter has applied since no data node is heard.
-    var answersWhileDeaf = 0
+    /// What is known since no data node is heard; nil: one is.
+    var deafness: Deafness?
     /// The post is being given away; nil: it is not.
     var handover: Handover?
     /// When the open attempt is asked again, or a silent primary looks at the record.
@@ -139,7 +149,7 @@ package struct ReplicationServer: Hashable, Sendable {
     /// What this node knows of the record.
     private func report(_ nonce: UInt64, _ log: ReplicationLog) -> RecordReport {
         RecordReport(
-            nonce: nonce, highest: epoch, end: log.end, shown: memory.stored, leads: true, record: inSync.confirmed)
+            nonce: nonce, highest: epoch, log: log.summary, shown: memory.stored, leads: true, record: inSync.confirmed)
     }
 
     private mutating func fetched(

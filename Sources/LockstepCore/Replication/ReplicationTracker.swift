@@ -223,7 +223,7 @@ package struct ReplicationTracker: Hashable, Sendable {
 
     /// Whether it hears no data node any more, and should lose its post: then it sends no heartbeats.
     ///
-    /// It then proposes to rewrite the record, once a second: if somebody else reigns, it learns it from the answer. A
+    /// It then reads the record, once a second: if somebody else reigns, it learns it from the answer. A
     /// sole member hears none and keeps its post.
     package func isDeaf(_ set: InSyncSet, now: Tick) -> Bool {
         guard set.required.contains(where: { $0 != own }) else { return false }

@@ -109,7 +109,7 @@ extension StandbyStateMachine {
     /// What this node knows of the record.
     func report(nonce: UInt64, highest: Epoch) -> RecordReport {
         RecordReport(
-            nonce: nonce, highest: highest, end: log.end, shown: election.memory.stored, leads: false,
+            nonce: nonce, highest: highest, log: log.summary, shown: election.memory.stored, leads: false,
             record: followed)
     }
 }

@@ -139,7 +139,7 @@ package struct StandbyStateMachine: Hashable, Sendable {
         nextFetch = now.advanced(byMilliseconds: Self.fetchMilliseconds)
         let fetch = Fetch(
             nonce: nonce, store: log.store, member: configuration.member, boot: configuration.boot,
-            promised: election.promised, log: log.follower)
+            promised: election.promised, log: log.summary)
         directives.append(.send(stamp(followed.record.epoch).frame(.replicationRequest(.fetch(fetch)))))
     }
 

@@ -70,15 +70,8 @@ extension Fetch {
         boot = BootID(rawValue: try reader.read128(from: frame))
         let start = reader.offset
         promised = Epoch(rawValue: try reader.read(from: frame))
-        let end = try reader.readPosition(from: frame)
-        let committed = SequenceNumber(rawValue: try reader.read(from: frame))
-        let ends = try reader.readEpochEnds(from: frame)
-        // The table ends where the log does, and nothing beyond that can be committed.
-        guard promised.rawValue < UInt64(Int64.max), committed <= end.sequence, ends.count <= Limits.epochEndsInFetch,
-            end.sequence == .zero ? ends.isEmpty : ends.last?.sequence == end.sequence,
-            zip(ends, ends.dropFirst()).allSatisfy({ $0.epoch < $1.epoch && $0.sequence < $1.sequence })
-        else { throw WireError(.outOfRange, at: start) }
-        log = FollowerLog(end: end, committed: committed, epochEnds: ends)
+        guard promised.rawValue < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
+        log = try FollowerLog(from: frame, &reader)
     }
 
     fileprivate func write(to writer: inout ByteWriter) {
@@ -87,9 +80,27 @@ extension Fetch {
         writer.writeMember(member)
         writer.write128(boot.rawValue)
         writer.write(promised.rawValue)
-        writer.writePosition(log.end)
-        writer.write(log.committed.rawValue)
-        writer.writeEpochEnds(log.epochEnds.suffix(Limits.epochEndsInFetch))
+        log.write(to: &writer)
+    }
+}
+
+extension FollowerLog {
+    init(from frame: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        let start = reader.offset
+        end = try reader.readPosition(from: frame)
+        committed = SequenceNumber(rawValue: try reader.read(from: frame))
+        epochEnds = try reader.readEpochEnds(from: frame)
+        // The table ends where the log does, and nothing beyond that can be committed.
+        guard committed <= end.sequence, epochEnds.count <= Limits.epochEndsInFetch,
+            end.sequence == .zero ? epochEnds.isEmpty : epochEnds.last?.sequence == end.sequence,
+            zip(epochEnds, epochEnds.dropFirst()).allSatisfy({ $0.epoch < $1.epoch && $0.sequence < $1.sequence })
+        else { throw WireError(.outOfRange, at: start) }
+    }
+
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.writePosition(end)
+        writer.write(committed.rawValue)
+        writer.writeEpochEnds(epochEnds.suffix(Limits.epochEndsInFetch))
     }
 }
 
@@ -213,7 +224,7 @@ extension RecordReport {
         let start = reader.offset
         highest = Epoch(rawValue: try reader.read(from: frame))
         guard highest.rawValue < UInt64(Int64.max) else { throw WireError(.outOfRange, at: start) }
-        end = try reader.readPosition(from: frame)
+        log = try FollowerLog(from: frame, &reader)
         shown = ArbiterMemory(
             revision: try reader.read(from: frame), number: try reader.read(from: frame),
             epoch: Epoch(rawValue: try reader.read(from: frame)),
@@ -228,7 +239,7 @@ extension RecordReport {
     fileprivate func write(to writer: inout ByteWriter) {
         writer.write(nonce)
         writer.write(highest.rawValue)
-        writer.writePosition(end)
+        log.write(to: &writer)
         writer.write(shown.revision)
         writer.write(shown.number)
         writer.write(shown.epoch.rawValue)

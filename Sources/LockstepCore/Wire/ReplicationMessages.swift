@@ -130,8 +130,8 @@ package struct RecordReport: Hashable, Sendable {
     package var nonce: UInt64
     /// The highest epoch that the node has promised, or has in its log.
     package var highest: Epoch
-    /// Of its log, with what is not committed: who has the most is what an operator asks who has lost the record.
-    package var end: Position
+    /// Its log, with what is not committed: who has the most is what an operator asks who has lost the record.
+    package var log: FollowerLog
     /// What the arbiter has shown it.
     package var shown: ArbiterMemory
     /// It is the primary, and may acknowledge more at any time.
@@ -140,9 +140,9 @@ package struct RecordReport: Hashable, Sendable {
     package var record: StoredRecord?
 
     package init(
-        nonce: UInt64, highest: Epoch, end: Position, shown: ArbiterMemory, leads: Bool, record: StoredRecord?
+        nonce: UInt64, highest: Epoch, log: FollowerLog, shown: ArbiterMemory, leads: Bool, record: StoredRecord?
     ) {
-        (self.nonce, self.highest, self.end, self.shown) = (nonce, highest, end, shown)
+        (self.nonce, self.highest, self.log, self.shown) = (nonce, highest, log, shown)
         (self.leads, self.record) = (leads, record)
     }
 }

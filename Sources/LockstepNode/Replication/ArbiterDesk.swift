@@ -96,7 +96,7 @@ extension StoreHost {
         services.arbiterWatch.answered(now: now)
         guard let stored else { return recordIsMissing() }
         clear(.recordMissing)
-        if tellsRecord, let standby { tellPeers(of: stored, end: standby.machine.log.end) }
+        if tellsRecord, let standby { tellPeers(of: stored, log: standby.machine.log.summary) }
         tellsRecord = false
         standby?.recordRead(stored, request: request, now: now)
         primary?.recordFound(stored, request: request)

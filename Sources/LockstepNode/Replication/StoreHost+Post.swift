@@ -3,13 +3,12 @@ internal import Logging
 
 // What operators ask of a data node's store, and tell it (PROTOCOL, R-81, R-90).
 extension Node {
-    /// What this data node knows of a store's post; with `isLooking` it has the record read, and asks other nodes, for the
-    /// next who asks.
-    package func post(of store: String, isLooking: Bool = false) throws -> StorePost {
-        try dataNode(of: store).post(isLooking: isLooking)
+    /// What this data node knows of a store's post; with `look` it begins to ask others, for the next who asks.
+    package func post(of store: String, after look: PostLook? = nil) throws -> StorePost {
+        try dataNode(of: store).post(after: look)
     }
 
-    /// Gives a store's post to `target`, or to whoever has everything; ``post(of:isLooking:)`` says how it ends.
+    /// Gives a store's post to `target`, or to whoever has everything; ``post(of:after:)`` says how it ends.
     package func beginHandover(of store: String, to target: String?) throws -> StorePost {
         try dataNode(of: store).beginHandover(to: target)
     }
@@ -26,9 +25,9 @@ extension Node {
 }
 
 extension StoreHost {
-    /// See ``Node/post(of:isLooking:)``.
-    func post(isLooking: Bool) throws -> StorePost {
-        if isLooking { look() }
+    /// See ``Node/post(of:after:)``.
+    func post(after look: PostLook?) throws -> StorePost {
+        if let look { begin(look) }
         guard let identity = driver?.desk.journal?.identity else {
             throw LockstepError(.unavailable, "the store \(name) is not open yet: ask again")
         }
@@ -36,22 +35,26 @@ extension StoreHost {
         let election = standby?.machine.election
         let known = server?.inSync.confirmed ?? standby?.machine.followed
         let memory = server?.memory ?? election?.memory ?? ArbiterMemory()
-        let end = standby?.machine.log.end ?? primary?.machine.log.position ?? .start(of: identity.store)
+        let log = standby?.machine.log.summary ?? primary?.machine.replicationLog.summary ?? .empty(of: identity.store)
+        let end = log.end
         let own = max(memory.epoch, end.epoch, election?.promised ?? .zero, server?.epoch ?? .zero)
         let told = reports.sorted { $0.key < $1.key }.map { node, report in
             StorePost.Report(
                 node: node.name, epoch: max(report.highest, report.record?.record.epoch ?? .zero).rawValue,
                 number: max(report.shown.number, report.record?.record.number ?? 0),
-                shown: StorePost.Shown(report.shown),
-                end: StorePost.text(report.end), leads: report.leads)
+                shown: StorePost.Shown(report.shown), end: StorePost.text(report.log.end),
+                lacksCommitted: report.log.lacksCommitted(of: log), knowsMore: log.lacksCommitted(of: report.log),
+                leads: report.leads, minimum: report.record?.record.minimum, members: names(report.record))
         }
         return StorePost(
             store: name, node: services.node, incarnation: "\(identity.incarnation)",
             endpoint: services.ingressEndpoint, isPrimary: server != nil && primary?.isDeposed == false,
-            lacksSnapshot: standby?.machine.phase == .lacking, epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
+            cannotLead: standby?.machine.phase == .lacking || standby?.machine.isDoubted == true,
+            epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
             number: max(memory.number, known?.record.number ?? 0, told.map(\.number).max() ?? 0),
             shown: StorePost.Shown(memory), end: StorePost.text(end), channel: identity.channel.rawValue,
-            minimum: known?.record.minimum, primary: known?.record.primary.member.node.name, reports: told,
+            minimum: known?.record.minimum, members: names(known), primary: known?.record.primary.member.node.name,
+            reports: told,
             handover: handover.map { note in
                 StorePost.Handover(
                     isUnderWay: note.ended == nil,
@@ -59,10 +62,12 @@ extension StoreHost {
             })
     }
 
-    private func look() {
+    private func names(_ stored: StoredRecord?) -> [String] { stored?.record.inSync.map(\.node.name) ?? [] }
+
+    private func begin(_ look: PostLook) {
         reports = [:]
-        tellsRecord = standby != nil
-        primary?.readRecord()
+        tellsRecord = standby != nil && look == .record
+        if look == .record { primary?.readRecord() }
         standby?.readRecord()
         if let server = primary?.machine.replication { askPeers(0, promised: server.epoch) }
     }
@@ -86,7 +91,7 @@ extension StoreHost {
             return node
         }
         guard let primary, stop == nil else {
-            let who = try post(isLooking: false).primary.map { "\($0) is" } ?? "no primary is known"
+            let who = try post(after: nil).primary.map { "\($0) is" } ?? "no primary is known"
             throw LockstepError(.administration, "this node is not the primary of \(name): \(who)")
         }
         if let refusal = primary.giveAwayPost(to: node) {
@@ -94,7 +99,7 @@ extension StoreHost {
         }
         handover = HandoverNote(began: MonotonicClock.now)
         logger.notice("gives its post away", metadata: [LogKey.peer: "\(target ?? "any member")"])
-        return try post(isLooking: false)
+        return try post(after: nil)
     }
 
     private func text(of refusal: HandoverRefusal, _ target: String?) -> String {

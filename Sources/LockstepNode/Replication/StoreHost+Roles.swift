@@ -48,19 +48,19 @@ extension StoreHost {
         links.close()
         driver.start(now: now, wall: wall)
         relocate(to: Self.ownEndpoint, now: now)
-        tellPeers(of: stored, end: kept.end)
+        tellPeers(of: stored, log: kept.summary)
     }
 
     /// Other standbys need not wait for the silence of the primary before, nor that for its own look at the record; and a
     /// primary that knows a lower number reads what an operator has written.
-    func tellPeers(of stored: StoredRecord, end: Position) {
+    func tellPeers(of stored: StoredRecord, log: FollowerLog) {
         guard let identity = driver?.desk.journal?.identity else { return }
         let epoch = stored.record.epoch
         let stamp = FrameStamp(channel: identity.channel, clusterHash: identity.cluster.hash, epoch: epoch)
         var shown = ArbiterMemory()
         shown.wrote(stored)
         let report = RecordReport(
-            nonce: 0, highest: epoch, end: end, shown: shown, leads: primary != nil, record: stored)
+            nonce: 0, highest: epoch, log: log, shown: shown, leads: primary != nil, record: stored)
         let frame = stamp.frame(.replicationRequest(.stepDown(report)))
         services.attempt { try services.peers?.sendToAll(frame) }
     }

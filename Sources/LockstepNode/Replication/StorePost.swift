@@ -32,8 +32,16 @@ package struct StorePost: Codable, Hashable, Sendable {
         package var shown: Shown
         /// The end of its log.
         package var end: String
+        /// Its log lacks what this node knows to be committed.
+        package var lacksCommitted: Bool
+        /// It knows to be committed what this node's log lacks.
+        package var knowsMore: Bool
         /// It is the primary too, or instead, and may acknowledge more at any time.
         package var leads: Bool
+        /// Of the record that it knows; nil: it knows none.
+        package var minimum: Int?
+        /// The members in that record.
+        package var members: [String]
     }
 
     /// How far the last handover is that an operator asked for.
@@ -52,8 +60,8 @@ package struct StorePost: Codable, Hashable, Sendable {
     /// Where the node listens.
     package var endpoint: String
     package var isPrimary: Bool
-    /// It waits for a snapshot, and campaigns with no log before it has that.
-    package var lacksSnapshot: Bool
+    /// It waits for a snapshot, or its state is in doubt, and campaigns with no log before that has passed.
+    package var cannotLead: Bool
     /// The highest epoch that the node knows of, by the record, its log, its promise, or another node.
     package var epoch: UInt64
     /// The highest number of a record that it knows of.
@@ -66,6 +74,8 @@ package struct StorePost: Codable, Hashable, Sendable {
     package var channel: UInt16
     /// Of the record that the node knows; nil: it knows none.
     package var minimum: Int?
+    /// The members in that record.
+    package var members: [String]
     /// Whom the record names that the node knows; nil: it knows none.
     package var primary: String?
     package var reports: [Report]
@@ -80,11 +90,12 @@ package struct StorePost: Codable, Hashable, Sendable {
     /// The nodes whose log goes further than this one's, as far as they have answered.
     ///
     /// Of two logs the one with the later epoch has all that was committed in an earlier one, and in one epoch the longer
-    /// one has all of the shorter.
+    /// one has all of the shorter; but not where an arbiter that was set back gave a post to who lacked it. Such a log goes
+    /// nowhere.
     package var further: [String] {
         guard let own = position else { return [] }
         let others = reports.filter { report in
-            guard let other = Self.position(report.end) else { return true }
+            guard !report.lacksCommitted, let other = Self.position(report.end) else { return !report.lacksCommitted }
             return (other.epoch, other.sequence) > (own.epoch, own.sequence)
         }
         return others.map(\.node)
@@ -121,6 +132,14 @@ package struct StorePost: Codable, Hashable, Sendable {
         let knowing = ([shown] + reports.map(\.shown)).count { $0.epoch == shown.epoch && $0.boot == boot }
         return knowing + absent >= minimum
     }
+}
+
+/// What a node does before it tells of a post.
+package enum PostLook: String, Codable, Hashable, Sendable {
+    /// Asks the other nodes; a standby reads the record with that, and a primary does not: its post stays.
+    case nodes
+    /// Has the record read, by the primary too, which goes by it.
+    case record
 }
 
 /// A handover that an operator asked for.

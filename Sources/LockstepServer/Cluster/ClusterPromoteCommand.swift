@@ -41,7 +41,7 @@
                 }
                 for change in changes {
                     try await opened.write(change.new, replacing: change.old, of: change.store)
-                    let epoch = try await opened.waitUntilPrimary(of: change.store)
+                    let epoch = try await opened.waitUntilPrimary(of: change.store, by: change.new)
                     Output.line(
                         "\(opened.node) is the primary of \(change.store) in epoch \(epoch), alone; minimum "
                             + "\(change.new.minimum)")
@@ -59,9 +59,9 @@
                 discussion: """
                     Nodes remember what etcd has shown them. If it shows less, they do not believe it, and no node leads. \
                     This writes a record that is newer than all that any node remembers: the running node of the folder leads \
-                    alone, and the others become members as they follow it. Nothing is lost if all data nodes run, and are \
-                    listed: it is refused where another one has more of the log. What only nodes have that do not run may \
-                    be lost.
+                    alone, and the others become members as they follow it. Nothing is lost if all data nodes run: it is \
+                    refused where another one has more, and while a member does not run. What only such a member has is \
+                    lost if it is named with --without.
 
                       \(Server.name) cluster rebind --data data/node-a
                       \(Server.name) cluster rebind --data data/node-a --yes
@@ -71,6 +71,8 @@
         @OptionGroup var place: ClusterPlace
         @Flag(help: "Do it. Without it, it is said what would be done.")
         var yes = false
+        @Option(help: "A member that is gone for good; what only it has is lost. May be repeated.")
+        var without: [String] = []
         @OptionGroup var orders: RecordOptions
 
         func run() async throws {
@@ -86,7 +88,7 @@
                         continue
                     }
                     let new = try order.rebinding(
-                        of: post, in: old?.record, cluster: opened.cluster, minimum: orders.minimum)
+                        of: post, in: old?.record, cluster: opened.cluster, minimum: orders.minimum, without: without)
                     wanted.append((store, old, new))
                     let shown = old.map { "record \($0.record.number)" } ?? "no record"
                     Output.line(
@@ -101,8 +103,9 @@
                     } else {
                         try await opened.create(one.new, of: one.store)
                     }
-                    let epoch = try await opened.waitUntilPrimary(of: one.store)
-                    Output.line("\(opened.node) is the primary of \(one.store) in epoch \(epoch)")
+                    let epoch = try await opened.waitUntilPrimary(of: one.store, by: one.new)
+                    Output.line(
+                        "\(opened.node) is the primary of \(one.store) in epoch \(epoch); minimum \(one.new.minimum)")
                 }
             }
         }

@@ -8,11 +8,11 @@
         var command: String
         var store: String
         var to: String?
-        var look: Bool?
+        var look: PostLook?
 
         /// What it knows.
-        static func post(_ store: String, isLooking: Bool = false) -> PostRequest {
-            PostRequest(command: "post", store: store, to: nil, look: isLooking ? true : nil)
+        static func post(_ store: String, after look: PostLook? = nil) -> PostRequest {
+            PostRequest(command: "post", store: store, to: nil, look: look)
         }
     }
 
@@ -25,8 +25,8 @@
         private static let pause = Duration.milliseconds(20)
         private static let patience = Duration.seconds(10)
 
-        func post(of store: String, isLooking: Bool = false) async throws -> StorePost {
-            try JSONDecoder().decode(StorePost.self, from: try await ask(.post(store, isLooking: isLooking)))
+        func post(of store: String, after look: PostLook? = nil) async throws -> StorePost {
+            try JSONDecoder().decode(StorePost.self, from: try await ask(.post(store, after: look)))
         }
 
         /// Gives all of them away, and prints how each ended.

@@ -78,8 +78,7 @@ package struct RecordOrder {
     package func promotion(
         of post: StorePost, in record: ConfigurationRecord, minimum: Int?
     ) throws -> ConfigurationRecord {
-        let candidate = try candidate(post)
-        let alive = record.inSync.map(\.node).filter { $0 != candidate.member.node && isListed($0) }
+        let alive = record.inSync.map(\.node).filter { $0.name != post.node && isListed($0) }
         guard alive.isEmpty else {
             throw CommandFailure(
                 "\(names(alive)) of the set of \(store) \(alive.count == 1 ? "is" : "are") there (etcd lists them): a "
@@ -88,14 +87,9 @@ package struct RecordOrder {
         guard !post.isPrimary else {
             throw CommandFailure("\(post.node) is the primary of \(store) already: nothing was changed")
         }
-        guard !post.lacksSnapshot else {
-            throw CommandFailure(
-                "\(post.node) waits for a snapshot of \(store), and cannot lead before it has it: restart the node, which then "
-                    + "goes on with what it has, and run this again")
-        }
         guard let end = post.position,
             let next = record.promoting(
-                candidate, above: Epoch(rawValue: post.epoch), after: end, minimum: minimum, attempt: attempt)
+                try candidate(post), above: Epoch(rawValue: post.epoch), after: end, minimum: minimum, attempt: attempt)
         else { throw noNumber }
         return next
     }
@@ -110,17 +104,14 @@ package struct RecordOrder {
 
     /// The record that binds the store to an arbiter that was set back or lost (R-81), with the node of `post` as the only
     /// member; nobody may have more of the log, nor get more meanwhile.
+    ///
+    /// Members that do not answer may have more. So each is to be started, or named in `gone`.
     package func rebinding(
-        of post: StorePost, in record: ConfigurationRecord?, cluster: ClusterID, minimum: Int?
+        of post: StorePost, in record: ConfigurationRecord?, cluster: ClusterID, minimum: Int?,
+        without gone: [String] = []
     ) throws -> ConfigurationRecord {
-        let silent = listed.map(\.node.name).filter { name in
-            name != post.node && !post.reports.contains { $0.node == name }
-        }
-        guard silent.isEmpty else {
-            throw CommandFailure(
-                "\(silent.joined(separator: ", ")) is listed and does not say how much it has of \(store): try again, or "
-                    + "stop it")
-        }
+        try checkAllAnswered(post, in: record, without: gone)
+        try checkCommitted(post)
         let beaten = try beatenRivals(of: post, in: record)
         let further = post.further.filter { !beaten.contains($0) }
         guard further.isEmpty else {
@@ -130,12 +121,17 @@ package struct RecordOrder {
         try checkNobodyElseLeads(post, beaten: beaten, in: record)
         let candidate = try candidate(post)
         guard let end = post.position else { throw noNumber }
+        guard let known = record?.minimum ?? post.minimum ?? post.reports.compactMap(\.minimum).max() ?? minimum else {
+            throw CommandFailure(
+                "nobody knows any more how many members must have what is acknowledged: say it with --minimum N",
+                status: .usage)
+        }
         let base =
             record
             ?? ConfigurationRecord(
                 cluster: cluster, store: StoreID(cluster: cluster, name: store),
                 channel: Channel(rawValue: post.channel), epoch: end.epoch, primary: candidate, openedAfter: end,
-                minimum: minimum ?? post.minimum ?? 1, attempt: attempt)
+                minimum: minimum ?? known, attempt: attempt)
         let next = base.rebinding(
             candidate, aboveNumber: post.number, above: Epoch(rawValue: post.epoch), after: end, minimum: minimum,
             attempt: attempt)
@@ -143,11 +139,48 @@ package struct RecordOrder {
         return next
     }
 
+    /// Who is listed, or is a member of a record that somebody knows, has told how much it has.
+    private func checkAllAnswered(_ post: StorePost, in record: ConfigurationRecord?, without gone: [String]) throws {
+        let answered = Set([post.node] + post.reports.map(\.node))
+        let silent = listed.map(\.node.name).filter { !answered.contains($0) }
+        guard silent.isEmpty else {
+            throw CommandFailure(
+                "\(silent.joined(separator: ", ")) is listed and does not say how much it has of \(store): try again, or "
+                    + "stop it")
+        }
+        guard listed.contains(where: { $0.node.name == post.node }) else {
+            throw CommandFailure("\(post.node) is not listed in etcd yet, and others may not be either: try again")
+        }
+        let members = (record?.inSync.map(\.node.name) ?? []) + post.members + post.reports.flatMap(\.members)
+        let missing = Set(members).subtracting(answered).subtracting(gone).sorted()
+        guard missing.isEmpty else {
+            throw CommandFailure(
+                "\(missing.joined(separator: ", ")) may have more of \(store), and does not run: start it; if it is gone for "
+                    + "good, say \(missing.map { "--without \($0)" }.joined(separator: " "))")
+        }
+    }
+
+    /// What another node knows to be committed is in the log of the node of `post`.
+    private func checkCommitted(_ post: StorePost) throws {
+        let ahead = post.reports.filter(\.knowsMore)
+        guard let first = ahead.first else { return }
+        let names = ahead.map(\.node).joined(separator: ", ")
+        guard ahead.allSatisfy(\.lacksCommitted) else {
+            throw CommandFailure(
+                "\(names) has what was acknowledged in \(store) and \(post.node) lacks: run this on that host")
+        }
+        throw CommandFailure(
+            "\(names) and \(post.node) each have what counts as acknowledged in \(store) and the other lacks, since etcd was "
+                + "set back between: stop one side, as \(first.node), wait 10 s, run the same command with --without "
+                + "\(first.node), and make that node's folder anew")
+    }
+
     /// The nodes that had the node's epoch, too, and in it cannot have acknowledged anything (R-81).
     ///
     /// Throws if they can have.
     private func beatenRivals(of post: StorePost, in record: ConfigurationRecord?) throws -> [String] {
-        let rivals = post.rivals
+        // Who lacks what was committed is beaten already.
+        let rivals = post.rivals.filter { !$0.lacksCommitted }
         guard !rivals.isEmpty else { return [] }
         let names = rivals.map(\.node).joined(separator: ", ")
         let answered = Set([post.node] + post.reports.map(\.node))
@@ -163,7 +196,7 @@ package struct RecordOrder {
         throw CommandFailure(
             "\(names) and \(post.node) each had epoch \(post.shown.epoch) of \(store), since etcd gave it away twice: stop "
                 + "those whose epoch was the second (\"cluster status\" says who leads now), wait 10 s, and run the same "
-                + "command again on a host of the first")
+                + "command on a host of the first, with --without for each that was stopped")
     }
 
     /// Whoever leads may acknowledge at any time what the node of `post` lacks; so may who does not know yet that it won.
@@ -174,7 +207,7 @@ package struct RecordOrder {
     ) throws {
         let isBeatenForGood = post.reports.allSatisfy { beaten.contains($0.node) || post.knowsSameReign($0) }
         let leader = post.reports.first { report in
-            if isBeatenForGood, beaten.contains(report.node) { return false }
+            if isBeatenForGood, beaten.contains(report.node), report.minimum.map({ $0 > 1 }) ?? false { return false }
             if report.leads { return true }
             guard let record, record.primary.member.node.name == report.node else { return false }
             return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
@@ -190,6 +223,11 @@ package struct RecordOrder {
 
     /// The node of `post`, as a record names who is yet to campaign.
     private func candidate(_ post: StorePost) throws -> ConfigurationRecord.Primary {
+        guard !post.cannotLead else {
+            throw CommandFailure(
+                "\(post.node) waits for a snapshot of \(store), and cannot lead before it has it: restart the node, which then "
+                    + "goes on with what it has, and run this again")
+        }
         guard let node = NodeID(post.node), let incarnation = Incarnation(hexadecimal: post.incarnation) else {
             throw CommandFailure("the node's answer cannot be read: is it of another version?")
         }

@@ -69,7 +69,7 @@
         @concurrent func lookedAtPost(of store: String, listed: [NodeAddress]) async throws -> StorePost {
             let others = Set(listed.map(\.node.name)).subtracting([node.name])
             let end = ContinuousClock.now + .seconds(3)
-            var post = try await post(of: store, isLooking: true)
+            var post = try await post(of: store, after: .nodes)
             while ContinuousClock.now < end {
                 post = try await self.post(of: store)
                 if others.isSubset(of: post.reports.map(\.node)) { break }
@@ -79,8 +79,8 @@
         }
 
         /// What the running node of this folder knows of a store's post.
-        @concurrent func post(of store: String, isLooking: Bool = false) async throws -> StorePost {
-            do { return try await folder.handovers.post(of: store, isLooking: isLooking) } catch let error
+        @concurrent func post(of store: String, after look: PostLook? = nil) async throws -> StorePost {
+            do { return try await folder.handovers.post(of: store, after: look) } catch let error
                 as LockstepError
             {
                 guard case .notRunning? = error.underlying as? AdministrationFailure else { throw error }
@@ -100,7 +100,7 @@
             let notice = WaitNotice()
             while true {
                 // What is lost on the way, or is not answered, is asked for again.
-                var post = try await post(of: store, isLooking: true)
+                var post = try await post(of: store, after: .record)
                 let next = ContinuousClock.now + .milliseconds(200)
                 while ContinuousClock.now < next {
                     let own = primary == node ? post.shown.number : nil
@@ -118,12 +118,12 @@
             }
         }
 
-        /// Waits until the node of this folder is the primary of a store; returns the epoch.
-        @concurrent func waitUntilPrimary(of store: String) async throws -> UInt64 {
+        /// Waits until the node of this folder is the primary of a store, by `record` or a later one; returns the epoch.
+        @concurrent func waitUntilPrimary(of store: String, by record: ConfigurationRecord) async throws -> UInt64 {
             let end = ContinuousClock.now + Self.patience
             let notice = WaitNotice()
-            var post = try await folder.handovers.post(of: store, isLooking: true)
-            while !post.isPrimary {
+            var post = try await folder.handovers.post(of: store, after: .record)
+            while !post.isPrimary || post.shown.number <= record.number {
                 guard ContinuousClock.now < end else {
                     throw CommandFailure(
                         "the record of \(store) is written, and \(node) is not the primary after 20 s: look at its log")

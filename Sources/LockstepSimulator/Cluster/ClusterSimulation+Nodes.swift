@@ -267,16 +267,16 @@ extension ClusterSimulation {
             now: tick(of: node))
         makeExecutor(of: node)
         withPrimary(node) { $0.start(inheriting: tail, &$1) }
-        tellPeers(of: stored, node)
+        tellPeers(of: stored, standby.log.summary, node)
     }
 
     /// Whoever is reached need not wait for the silence of the primary before.
-    private func tellPeers(of stored: StoredRecord, _ node: ClusterNode) {
+    private func tellPeers(of stored: StoredRecord, _ log: FollowerLog, _ node: ClusterNode) {
         var shown = ArbiterMemory()
         shown.wrote(stored)
         let epoch = stored.record.epoch
         let report = RecordReport(
-            nonce: 0, highest: epoch, end: node.disk.end, shown: shown, leads: true, record: stored)
+            nonce: 0, highest: epoch, log: log, shown: shown, leads: true, record: stored)
         let stamp = FrameStamp(channel: Self.channel, clusterHash: Self.cluster.hash, epoch: epoch)
         let frame = stamp.frame(.replicationRequest(.stepDown(report)))
         for link in links[node.index] { if let link { send(frame, link, .up) } }

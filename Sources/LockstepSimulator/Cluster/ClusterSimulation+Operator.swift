@@ -21,7 +21,7 @@ enum OperatorStep {
 /// What a node says of a store's post when an operator asks.
 struct ClusterPost {
     var candidate: ConfigurationRecord.Primary
-    var end: Position
+    var log: FollowerLog
     /// The highest that it knows of.
     var number: UInt64
     var epoch: Epoch
@@ -33,9 +33,19 @@ struct ClusterPost {
         candidate = node.place
         // It is a standby that is to campaign.
         candidate.boot = .none
-        end = standby?.log.end ?? node.primary?.log.position ?? node.disk.end
+        log = standby?.log.summary ?? node.primary?.replicationLog.summary ?? .empty(of: ClusterSimulation.store)
         number = max(memory.number, known?.record.number ?? 0)
-        epoch = max(memory.epoch, end.epoch, standby?.election.promised ?? .zero, server?.epoch ?? .zero)
+        epoch = max(memory.epoch, log.end.epoch, standby?.election.promised ?? .zero, server?.epoch ?? .zero)
+    }
+
+    /// Whether the log of this one lacks nothing that another knows to be committed, and goes as far as any that does not
+    /// lack what this one knows.
+    func goesFurthest(of posts: [ClusterPost]) -> Bool {
+        posts.allSatisfy { other in
+            !log.lacksCommitted(of: other.log)
+                && (other.log.lacksCommitted(of: log)
+                    || (other.log.end.epoch, other.log.end.sequence) <= (log.end.epoch, log.end.sequence))
+        }
     }
 }
 
@@ -115,16 +125,15 @@ extension ClusterSimulation {
             node.isUp && now >= node.pausedUntil && isReachable(asked.index, node.index)
         }
         let posts = nodes.map { ClusterPost($0) }
-        let furthest = posts.map { ($0.end.epoch, $0.end.sequence) }.max(by: <)
         let post = ClusterPost(asked)
-        guard isSeen, furthest ?? (.zero, .zero) <= (post.end.epoch, post.end.sequence) else {
+        guard isSeen, post.goesFurthest(of: posts) else {
             return add(.operate(step), after: random.between(100, 500) * Span.millisecond)
         }
         // Who is asked looks at the record itself.
         readRecord(asked)
         let record = arbiter.stored.record.rebinding(
             post.candidate, aboveNumber: posts.map(\.number).max() ?? 0, above: posts.map(\.epoch).max() ?? .zero,
-            after: post.end, minimum: nil, attempt: AttemptID(using: &random))
+            after: post.log.end, minimum: nil, attempt: AttemptID(using: &random))
         guard let record else { return fail(.invariant, "there is no number for a record") }
         let attempt = RecordAttempt(replacing: arbiter.stored, with: record)
         add(.operate(.binds(attempt, asked.index)), after: random.between(5, 1_000) * Span.millisecond)
@@ -172,7 +181,7 @@ extension ClusterSimulation {
         let post = ClusterPost(node)
         let known = nodes.filter { $0.isUp && isReachable(node.index, $0.index) }.map { ClusterPost($0).epoch }
         let record = stored.record.promoting(
-            post.candidate, above: max(post.epoch, known.max() ?? .zero), after: post.end,
+            post.candidate, above: max(post.epoch, known.max() ?? .zero), after: post.log.end,
             minimum: random.chance(0.7) ? 1 : nil, attempt: AttemptID(using: &random))
         guard let record else { return fail(.invariant, "there is no number for a record") }
         if write(RecordAttempt(replacing: stored, with: record)) {

@@ -179,7 +179,7 @@ import Testing
         _ = standby.fetch()
         func told(_ epoch: UInt64) -> Bool {
             let report = RecordReport(
-                nonce: 0, highest: Epoch(rawValue: epoch), end: standby.machine.log.end, shown: ArbiterMemory(),
+                nonce: 0, highest: Epoch(rawValue: epoch), log: standby.machine.log.summary, shown: ArbiterMemory(),
                 leads: false, record: nil)
             standby.run { $0.laterReignTold(report, into: &$2) }
             return standby.wanted.contains { if case .readRecord = $0 { true } else { false } }
@@ -196,7 +196,7 @@ import Testing
             var standby = Standby(memory: ArbiterMemory(revision: 3, number: 1, epoch: Self.epoch, boot: boot))
             standby.run { $0.start(into: &$2) }
             let report = RecordReport(
-                nonce: 0, highest: Self.epoch, end: standby.machine.log.end, shown: ArbiterMemory(), leads: true,
+                nonce: 0, highest: Self.epoch, log: standby.machine.log.summary, shown: ArbiterMemory(), leads: true,
                 record: Self.record)
             standby.run { $0.reported(report, from: Self.primary.member.node, now: $1, into: &$2) }
             return standby.machine.followed != nil

@@ -109,12 +109,7 @@ enum GoldenVectors {
             .fetch(
                 Fetch(
                     nonce: 8, store: store, member: member, boot: boot, promised: Epoch(rawValue: 12),
-                    log: FollowerLog(
-                        end: position, committed: SequenceNumber(rawValue: 69_990),
-                        epochEnds: [
-                            EpochEnd(epoch: Epoch(rawValue: 11), boot: boot, sequence: session.sequence, hash: hash),
-                            EpochEnd(epoch: epoch, boot: boot, sequence: position.sequence, hash: hash),
-                        ])))),
+                    log: log))),
         fetchPlan(.truncate(to: position)),
         .replicationReply(
             .append(Append(nonce: 8, commit: SequenceNumber(rawValue: 69_995), batches: []))),
@@ -138,15 +133,20 @@ enum GoldenVectors {
         .replicationReply(
             .record(
                 RecordReport(
-                    nonce: 9, highest: epoch, end: position, shown: shown, leads: true,
+                    nonce: 9, highest: epoch, log: log, shown: shown, leads: true,
                     record: StoredRecord(record, revision: 1_234)))),
         .replicationRequest(
             .stepDown(
-                RecordReport(nonce: 0, highest: epoch, end: position, shown: ArbiterMemory(), leads: false, record: nil)
-            )),
+                RecordReport(nonce: 0, highest: epoch, log: log, shown: ArbiterMemory(), leads: false, record: nil))),
         .replicationReply(.takeOver(TakeOver(nonce: 8, end: position, staysMember: true))),
     ]
 
+    static let log = FollowerLog(
+        end: position, committed: SequenceNumber(rawValue: 69_990),
+        epochEnds: [
+            EpochEnd(epoch: Epoch(rawValue: 11), boot: boot, sequence: session.sequence, hash: hash),
+            EpochEnd(epoch: epoch, boot: boot, sequence: position.sequence, hash: hash),
+        ])
     static let shown = ArbiterMemory(revision: 1_234, number: 12, epoch: epoch, boot: boot)
     static let member = Member(node: NodeID("node-b") ?? { preconditionFailure("a name") }(), incarnation: incarnation)
     /// A record of which the second member is no primary.

@@ -19,7 +19,7 @@ import Testing
     private static func whoMissesTheRecord(_ lives: [DataNodes.Life]) async throws -> DataNodes.Life {
         while true {
             for life in lives {
-                _ = try await life.node.post(of: "sum", isLooking: true)
+                _ = try await life.node.post(of: "sum", after: .record)
                 if try await has(.recordMissing, life) { return life }
             }
             try await Task.sleep(for: .milliseconds(5))

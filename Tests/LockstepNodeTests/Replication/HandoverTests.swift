@@ -189,7 +189,7 @@ import Testing
                 return
             }
             #expect(try await lives[0].node.post(of: "sum").minimum == 1)
-            _ = try await lives[1].node.post(of: "sum", isLooking: true)
+            _ = try await lives[1].node.post(of: "sum", after: .record)
             try await until { try await lives[0].node.post(of: "sum").minimum == 2 }
             #expect(try await lives[0].node.post(of: "sum").isPrimary)
             #expect(try await lives[0].port.add([1]) == [2])
