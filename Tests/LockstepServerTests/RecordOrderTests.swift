@@ -151,6 +151,10 @@ import Testing
         // Etcd has nothing any more.
         let anew = try order("abc").rebinding(
             of: post("a", others: others), in: nil, cluster: Self.cluster, minimum: nil)
+        // The minimum was raised since the copy was made.
+        let raised = try order("abc").rebinding(
+            of: post("a", others: others, minimum: 3), in: old.record, cluster: Self.cluster, minimum: nil)
+        #expect(raised.minimum == 3)
         #expect(anew.bindings == 1 && anew.channel == Channel(rawValue: 3) && anew.store == old.record.store)
     }
 
@@ -169,6 +173,7 @@ import Testing
         #expect(refused(["node-b": (4, 90)]).isEmpty)
         let missing = refused(["node-b": (4, 90)], without: [])
         #expect(missing.contains("node-c may have more") && missing.hasSuffix("say --without node-c"))
+        #expect(missing.contains("restart it if it goes by another etcd"))
         let unlisted = refusal {
             try order("b").rebinding(
                 of: post("a", others: ["node-b": (4, 90)]), in: nil, cluster: Self.cluster, minimum: nil)
@@ -208,7 +213,11 @@ import Testing
         #expect(
             asked("a", others, lacking: ["node-c"], leader: "node-c").contains("restart that node, and run this again"))
         let there = asked("c", ["node-a": (4, 90), "node-b": (4, 90)], knowing: ["node-a", "node-b"])
-        #expect(there.contains("node-a, node-b has what was acknowledged") && there.contains("run this on that host"))
+        #expect(there.contains("node-a has what was acknowledged") && there.contains("run this on that host"))
+        // The first of them lacks something as well.
+        let next = asked(
+            "c", ["node-a": (4, 90), "node-b": (4, 90)], lacking: ["node-a"], knowing: ["node-a", "node-b"])
+        #expect(next.contains("node-b has what was acknowledged"))
         let both = asked("a", others, lacking: ["node-c"], knowing: ["node-c"])
         #expect(both.contains("--without node-c") && both.contains("set back between"))
     }
@@ -216,10 +225,13 @@ import Testing
     /// It is refused while another node leads, which may have more in a moment: it runs there, or that one gives way.
     @Test func aStoreIsNotBoundBesideWhoLeads() throws {
         let old = Self.record("ba")
-        func refused(_ end: (epoch: UInt64, end: UInt64), isPrimary: Bool = false, leader: String? = "node-b") -> String
-        {
+        func refused(
+            _ end: (epoch: UInt64, end: UInt64), isPrimary: Bool = false, leader: String? = "node-b",
+            following primary: String = "node-a"
+        ) -> String {
             refusal {
-                let asked = try post("a", isPrimary: isPrimary, others: ["node-b": end], leader: leader)
+                var asked = try post("a", isPrimary: isPrimary, others: ["node-b": end], leader: leader)
+                asked.primary = primary
                 return try order("ab").rebinding(of: asked, in: old, cluster: Self.cluster, minimum: nil)
             }
         }
@@ -228,6 +240,8 @@ import Testing
         #expect(refused((4, 90)) == text + "run this on that host")
         #expect(refused((4, 90), isPrimary: true) == text + "restart that node, and run this again")
         #expect(refused((4, 89)) == text + "restart that node, and run this again")
+        #expect(
+            refused((4, 89), following: "node-b") == text + "run this on that host", "it went on since it was asked")
         #expect(refused((4, 90), leader: nil).isEmpty)
         // The record names it in an epoch that it has promised, and it has not heard of it.
         var won = old

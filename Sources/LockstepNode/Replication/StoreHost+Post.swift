@@ -38,12 +38,14 @@ extension StoreHost {
         let log = standby?.machine.log.summary ?? primary?.machine.replicationLog.summary ?? .empty(of: identity.store)
         let end = log.end
         let own = max(memory.epoch, end.epoch, election?.promised ?? .zero, server?.epoch ?? .zero)
+        let logs = [log] + reports.values.map(\.log)
         let told = reports.sorted { $0.key < $1.key }.map { node, report in
             StorePost.Report(
                 node: node.name, epoch: max(report.highest, report.record?.record.epoch ?? .zero).rawValue,
                 number: max(report.shown.number, report.record?.record.number ?? 0),
                 shown: StorePost.Shown(report.shown), end: StorePost.text(report.log.end),
-                lacksCommitted: report.log.lacksCommitted(of: log), knowsMore: log.lacksCommitted(of: report.log),
+                lacksCommitted: logs.contains { report.log.lacksCommitted(of: $0) },
+                knowsMore: log.lacksCommitted(of: report.log),
                 leads: report.leads, minimum: report.record?.record.minimum, members: names(report.record))
         }
         return StorePost(

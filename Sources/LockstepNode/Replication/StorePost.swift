@@ -32,7 +32,7 @@ package struct StorePost: Codable, Hashable, Sendable {
         package var shown: Shown
         /// The end of its log.
         package var end: String
-        /// Its log lacks what this node knows to be committed.
+        /// Its log lacks what this node, or another one that has answered, knows to be committed.
         package var lacksCommitted: Bool
         /// It knows to be committed what this node's log lacks.
         package var knowsMore: Bool

@@ -93,7 +93,8 @@
                     let shown = old.map { "record \($0.record.number)" } ?? "no record"
                     Output.line(
                         "\(store): etcd shows \(shown), the nodes remember \(post.number); \(opened.node) has the most of "
-                            + "those that run (\(listed.map(\.node.name).joined(separator: ", ")))")
+                            + "those that run (\(listed.map(\.node.name).joined(separator: ", "))); the minimum will be "
+                            + "\(new.minimum)")
                 }
                 guard !wanted.isEmpty else { return }
                 guard yes else { throw CommandFailure("nothing was changed: say --yes to go on", status: .usage) }

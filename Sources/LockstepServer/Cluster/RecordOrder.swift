@@ -121,9 +121,12 @@ package struct RecordOrder {
         try checkNobodyElseLeads(post, beaten: beaten, in: record)
         let candidate = try candidate(post)
         guard let end = post.position else { throw noNumber }
-        guard let known = record?.minimum ?? post.minimum ?? post.reports.compactMap(\.minimum).max() ?? minimum else {
+        // An old record may have a lower one than was wanted since.
+        let minimums = [record?.minimum, post.minimum].compactMap(\.self) + post.reports.compactMap(\.minimum)
+        guard let least = minimum ?? minimums.max() else {
             throw CommandFailure(
-                "nobody knows any more how many members must have what is acknowledged: say it with --minimum N",
+                "nobody knows any more who the members of \(store) were, nor how many must have what is acknowledged: when "
+                    + "all data nodes are listed (now \(names(listed.map(\.node)))), say it with --minimum N",
                 status: .usage)
         }
         let base =
@@ -131,9 +134,9 @@ package struct RecordOrder {
             ?? ConfigurationRecord(
                 cluster: cluster, store: StoreID(cluster: cluster, name: store),
                 channel: Channel(rawValue: post.channel), epoch: end.epoch, primary: candidate, openedAfter: end,
-                minimum: minimum ?? known, attempt: attempt)
+                minimum: least, attempt: attempt)
         let next = base.rebinding(
-            candidate, aboveNumber: post.number, above: Epoch(rawValue: post.epoch), after: end, minimum: minimum,
+            candidate, aboveNumber: post.number, above: Epoch(rawValue: post.epoch), after: end, minimum: least,
             attempt: attempt)
         guard let next else { throw noNumber }
         return next
@@ -155,8 +158,9 @@ package struct RecordOrder {
         let missing = Set(members).subtracting(answered).subtracting(gone).sorted()
         guard missing.isEmpty else {
             throw CommandFailure(
-                "\(missing.joined(separator: ", ")) may have more of \(store), and does not run: start it; if it is gone for "
-                    + "good, say \(missing.map { "--without \($0)" }.joined(separator: " "))")
+                "\(missing.joined(separator: ", ")) may have more of \(store), and is not listed in etcd: start it, or restart "
+                    + "it if it goes by another etcd; if it is gone for good, say \(missing.map { "--without \($0)" }.joined(separator: " "))"
+            )
         }
     }
 
@@ -164,11 +168,11 @@ package struct RecordOrder {
     private func checkCommitted(_ post: StorePost) throws {
         let ahead = post.reports.filter(\.knowsMore)
         guard let first = ahead.first else { return }
-        let names = ahead.map(\.node).joined(separator: ", ")
-        guard ahead.allSatisfy(\.lacksCommitted) else {
+        if let whole = ahead.first(where: { !$0.lacksCommitted }) {
             throw CommandFailure(
-                "\(names) has what was acknowledged in \(store) and \(post.node) lacks: run this on that host")
+                "\(whole.node) has what was acknowledged in \(store) and \(post.node) lacks: run this on that host")
         }
+        let names = ahead.map(\.node).joined(separator: ", ")
         throw CommandFailure(
             "\(names) and \(post.node) each have what counts as acknowledged in \(store) and the other lacks, since etcd was "
                 + "set back between: stop one side, as \(first.node), wait 10 s, run the same command with --without "
@@ -213,7 +217,7 @@ package struct RecordOrder {
             return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
         }
         guard let leader else { return }
-        let isPlace = !post.isPrimary && post.endsLike(leader)
+        let isPlace = !post.isPrimary && (post.primary == leader.node || post.endsLike(leader))
         throw CommandFailure(
             "\(leader.node) leads \(store), and may acknowledge more at any time: "
                 + (isPlace ? "run this on that host" : "restart that node, and run this again"))

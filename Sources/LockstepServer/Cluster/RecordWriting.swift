@@ -65,14 +65,15 @@
                 status: .outcomeUnknown)
         }
 
-        /// What the running node knows of a store after it has asked the others; those that are listed are waited for.
+        /// What the running node knows of a store after it has asked the others; those that are listed, or members, have 3 s.
         @concurrent func lookedAtPost(of store: String, listed: [NodeAddress]) async throws -> StorePost {
-            let others = Set(listed.map(\.node.name)).subtracting([node.name])
+            let names = Set(listed.map(\.node.name))
             let end = ContinuousClock.now + .seconds(3)
             var post = try await post(of: store, after: .nodes)
             while ContinuousClock.now < end {
                 post = try await self.post(of: store)
-                if others.isSubset(of: post.reports.map(\.node)) { break }
+                let wanted = names.union(post.members).union(post.reports.flatMap(\.members))
+                if wanted.isSubset(of: [node.name] + post.reports.map(\.node)) { break }
                 try await Task.sleep(for: .milliseconds(50))
             }
             return post

@@ -38,12 +38,12 @@ struct ClusterPost {
         epoch = max(memory.epoch, log.end.epoch, standby?.election.promised ?? .zero, server?.epoch ?? .zero)
     }
 
-    /// Whether the log of this one lacks nothing that another knows to be committed, and goes as far as any that does not
-    /// lack what this one knows.
+    /// Whether the log of this one lacks nothing that another knows to be committed, and goes as far as any other that
+    /// lacks nothing of that kind.
     func goesFurthest(of posts: [ClusterPost]) -> Bool {
         posts.allSatisfy { other in
             !log.lacksCommitted(of: other.log)
-                && (other.log.lacksCommitted(of: log)
+                && (posts.contains { other.log.lacksCommitted(of: $0.log) }
                     || (other.log.end.epoch, other.log.end.sequence) <= (log.end.epoch, log.end.sequence))
         }
     }
