@@ -217,7 +217,9 @@ package struct RecordOrder {
             return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
         }
         guard let leader else { return }
-        let isPlace = !post.isPrimary && (post.primary == leader.node || post.endsLike(leader))
+        // Its own log may have grown since the leader told of its.
+        let follows = post.primary == leader.node && post.knowsSameReign(leader)
+        let isPlace = !post.isPrimary && (follows || post.endsLike(leader))
         throw CommandFailure(
             "\(leader.node) leads \(store), and may acknowledge more at any time: "
                 + (isPlace ? "run this on that host" : "restart that node, and run this again"))
