@@ -100,8 +100,10 @@ package struct ReplicationTracker: Hashable, Sendable {
         guard member != own else { return .isOwn }
         let before = followers[member]
         if let before, before.boot != boot, durable < before.highest { return .wasSetBack }
+        // What it says of the time before this epoch may be late, and cut off since, by a reign in between.
+        let inEpoch = durable >= opening ? durable : .zero
         followers[member] = Follower(
-            boot: boot, stream: stream, durable: durable, highest: max(durable, before?.highest ?? .zero),
+            boot: boot, stream: stream, durable: durable, highest: max(inEpoch, before?.highest ?? .zero),
             lastHeard: now, lastProgress: before?.lastProgress ?? now)
         anybodyHeard = now
         return .opened

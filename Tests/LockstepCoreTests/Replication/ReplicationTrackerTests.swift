@@ -146,6 +146,20 @@ import Testing
         #expect(whole == .opened)
     }
 
+    /// A FETCH of an earlier life may come late: what it says of the time before this epoch can have been cut off since.
+    @Test mutating func whatWasBeforeTheEpochMayBeCut() {
+        func opened(_ boot: UInt64, _ durable: UInt64) -> ReplicationTracker.Opening {
+            tracker.opened(
+                Self.members[1], boot: BootID(rawValue: UInt128(boot)), stream: boot, durable: Self.sequence(durable),
+                now: at(1))
+        }
+        let opening = tracker.opening.rawValue
+        #expect(opened(40, opening - 1) == .opened)
+        #expect(opened(41, opening - 2) == .opened)
+        #expect(opened(42, opening) == .opened)
+        #expect(opened(43, opening - 1) == .wasSetBack, "the epoch's opening was on its disk")
+    }
+
     /// A member that never came is silent since the epoch began.
     @Test mutating func aMemberThatNeverCameLeaves() {
         open(1)
