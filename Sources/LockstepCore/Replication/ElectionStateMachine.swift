@@ -39,6 +39,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
         package var graceMilliseconds: Int64 = 1_000
         /// Up to so much more, drawn anew each time.
         package var jitterMilliseconds: Int64 = 300
+        /// How long who has followed nobody waits for another member's word, from when the arbiter has shown it the record.
+        package var informMilliseconds: Int64 = 3_000
         /// How often the record is read, or the transaction asked again, without an answer.
         package var retryMilliseconds: Int64 = 200
 
@@ -67,8 +69,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
     private var random: SplitMix64
     /// When the silence has lasted too long, or something is to be asked again.
     package private(set) var nextDeadline: Tick
-    /// Since when it asks for the record: in `asking`.
-    private var askedSince = Tick.zero
+    /// When the arbiter showed it the record first, in this life.
+    private var firstShown: Tick?
     /// Of its own log, which does not grow while a campaign is under way.
     private var end = Position(epoch: .zero, sequence: .zero, hash: .none)
 
@@ -145,7 +147,6 @@ package struct ElectionStateMachine: Hashable, Sendable {
         nextDeadline = now.advanced(byMilliseconds: configuration.retryMilliseconds)
         switch phase {
         case .following, .asking:
-            if phase == .following { askedSince = now }
             phase = .asking
             directives.append(.readRecord(request: memory.ask()))
         case .promising: directives.append(.promise(promised))
@@ -158,13 +159,15 @@ package struct ElectionStateMachine: Hashable, Sendable {
     /// The arbiter has answered a reading with this record, linearizably; `request` is what the directive had.
     ///
     /// `end` is the end of this node's log; `known` is the highest epoch that any node knows which was reached, and
-    /// `told` is what the arbiter has shown each of them. `attemptID` is for the transaction that may follow. Without
-    /// `mayCampaign` its log cannot be taken over as it is: it goes on asking, and follows a later reign.
+    /// `told` is what the arbiter has shown each of them. `hasFollowed`: a primary's log came to it in this life.
+    /// `attemptID` is for the transaction that may follow. Without `mayCampaign` its log cannot be taken over as it is: it
+    /// goes on asking, and follows a later reign.
     package mutating func read(
         _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, told: [NodeID: ArbiterMemory],
-        attemptID: AttemptID, mayCampaign: Bool = true, now: Tick, into directives: inout [Directive]
+        hasFollowed: Bool, attemptID: AttemptID, mayCampaign: Bool = true, now: Tick, into directives: inout [Directive]
     ) {
         guard isNewest(stored, request: request, into: &directives) else { return }
+        firstShown = firstShown ?? now
         rank = stored.record.rank(of: configuration.candidate.member)
         switch phase {
         case .following:
@@ -185,7 +188,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
             }
             // The silence was another primary's: this one has its time to be heard.
             guard !isNewReign(stored.record) else { return follow(stored, now: now, into: &directives) }
-            guard mayCampaign, isInformed(stored.record, told, now: now) else { return }
+            guard mayCampaign, hasFollowed || isInformed(stored.record, told, now: now) else { return }
             let highest = max(promised, known, end.epoch)
             let record = stored.record.campaign(
                 configuration.candidate, above: highest, after: end, attempt: attemptID,
@@ -272,13 +275,12 @@ package struct ElectionStateMachine: Hashable, Sendable {
         record.epoch > max(promised, awaited) && record.primary.member != configuration.candidate.member
     }
 
-    /// Who restarts as the record's primary knows nothing of what came after its end, and the arbiter may have been set
-    /// back to before that: another member has said what it was shown, or has had its time.
+    /// Who was started and has followed nobody since knows nothing of what came after its end, and the arbiter may have
+    /// been set back to before that: another member has said what it was shown, or has had its time.
     private func isInformed(_ record: ConfigurationRecord, _ told: [NodeID: ArbiterMemory], now: Tick) -> Bool {
-        guard record.primary.member == configuration.candidate.member else { return true }
         let others = record.inSync.filter { $0 != configuration.candidate.member }
         return others.isEmpty || others.contains { told[$0.node] != nil }
-            || now >= askedSince.advanced(byMilliseconds: configuration.graceMilliseconds)
+            || now >= (firstShown ?? now).advanced(byMilliseconds: configuration.informMilliseconds)
     }
 
     private mutating func follow(_ stored: StoredRecord, now: Tick, into directives: inout [Directive]) {

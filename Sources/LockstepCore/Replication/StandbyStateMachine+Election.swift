@@ -35,10 +35,10 @@ extension StandbyStateMachine {
         // What is not durable here cannot be the end of a log that is taken over.
         let isWhole = log.isDurable && !isCutting && !isDoubted && phase != .lacking
         elect(now: now, into: &directives) {
-            [known = reportedEpoch, told = reports, end = log.end] election, directives in
+            [known = reportedEpoch, told = reports, end = log.end, hasFollowed] election, directives in
             election.read(
-                stored, request: request, end: end, known: known, told: told, attemptID: attempt,
-                mayCampaign: isWhole, now: now, into: &directives)
+                stored, request: request, end: end, known: known, told: told, hasFollowed: hasFollowed,
+                attemptID: attempt, mayCampaign: isWhole, now: now, into: &directives)
         }
     }
 

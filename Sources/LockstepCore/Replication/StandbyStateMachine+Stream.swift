@@ -72,6 +72,7 @@ extension StandbyStateMachine {
 
     private mutating func streams(_ plan: FetchPlan, now: Tick, into directives: inout [StandbyDirective]) {
         phase = .streaming(nonce: plan.nonce)
+        hasFollowed = true
         log.committed(through: plan.commit)
         heard(now: now, into: &directives)
         acknowledge(into: &directives)

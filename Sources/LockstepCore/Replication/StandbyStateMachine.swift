@@ -51,6 +51,8 @@ package struct StandbyStateMachine: Hashable, Sendable {
     package var mark = LogState.Mark(sequence: .zero, digest: .none)
     /// The state is wrong: nothing is acknowledged.
     package var isDoubted = false
+    /// Whether a primary's log came to it since it began.
+    var hasFollowed = false
     /// The journal cuts off what is of another history.
     var isCutting = false
     /// When FETCH is said, or said again, or a stream that brings nothing is doubted.
