@@ -325,7 +325,7 @@ import Testing
     private static func campaigner() -> Standby {
         var standby = Standby()
         _ = standby.fetch()
-        standby.now = standby.now.advanced(byMilliseconds: 1_100)
+        standby.now = standby.now.advanced(byMilliseconds: 3_100)
         standby.run { $0.ticked(now: $1, into: &$2) }
         standby.run { $0.recordRead(record, request: 9, now: $1, into: &$2) }
         #expect(standby.machine.election.phase == .promising)
