@@ -95,7 +95,8 @@ package struct StorePost: Codable, Hashable, Sendable {
     package var further: [String] {
         guard let own = position else { return [] }
         let others = reports.filter { report in
-            guard !report.lacksCommitted, let other = Self.position(report.end) else { return !report.lacksCommitted }
+            if report.lacksCommitted { return false }
+            guard let other = Self.position(report.end) else { return true }
             return (other.epoch, other.sequence) > (own.epoch, own.sequence)
         }
         return others.map(\.node)
