@@ -42,7 +42,8 @@ struct BenchCommand: AsyncParsableCommand {
     @Option(help: "How long a replica stands still, in p6. Default: 60.", transform: Within.seconds(1...3_600))
     var stallSeconds: Double?
     @Option(
-        help: "How often a primary is killed under each load, in p11. Default: 20.", transform: Within.whole(1...10_000))
+        help: "How often a primary is killed under each load, in p11. Default: 20.", transform: Within.whole(1...10_000)
+    )
     var kills: Int?
     @Option(help: "A folder on the disk to be measured. Default: a new one in the working folder, which is removed.")
     var scratch: String?
