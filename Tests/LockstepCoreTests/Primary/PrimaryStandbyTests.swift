@@ -308,6 +308,30 @@ import Testing
         #expect(harness.replication.contains { if case .readRecord = $0 { true } else { false } })
     }
 
+    /// who hears nobody goes on alone though its journal is never at rest, and not while that writes nothing.
+    @Test(arguments: [true, false]) func aBusyPrimaryGoesOnAlone(writes: Bool) {
+        let harness = Self.harness()
+        harness.persist()
+        Self.fetch(harness)
+        Self.acknowledge(harness)
+        harness.hello(Self.client)
+        var alone: RecordAttempt?
+        for number in 1...100 as ClosedRange<UInt64> where alone == nil {
+            harness.advance(milliseconds: 100)
+            if writes, harness.machine.isPersisting { harness.persist() }
+            harness.receive(PrimaryHarness.openMessage(client: UInt128(number), nonce: number), from: Self.client)
+            harness.turn()
+            #expect(harness.machine.isPersisting, "it is busy whenever it looks")
+            harness.replication = []
+            harness.tick()
+            for directive in harness.replication {
+                if case .transact(let attempt, _) = directive { alone = attempt }
+                if case .readRecord(let id) = directive { harness.run { $0.recordFound(Self.record(), request: id, &$1) } }
+            }
+        }
+        #expect((alone?.proposed.inSync == [Self.own]) == writes)
+    }
+
     /// whom an operator promoted, though something may be lost, greets whoever knows more.
     ///
     /// A client learns by its session what is lost, and a replica by its plan. In any other reign the same stops it.
