@@ -324,9 +324,9 @@ import Testing
             #expect(harness.machine.isPersisting, "it is busy whenever it looks")
             harness.replication = []
             harness.tick()
-            for directive in harness.replication {
-                if case .transact(let attempt, _) = directive { alone = attempt }
-                if case .readRecord(let id) = directive { harness.run { $0.recordFound(Self.record(), request: id, &$1) } }
+            for wanted in harness.replication {
+                if case .transact(let attempt, _) = wanted { alone = attempt }
+                if case .readRecord(let n) = wanted { harness.run { $0.recordFound(Self.record(), request: n, &$1) } }
             }
         }
         #expect((alone?.proposed.inSync == [Self.own]) == writes)
