@@ -41,12 +41,14 @@ import Testing
     private func post(
         _ letter: String, number: UInt64 = 9, isPrimary: Bool = false,
         others: [String: (epoch: UInt64, end: UInt64)] = [:], boots: [String: UInt64] = [:], leader: String? = nil,
-        cannotLead: Bool = false, minimum: Int? = 2, lacking: Set<String> = [], knowing: Set<String> = []
+        cannotLead: Bool = false, minimum: Int? = 2, leadersMinimum: Int? = nil, lacking: Set<String> = [],
+        knowing: Set<String> = []
     ) throws -> StorePost {
         let least = minimum.map(String.init) ?? "null"
+        let leadersLeast = leadersMinimum.map(String.init) ?? least
         let reports = others.sorted { $0.key < $1.key }.map { name, end in
             #"{"node":"\#(name)","epoch":\#(end.epoch),"number":3,"end":"\#(end.epoch):\#(end.end)","#
-                + #""leads":\#(name == leader),"minimum":\#(least),"members":[],"#
+                + #""leads":\#(name == leader),"minimum":\#(name == leader ? leadersLeast : least),"members":[],"#
                 + #""lacksCommitted":\#(lacking.contains(name)),"knowsMore":\#(knowing.contains(name)),"#
                 + #""shown":\#(Self.shown(3, end.epoch, boots[name] ?? 0))}"#
         }
@@ -118,6 +120,38 @@ import Testing
         let listed = [Self.address("a"), Self.address("b"), other]
         let again = RecordOrder(store: "counters", listed: listed, attempt: AttemptID(rawValue: 50))
         #expect(refusal { try again.requirement(of: 3, in: record) }.contains("2 of 3 members (node-a, node-b)"))
+    }
+
+    /// Who came back under its name without its disk is no member: it is removed, keeps nobody from a promotion, and does
+    /// not answer for the disk that is gone.
+    @Test func whoCameBackWithoutItsDiskIsNoMember() throws {
+        let record = Self.record("abc")
+        var other = Self.address("b")
+        other.journals = [.init(store: record.store, incarnation: Incarnation(rawValue: 1))]
+        func order(_ letters: String) -> RecordOrder {
+            RecordOrder(
+                store: "counters", listed: letters.map { Self.address(String($0)) } + [other],
+                attempt: AttemptID(rawValue: 50))
+        }
+        let removed = try order("ac").removal(of: Self.node("b"), from: record, minimum: nil)
+        #expect(removed.inSync == [Self.member("a"), Self.member("c")])
+        #expect(try order("d").promotion(of: post("d"), in: Self.record("ab"), minimum: 1).inSync == [Self.member("d")])
+        let asked = try post("a", others: ["node-b": (4, 0), "node-c": (4, 90)])
+        func bound(without gone: [String]) throws -> ConfigurationRecord {
+            try order("ac").rebinding(of: asked, in: record, cluster: Self.cluster, minimum: nil, without: gone)
+        }
+        #expect(refusal { try bound(without: []) }.contains("is not listed in etcd with the disk that it had"))
+        #expect(try bound(without: ["node-b"]).inSync == [Self.member("a")])
+    }
+
+    /// An operator's other changes are refused while the arbiter shows less than the nodes remember: they would hide it.
+    @Test func anArbiterThatWasSetBackIsNotWrittenOver() throws {
+        let old = StoredRecord(Self.record("abc"), revision: 12)
+        let text = refusal { try order("abc").checkHolds(old, post("a")) }
+        #expect(text.contains("run \"cluster rebind\" first"))
+        #expect(
+            refusal { try order("abc").checkHolds(StoredRecord(old.record, revision: 40), post("a", number: 3)) }
+                .isEmpty)
     }
 
     /// The node goes on alone, in an epoch above all that are known, of a record that says that something may be lost.
@@ -212,6 +246,10 @@ import Testing
         #expect(asked("a", others, lacking: ["node-c"]).isEmpty)
         #expect(
             asked("a", others, lacking: ["node-c"], leader: "node-c").contains("restart that node, and run this again"))
+        // Its log ends at the same place, in another reign: only the node itself could say so, and there it is refused.
+        #expect(
+            asked("a", ["node-b": (4, 90), "node-c": (4, 90)], lacking: ["node-c"], leader: "node-c").contains(
+                "restart that node, and run this again"))
         let there = asked("c", ["node-a": (4, 90), "node-b": (4, 90)], knowing: ["node-a", "node-b"])
         #expect(there.contains("node-a has what was acknowledged") && there.contains("run this on that host"))
         // The first of them lacks something as well.
@@ -273,15 +311,19 @@ import Testing
         let first = try post("b", others: ["node-a": (4, 99), "node-c": (4, 90)], boots: boots)
         #expect(try order("abc").rebinding(of: first, in: old, cluster: Self.cluster, minimum: nil).bindings == 1)
         // It leads, and gets nobody of those who know the other reign.
-        func refusedBesideLeader(_ boots: [String: UInt64]) throws -> String {
+        func refusedBesideLeader(_ boots: [String: UInt64], leadersMinimum: Int? = nil) throws -> String {
             let post = try self.post(
-                "b", others: ["node-a": (4, 99), "node-c": (4, 90)], boots: boots, leader: "node-a")
+                "b", others: ["node-a": (4, 99), "node-c": (4, 90)], boots: boots, leader: "node-a",
+                leadersMinimum: leadersMinimum)
             return refusal { try order("abc").rebinding(of: post, in: old, cluster: Self.cluster, minimum: nil) }
         }
         #expect(try refusedBesideLeader(boots).isEmpty)
         #expect(
             try refusedBesideLeader(["node-a": 1, "node-b": 2]).contains("restart that node, and run this again"),
             "who knows of no reign may follow it")
+        #expect(
+            try refusedBesideLeader(boots, leadersMinimum: 1).contains("etcd gave it away twice"),
+            "alone it may have acknowledged")
         // A member that does not answer may have been the second of a's reign; without the record nobody knows who is one.
         let four = Self.record("abcd")
         #expect(

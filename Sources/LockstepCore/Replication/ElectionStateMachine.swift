@@ -47,6 +47,18 @@ package struct ElectionStateMachine: Hashable, Sendable {
         package init(candidate: ConfigurationRecord.Primary) { self.candidate = candidate }
     }
 
+    /// What other nodes have told since this one began to ask.
+    package struct Told: Hashable, Sendable {
+        /// What the arbiter has shown each.
+        package var shown: [NodeID: ArbiterMemory] = [:]
+        /// Those whose log goes further than this node's.
+        package var further: Set<NodeID> = []
+
+        package init(shown: [NodeID: ArbiterMemory] = [:], further: Set<NodeID> = []) {
+            (self.shown, self.further) = (shown, further)
+        }
+    }
+
     private struct Offer: Hashable, Sendable {
         /// From then on the primary that is heard keeps its post.
         var ends: Tick
@@ -69,7 +81,8 @@ package struct ElectionStateMachine: Hashable, Sendable {
     private var random: SplitMix64
     /// When the silence has lasted too long, or something is to be asked again.
     package private(set) var nextDeadline: Tick
-    /// When the arbiter showed it the record first, in this life.
+    /// When it began, or a primary was heard last; and when the arbiter showed it a record first since then.
+    private var lastHeard: Tick
     private var firstShown: Tick?
     /// Of its own log, which does not grow while a campaign is under way.
     private var end = Position(epoch: .zero, sequence: .zero, hash: .none)
@@ -82,7 +95,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
     ) {
         (self.configuration, self.promised, self.memory) = (configuration, promised, memory)
         random = SplitMix64(seed: seed)
-        nextDeadline = .never
+        (nextDeadline, lastHeard) = (.never, now)
         wait(now: now)
     }
 
@@ -124,6 +137,7 @@ package struct ElectionStateMachine: Hashable, Sendable {
         guard epoch >= promised, epoch.rawValue < UInt64(Int64.max) else { return false }
         switch phase {
         case .following, .asking:
+            (lastHeard, firstShown) = (now, nil)
             if let offer, now < offer.ends, epoch == promised { return true }
             (phase, promised, offer) = (.following, epoch, nil)
             wait(now: now)
@@ -158,12 +172,11 @@ package struct ElectionStateMachine: Hashable, Sendable {
 
     /// The arbiter has answered a reading with this record, linearizably; `request` is what the directive had.
     ///
-    /// `end` is the end of this node's log; `known` is the highest epoch that any node knows which was reached, and
-    /// `told` is what the arbiter has shown each of them. `hasFollowed`: a primary's log came to it in this life.
-    /// `attemptID` is for the transaction that may follow. Without `mayCampaign` its log cannot be taken over as it is: it
-    /// goes on asking, and follows a later reign.
+    /// `end` is the end of this node's log; `known` is the highest epoch that any node knows which was reached.
+    /// `hasFollowed`: a primary's log came to it in this life. `attemptID` is for the transaction that may follow. Without
+    /// `mayCampaign` its log cannot be taken over as it is: it goes on asking, and follows a later reign.
     package mutating func read(
-        _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, told: [NodeID: ArbiterMemory],
+        _ stored: StoredRecord, request: UInt64, end: Position, known: Epoch, told: Told,
         hasFollowed: Bool, attemptID: AttemptID, mayCampaign: Bool = true, now: Tick, into directives: inout [Directive]
     ) {
         guard isNewest(stored, request: request, into: &directives) else { return }
@@ -181,14 +194,14 @@ package struct ElectionStateMachine: Hashable, Sendable {
         case .won: break
         case .asking:
             // A node that was reached knows a newer record, or another reign of its epoch: this one is read again.
-            guard !told.values.contains(where: { $0.isBeyond(stored) }) else { return }
+            guard !told.shown.values.contains(where: { $0.isBeyond(stored) }) else { return }
             guard stored.record.contains(configuration.candidate.member) else {
                 giveUp(by: stored, end: end, into: &directives)
                 return follow(stored, now: now, into: &directives)
             }
             // The silence was another primary's: this one has its time to be heard.
             guard !isNewReign(stored.record) else { return follow(stored, now: now, into: &directives) }
-            guard mayCampaign, hasFollowed || isInformed(stored.record, told, now: now) else { return }
+            guard mayCampaign, hasFollowed && isFresh(now) || isInformed(stored.record, told, now: now) else { return }
             let highest = max(promised, known, end.epoch)
             let record = stored.record.campaign(
                 configuration.candidate, above: highest, after: end, attempt: attemptID,
@@ -275,11 +288,18 @@ package struct ElectionStateMachine: Hashable, Sendable {
         record.epoch > max(promised, awaited) && record.primary.member != configuration.candidate.member
     }
 
-    /// Who was started and has followed nobody since knows nothing of what came after its end, and the arbiter may have
-    /// been set back to before that: another member has said what it was shown, or has had its time.
-    private func isInformed(_ record: ConfigurationRecord, _ told: [NodeID: ArbiterMemory], now: Tick) -> Bool {
+    /// Whether a primary was heard so lately that nothing has gone on without this node.
+    private func isFresh(_ now: Tick) -> Bool {
+        now < lastHeard.advanced(byMilliseconds: configuration.informMilliseconds)
+    }
+
+    /// Who was started and has followed nobody since, or was cut off for long, knows nothing of what came after its end, and
+    /// the arbiter may have been set back to before that: another member has told what it has, and none has more, or they
+    /// have had their time.
+    private func isInformed(_ record: ConfigurationRecord, _ told: Told, now: Tick) -> Bool {
         let others = record.inSync.filter { $0 != configuration.candidate.member }
-        return others.isEmpty || others.contains { told[$0.node] != nil }
+        let isTold = others.contains { told.shown[$0.node] != nil }
+        return others.isEmpty || isTold && !others.contains { told.further.contains($0.node) }
             || now >= (firstShown ?? now).advanced(byMilliseconds: configuration.informMilliseconds)
     }
 

@@ -22,6 +22,11 @@ package struct FollowerLog: Hashable, Sendable {
     package func lacksCommitted(of other: FollowerLog) -> Bool {
         EpochEnd.lastCommon(epochEnds, other.epochEnds) < other.committed
     }
+
+    /// Whether this log ends in a later epoch than `other`, or further on in the same.
+    package func goesFurther(than other: FollowerLog) -> Bool {
+        (end.epoch, end.sequence) > (other.end.epoch, other.end.sequence)
+    }
 }
 
 extension EpochEnd {

@@ -33,12 +33,30 @@ extension StandbyStateMachine {
         guard phase != .won, phase != .halted else { return }
         let attempt = AttemptID(using: &random)
         // What is not durable here cannot be the end of a log that is taken over.
-        let isWhole = log.isDurable && !isCutting && !isDoubted && phase != .lacking
+        let isWhole =
+            log.isDurable && !isCutting && !isDoubted && phase != .lacking && !lacksCommitted(by: stored.record)
+        let summary = log.summary
+        let told = ElectionStateMachine.Told(
+            shown: reports.mapValues(\.shown),
+            further: Set(reports.filter { $0.value.log.goesFurther(than: summary) }.keys))
         elect(now: now, into: &directives) {
-            [known = reportedEpoch, told = reports, end = log.end, hasFollowed] election, directives in
+            [known = reportedEpoch, end = log.end, hasFollowed] election, directives in
             election.read(
                 stored, request: request, end: end, known: known, told: told, hasFollowed: hasFollowed,
                 attemptID: attempt, mayCampaign: isWhole, now: now, into: &directives)
+        }
+    }
+
+    /// Whether another node has told that it knows to be committed what this log lacks: the arbiter was set back.
+    ///
+    /// What ended in an earlier epoch than this log was given up by an operator, and so is what the node lacks that the
+    /// record names as no process's primary: an operator has chosen it.
+    private func lacksCommitted(by record: ConfigurationRecord) -> Bool {
+        let isChosen = record.primary.member == configuration.candidate.member && record.primary.boot == .none
+        guard !isChosen, !record.isUnclean else { return false }
+        let own = log.summary
+        return reports.values.contains { told in
+            own.lacksCommitted(of: told.log) && told.log.end.epoch >= own.end.epoch
         }
     }
 
@@ -75,7 +93,7 @@ extension StandbyStateMachine {
     ) {
         reportedEpoch = max(reportedEpoch, report.highest, report.record?.record.epoch ?? .zero)
         var shown = report.shown
-        defer { reports[node] = shown }
+        defer { reports[node] = (shown, report.log) }
         guard let stored = report.record, stored.record.store == log.store else { return }
         shown.wrote(stored)
         guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),

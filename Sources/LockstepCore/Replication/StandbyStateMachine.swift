@@ -44,9 +44,10 @@ package struct StandbyStateMachine: Hashable, Sendable {
     package internal(set) var election: ElectionStateMachine
     /// Whom it follows, and of which record that is.
     package internal(set) var followed: StoredRecord?
-    /// What other nodes have told since this one began to ask: the highest epoch, and what the arbiter has shown each.
+    /// What other nodes have told since this one began to ask: the highest epoch, and what the arbiter has shown each, and
+    /// what its log has.
     var reportedEpoch = Epoch.zero
-    var reports: [NodeID: ArbiterMemory] = [:]
+    var reports: [NodeID: (shown: ArbiterMemory, log: FollowerLog)] = [:]
     /// The newest mark that the state has reached, with its own digest there.
     package var mark = LogState.Mark(sequence: .zero, digest: .none)
     /// The state is wrong: nothing is acknowledged.

@@ -41,7 +41,8 @@ extension StoreHost {
         let logs = [log] + reports.values.map(\.log)
         let told = reports.sorted { $0.key < $1.key }.map { node, report in
             StorePost.Report(
-                node: node.name, epoch: max(report.highest, report.record?.record.epoch ?? .zero).rawValue,
+                node: node.name,
+                epoch: max(report.highest, report.shown.epoch, report.record?.record.epoch ?? .zero).rawValue,
                 number: max(report.shown.number, report.record?.record.number ?? 0),
                 shown: StorePost.Shown(report.shown), end: StorePost.text(report.log.end),
                 lacksCommitted: logs.contains { report.log.lacksCommitted(of: $0) },

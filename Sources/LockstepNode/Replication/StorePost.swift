@@ -129,7 +129,8 @@ package struct StorePost: Codable, Hashable, Sendable {
     /// Who has a reign's batches knows of the reign. So it cannot if fewer nodes know of it than the minimum, where
     /// each of the `absent` members, which have not answered, may be one that does.
     package func mayHaveAcknowledged(_ boot: String, absent: Int) -> Bool {
-        guard let minimum else { return true }
+        // Each reign had the minimum of its record, and a lower one needs fewer.
+        guard let minimum = ([minimum] + reports.map(\.minimum)).compactMap(\.self).min() else { return true }
         let knowing = ([shown] + reports.map(\.shown)).count { $0.epoch == shown.epoch && $0.boot == boot }
         return knowing + absent >= minimum
     }

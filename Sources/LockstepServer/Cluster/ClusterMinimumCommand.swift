@@ -31,9 +31,7 @@
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord?)] = []
                 for store in try opened.stores(stores) {
-                    // It tells the primary of the record, which has no other reason to look at it.
-                    _ = try await opened.post(of: store)
-                    let old = try await opened.record(of: store)
+                    let (old, _) = try await opened.checkedRecord(of: store, listed: listed)
                     let order = opened.order(of: store, listed: listed)
                     changes.append((store, old, try order.requirement(of: minimum, in: old.record)))
                 }

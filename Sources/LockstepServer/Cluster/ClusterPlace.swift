@@ -6,7 +6,7 @@
     /// For which stores a command writes records, and with which minimum.
     struct RecordOptions: ParsableArguments {
         @Option(
-            help: "How many members must have what is acknowledged from now on. Default: as the record has it.",
+            help: "How many members must have what is acknowledged from now on. Default: the highest that is known.",
             transform: Within.whole(1...Limits.inSyncMembers))
         var minimum: Int?
         @Argument(help: "The stores. Default: all of the folder.")
@@ -15,7 +15,7 @@
 
     /// What each command of `cluster` is told, and how it reaches the etcd of the folder.
     struct ClusterPlace: ParsableArguments {
-        @Option(help: "A data node's folder, as \"init --etcd\" made it; the node may run or not.")
+        @Option(help: "A data node's folder, as \"init --etcd\" made it.")
         var data: String
 
         /// How long one question to etcd may take.

@@ -27,8 +27,7 @@
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
                 for store in try opened.stores(orders.stores) {
-                    let old = try await opened.record(of: store)
-                    let post = try await opened.lookedAtPost(of: store, listed: listed)
+                    let (old, post) = try await opened.checkedRecord(of: store, listed: listed)
                     let new = try opened.order(of: store, listed: listed).promotion(
                         of: post, in: old.record, minimum: orders.minimum)
                     changes.append((store, old, new))
@@ -80,8 +79,8 @@
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var wanted: [(store: String, old: StoredRecord?, new: ConfigurationRecord)] = []
                 for store in try opened.stores(orders.stores) {
-                    let old = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)
                     let post = try await opened.lookedAtPost(of: store, listed: listed)
+                    let old = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)
                     let order = opened.order(of: store, listed: listed)
                     guard order.isSetBack(old, post) else {
                         Output.line("\(store): etcd shows all that the nodes remember; nothing is to be done")

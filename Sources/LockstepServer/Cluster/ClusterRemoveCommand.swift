@@ -29,7 +29,7 @@
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
                 for store in try opened.stores(orders.stores) {
-                    let old = try await opened.record(of: store)
+                    let old = try await opened.recordIfChecked(of: store, listed: listed)
                     guard !orders.stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) else {
                         continue
                     }

@@ -3,7 +3,7 @@ import LockstepNode
 
 /// Which etcd a folder is told to note: it makes the node a data node.
 struct EtcdOptions: ParsableArguments {
-    @Option(help: "Makes a data node: the members of the etcd that keeps the records, https://HOST:PORT[,...].")
+    @Option(help: "The members of the etcd that keeps the records of data nodes, https://HOST:PORT[,...].")
     var etcd: String?
     @Option(help: "The file of certificates of the authority that signed those of etcd's members; for https.")
     var etcdAuthority: String?

@@ -14,14 +14,20 @@ package struct RecordOrder {
         (self.store, self.listed, self.attempt) = (store, listed, attempt)
     }
 
-    private func isListed(_ node: NodeID) -> Bool { listed.contains { $0.node == node } }
-
     /// Whether the process of a member is there; one that came back without its disk is another member.
     private func isThere(_ member: Member, of store: StoreID) -> Bool {
         listed.contains { address in
             address.node == member.node
                 && !address.journals.contains { $0.store == store && $0.incarnation != member.incarnation }
         }
+    }
+
+    /// Throws if the arbiter shows less than the nodes remember: a change of that would hide it (R-75).
+    package func checkHolds(_ stored: StoredRecord, _ post: StorePost) throws {
+        guard isSetBack(stored, post) else { return }
+        throw CommandFailure(
+            "etcd shows less of \(store) than the nodes remember, so it was restored from an old copy, and nothing was "
+                + "changed: run \"cluster rebind\" first")
     }
 
     // MARK: - Minimum
@@ -53,7 +59,7 @@ package struct RecordOrder {
                 "\(node) is not in the set of \(store), which is "
                     + record.inSync.map(\.node.name).joined(separator: ", "))
         }
-        guard !isListed(node) else {
+        guard !isThere(member, of: record.store) else {
             throw CommandFailure(
                 "\(node) is there (etcd lists it): only who is gone for good is removed; stop it, and wait 10 s")
         }
@@ -78,7 +84,7 @@ package struct RecordOrder {
     package func promotion(
         of post: StorePost, in record: ConfigurationRecord, minimum: Int?
     ) throws -> ConfigurationRecord {
-        let alive = record.inSync.map(\.node).filter { $0.name != post.node && isListed($0) }
+        let alive = record.inSync.filter { $0.node.name != post.node && isThere($0, of: record.store) }.map(\.node)
         guard alive.isEmpty else {
             throw CommandFailure(
                 "\(names(alive)) of the set of \(store) \(alive.count == 1 ? "is" : "are") there (etcd lists them): a "
@@ -154,14 +160,25 @@ package struct RecordOrder {
         guard listed.contains(where: { $0.node.name == post.node }) else {
             throw CommandFailure("\(post.node) is not listed in etcd yet, and others may not be either: try again")
         }
-        let members = (record?.inSync.map(\.node.name) ?? []) + post.members + post.reports.flatMap(\.members)
-        let missing = Set(members).subtracting(answered).subtracting(gone).sorted()
+        let missing = absent(post, in: record).subtracting(gone).sorted()
         guard missing.isEmpty else {
             throw CommandFailure(
-                "\(missing.joined(separator: ", ")) may have more of \(store), and is not listed in etcd: start it, or restart "
-                    + "it if it goes by another etcd; if it is gone for good, say \(missing.map { "--without \($0)" }.joined(separator: " "))"
-            )
+                "\(missing.joined(separator: ", ")) may have more of \(store), and is not listed in etcd with the disk that it "
+                    + "had: start it, or restart it if it goes by another etcd; if that disk is gone for good, say "
+                    + missing.map { "--without \($0)" }.joined(separator: " "))
         }
+    }
+
+    /// The members of every record that is known which have not told how much they have.
+    private func absent(_ post: StorePost, in record: ConfigurationRecord?) -> Set<String> {
+        let answered = [post.node] + post.reports.map(\.node)
+        var absent = Set(post.members + post.reports.flatMap(\.members)).subtracting(answered)
+        guard let record else { return absent }
+        for member in record.inSync {
+            let isAnew = listed.contains { $0.node == member.node } && !isThere(member, of: record.store)
+            if isAnew || !answered.contains(member.node.name) { absent.insert(member.node.name) }
+        }
+        return absent
     }
 
     /// What another node knows to be committed is in the log of the node of `post`.
@@ -187,8 +204,8 @@ package struct RecordOrder {
         let rivals = post.rivals.filter { !$0.lacksCommitted }
         guard !rivals.isEmpty else { return [] }
         let names = rivals.map(\.node).joined(separator: ", ")
-        let answered = Set([post.node] + post.reports.map(\.node))
-        if let absent = record?.inSync.count(where: { !answered.contains($0.node.name) }) {
+        if record != nil {
+            let absent = absent(post, in: record).count
             let isBeaten = rivals.allSatisfy { !post.mayHaveAcknowledged($0.shown.boot, absent: absent) }
             if isBeaten { return rivals.map(\.node) }
             guard post.mayHaveAcknowledged(post.shown.boot, absent: absent) else {
@@ -211,7 +228,7 @@ package struct RecordOrder {
     ) throws {
         let isBeatenForGood = post.reports.allSatisfy { beaten.contains($0.node) || post.knowsSameReign($0) }
         let leader = post.reports.first { report in
-            if isBeatenForGood, beaten.contains(report.node), report.minimum.map({ $0 > 1 }) ?? false { return false }
+            if isBeatenForGood, beaten.contains(report.node) { return false }
             if report.leads { return true }
             guard let record, record.primary.member.node.name == report.node else { return false }
             return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
@@ -219,7 +236,8 @@ package struct RecordOrder {
         guard let leader else { return }
         // Its own log may have grown since the leader told of its.
         let follows = post.primary == leader.node && post.knowsSameReign(leader)
-        let isPlace = !post.isPrimary && (follows || post.endsLike(leader))
+        let mayLead = !leader.lacksCommitted && !beaten.contains(leader.node)
+        let isPlace = !post.isPrimary && mayLead && (follows || post.endsLike(leader))
         throw CommandFailure(
             "\(leader.node) leads \(store), and may acknowledge more at any time: "
                 + (isPlace ? "run this on that host" : "restart that node, and run this again"))

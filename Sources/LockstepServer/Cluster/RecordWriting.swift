@@ -79,6 +79,24 @@
             return post
         }
 
+        /// The record of a store, which every node that is asked has seen at most; throws if the arbiter was set back.
+        @concurrent func checkedRecord(of store: String, listed: [NodeAddress]) async throws -> (
+            StoredRecord, StorePost
+        ) {
+            // Read afterwards: a record that is written meanwhile would look as if the nodes knew more.
+            let post = try await lookedAtPost(of: store, listed: listed)
+            let stored = try await record(of: store)
+            try order(of: store, listed: listed).checkHolds(stored, post)
+            return (stored, post)
+        }
+
+        /// The same for a command that the folder's node need not run for: then nothing is compared.
+        @concurrent func recordIfChecked(of store: String, listed: [NodeAddress]) async throws -> StoredRecord {
+            do { return try await checkedRecord(of: store, listed: listed).0 } catch let failure as CommandFailure
+                where failure.status == .unreachable
+            { return try await record(of: store) }
+        }
+
         /// What the running node of this folder knows of a store's post.
         @concurrent func post(of store: String, after look: PostLook? = nil) async throws -> StorePost {
             do { return try await folder.handovers.post(of: store, after: look) } catch let error
@@ -123,7 +141,7 @@
         @concurrent func waitUntilPrimary(of store: String, by record: ConfigurationRecord) async throws -> UInt64 {
             let end = ContinuousClock.now + Self.patience
             let notice = WaitNotice()
-            var post = try await folder.handovers.post(of: store, after: .record)
+            var (post, asked) = (try await folder.handovers.post(of: store, after: .record), ContinuousClock.now)
             while !post.isPrimary || post.shown.number <= record.number {
                 guard ContinuousClock.now < end else {
                     throw CommandFailure(
@@ -131,7 +149,10 @@
                 }
                 notice.waiting(for: "the first epoch of \(store)")
                 try await Task.sleep(for: .milliseconds(50))
-                post = try await folder.handovers.post(of: store)
+                // A primary whose record was read before it was written has no other reason to read it.
+                let isDue = ContinuousClock.now - asked > .seconds(1)
+                if isDue { asked = .now }
+                post = try await folder.handovers.post(of: store, after: isDue ? .record : nil)
             }
             return post.epoch
         }

@@ -5,7 +5,7 @@ public struct ServeCommand<Server: LockstepServer>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "serve", abstract: "Runs a node until it is told to stop (SIGTERM, SIGINT).",
             discussion: """
-                A node listens on its port and the two after it.
+                A node listens on its port and the two after it, a data node on the three after it.
 
                   \(Server.name) serve --data data/primary --listen tcp://127.0.0.1:7400
                   \(Server.name) serve --data data/replica-1 --replica-of tcp://127.0.0.1:7400 --listen tcp://127.0.0.1:7410

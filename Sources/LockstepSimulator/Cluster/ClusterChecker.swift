@@ -9,6 +9,9 @@ struct ClusterChecker {
     var givenUp: [GivenUp] = []
     /// Whom an operator made the primary last, though something may be lost.
     var promoted: Member?
+    /// Whom an operator bound the store to, and who has not won yet: it has all that committed, of a history that was given
+    /// up too, if nothing has committed instead.
+    var bound: Member?
     /// By epoch and first number, over all boots of all nodes.
     private var issued: [Place: BatchHash] = [:]
     private var owners: [Epoch: BootID] = [:]
@@ -50,9 +53,11 @@ struct ClusterChecker {
         let end = endsAtWins.filter { $0.key > epoch }.values.min() ?? committed
         endsAtWins[epoch] = committed
         let isPromoted = record.isUnclean && promoted == node.member
+        let isBound = bound == node.member
+        if isBound { bound = nil }
         guard node.disk.hash(at: end) != history.hashes[end] else {
             // It may have more, of a history that was given up and holds again.
-            if isPromoted { giveUp(whatLacks: node, before: epoch) }
+            if isPromoted || isBound { giveUp(whatLacks: node, before: epoch) }
             return
         }
         guard isPromoted else {

@@ -58,6 +58,7 @@ extension ClusterSimulation {
         case .binds(let attempt, let candidate):
             guard write(attempt) else { return add(.operate(.looks), after: Span.second) }
             counts.bindings += 1
+            checker.bound = nodes[candidate].member
             readRecord(nodes[candidate])
         case .loses(let candidate): loseSet(but: nodes[candidate])
         case .promotes(let candidate): promote(nodes[candidate])

@@ -18,11 +18,12 @@ import Testing
     }
     private mutating func read(
         _ stored: StoredRecord, request: UInt64, known: UInt64 = 0, told: [NodeID: ArbiterMemory] = [:],
-        hasFollowed: Bool = true, at milliseconds: Int64 = 2_000
+        further: Set<NodeID> = [], hasFollowed: Bool = true, at milliseconds: Int64 = 2_000
     ) {
         election.read(
-            stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known), told: told,
-            hasFollowed: hasFollowed, attemptID: AttemptID(rawValue: 70), now: at(milliseconds), into: &directives)
+            stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known),
+            told: .init(shown: told, further: further), hasFollowed: hasFollowed, attemptID: AttemptID(rawValue: 70),
+            now: at(milliseconds), into: &directives)
     }
     /// What the arbiter has shown another node, compared with the record.
     private func shown(numbers: Int = 0, epochs: UInt64 = 0, boot: BootID? = nil) -> [NodeID: ArbiterMemory] {
@@ -223,6 +224,31 @@ import Testing
             read(stored, request: 2, told: told, hasFollowed: false, at: 4_401)
             #expect(taken() == [.promise(Epoch(rawValue: 4))])
         }
+    }
+
+    /// Who was started leaves the post to a member that has told of a longer log, which campaigns itself, for 3 s.
+    @Test mutating func whoWasStartedLeavesThePostToWhoHasMore() {
+        let other = ReplicationExample.member(3).node
+        election.tick(now: at(1_400), into: &directives)
+        _ = taken()
+        read(stored, request: 1, told: shown(), further: [other], hasFollowed: false, at: 1_401)
+        read(stored, request: 1, told: shown(), further: [other], hasFollowed: false, at: 4_400)
+        #expect(taken().isEmpty && election.phase == .asking)
+        read(stored, request: 1, told: shown(), further: [other], hasFollowed: false, at: 4_401)
+        #expect(election.phase == .promising)
+    }
+
+    /// Who was cut off or stood still for 3 s asks others first, too, as if it had just been started.
+    @Test mutating func whoWasAwayForLongAsksAnotherMemberFirst() {
+        #expect(heard(3, at: 500))
+        election.tick(now: at(3_600), into: &directives)
+        _ = taken()
+        read(stored, request: 1, at: 3_600)
+        #expect(taken().isEmpty && election.phase == .asking)
+        read(stored, request: 1, at: 6_599)
+        #expect(election.phase == .asking)
+        read(stored, request: 1, told: shown(), at: 6_599)
+        #expect(election.phase == .promising)
     }
 
     /// Who is alone in the set need not ask anybody.

@@ -143,7 +143,8 @@ extension ReplicationModel {
                     election.refused(stored, request: request, now: now, into: &directives)
                 } else {
                     election.read(
-                        stored, request: request, end: end, known: .zero, told: [:], hasFollowed: true, attemptID: id,
+                        stored, request: request, end: end, known: .zero, told: .init(), hasFollowed: true,
+                        attemptID: id,
                         now: now,
                         into: &directives)
                 }

@@ -3,18 +3,18 @@ import Testing
 
 /// A standby one event at a time: what it acknowledges, when it asks anew, when it stops (PROTOCOL, R-77, R-83, R-86, R-87).
 @Suite struct StandbyStateMachineTests {
-    private static let own = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))
-    private static let primary = ConfigurationRecord.Primary(
+    static let own = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))
+    static let primary = ConfigurationRecord.Primary(
         member: Member(node: name("p1"), incarnation: Incarnation(rawValue: 11)), boot: BootID(rawValue: 1),
         endpoints: ["tcp://p1:7003"])
-    private static let epoch = Epoch(rawValue: 9)
+    static let epoch = Epoch(rawValue: 9)
     private static let stamp = FrameStamp(
         channel: PrimaryHarness.channel, clusterHash: PrimaryHarness.cluster.hash, epoch: epoch)
-    private static let begin = Tick(rawValue: 5_000_000_000)
+    static let begin = Tick(rawValue: 5_000_000_000)
 
-    private static func name(_ text: String) -> NodeID { NodeID(text) ?? { preconditionFailure("a name") }() }
+    static func name(_ text: String) -> NodeID { NodeID(text) ?? { preconditionFailure("a name") }() }
 
-    private static let record = StoredRecord(
+    static let record = StoredRecord(
         ConfigurationRecord(
             cluster: PrimaryHarness.cluster, store: PrimaryHarness.store, channel: PrimaryHarness.channel, epoch: epoch,
             primary: primary, openedAfter: .start(of: PrimaryHarness.store), minimum: 1,
@@ -22,7 +22,7 @@ import Testing
         ).adding(own, attempt: AttemptID(rawValue: 2)), revision: 5)
 
     /// The standby, the time, and what it wanted.
-    private struct Standby {
+    struct Standby {
         var machine: StandbyStateMachine
         var now = begin
         var wanted: [StandbyDirective] = []
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// The first batches of the primary's epoch, one entry each.
-    private static func batches(_ count: Int) -> [SealedBatch] {
+    static func batches(_ count: Int) -> [SealedBatch] {
         var batches: [SealedBatch] = []
         var position = Position.start(of: PrimaryHarness.store)
         for index in 0..<count {

@@ -110,6 +110,29 @@ import Testing
         }
     }
 
+    /// What a command looks at before it is told to go on costs nothing, also where the arbiter was set back: the primary
+    /// keeps its post, which it would lose by what the arbiter shows now.
+    @Test func whoOnlyLooksLeavesAPrimaryItsPost() async throws {
+        let cluster = try await DataNodes(2, minimum: 2)
+        let old = cluster.arbiter.content
+        try await cluster.running([0, 1]) { lives in
+            let first = try await cluster.primary(with: 2)
+            #expect(try await lives[1].port.add([1]) == [1])
+            cluster.arbiter.restore(old)
+            let leader = lives[first]
+            _ = try await leader.node.post(of: "sum", after: .nodes)
+            try await until {
+                try await leader.node.post(of: "sum").reports.map(\.node) == [cluster.names[1 - first].name]
+            }
+            #expect(try await leader.node.post(of: "sum").isPrimary)
+            #expect(try await lives[1].port.add([2]) == [3])
+            #expect(try await leader.port.status().dataNode?.role == .primary)
+            _ = try await leader.node.post(of: "sum", after: .record)
+            try await until { try await Self.has(.arbiterSetBack, leader) }
+            #expect(try await leader.node.post(of: "sum").isPrimary == false)
+        }
+    }
+
     /// An arbiter that is away stops nothing: each node says so after 10 s, and takes it back with the next answer.
     @Test func anArbiterThatIsAwayIsSaid() async throws {
         let cluster = try await DataNodes(2, minimum: 2)
