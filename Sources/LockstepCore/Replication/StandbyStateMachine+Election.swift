@@ -52,7 +52,7 @@ extension StandbyStateMachine {
     /// What ended in an earlier epoch than this log was given up by an operator, and so is what the node lacks that the
     /// record names as no process's primary: an operator has chosen it.
     private func lacksCommitted(by record: ConfigurationRecord) -> Bool {
-        let isChosen = record.primary.member == configuration.candidate.member && record.primary.boot == .none
+        let isChosen = record.primary.member == configuration.election.candidate.member && record.primary.boot == .none
         guard !isChosen, !record.isUnclean else { return false }
         let own = log.summary
         return reports.values.contains { told in
@@ -93,7 +93,7 @@ extension StandbyStateMachine {
     ) {
         reportedEpoch = max(reportedEpoch, report.highest, report.record?.record.epoch ?? .zero)
         var shown = report.shown
-        defer { reports[node] = (shown, report.log) }
+        defer { reports[node] = Knowledge(shown: shown, log: report.log) }
         guard let stored = report.record, stored.record.store == log.store else { return }
         shown.wrote(stored)
         guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),

@@ -38,16 +38,22 @@ package struct StandbyStateMachine: Hashable, Sendable {
         case halted
     }
 
+    /// What another node has told.
+    struct Knowledge: Hashable, Sendable {
+        /// By the arbiter.
+        var shown: ArbiterMemory
+        var log: FollowerLog
+    }
+
     package let configuration: Configuration
     package internal(set) var phase = Phase.seeking
     package internal(set) var log: KeptLog
     package internal(set) var election: ElectionStateMachine
     /// Whom it follows, and of which record that is.
     package internal(set) var followed: StoredRecord?
-    /// What other nodes have told since this one began to ask: the highest epoch, and what the arbiter has shown each, and
-    /// what its log has.
+    /// What other nodes have told since this one began to ask: the highest epoch, and what each knows.
     var reportedEpoch = Epoch.zero
-    var reports: [NodeID: (shown: ArbiterMemory, log: FollowerLog)] = [:]
+    var reports: [NodeID: Knowledge] = [:]
     /// The newest mark that the state has reached, with its own digest there.
     package var mark = LogState.Mark(sequence: .zero, digest: .none)
     /// The state is wrong: nothing is acknowledged.

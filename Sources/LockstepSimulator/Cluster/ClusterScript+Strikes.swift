@@ -35,9 +35,22 @@ extension ClusterSimulation {
             restart(nodes[index], after: 100)
             (nodes[index].disk, nodes[index].hasOlderDisk) = (disk, true)
             nodes[index].recover()
+        case .forgottenRemoval: if let index = strike.node { startForgotten(nodes[index], primary) }
         case .lateAcknowledgements, .lateLearner: goOnDirected(script, step)
         default: break
         }
+    }
+
+    /// A member that is no longer one starts, and the arbiter says that it still is.
+    private func startForgotten(_ node: ClusterNode, _ primary: ClusterNode) {
+        guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0, nodes.allSatisfy({ $0.isUp || $0 === node }),
+            primary.primary != nil, let older = arbiter.history.last(where: { $0.record.contains(node.member) })
+        else { return }
+        arbiter.setBack(to: older)
+        cuts = [[node.index, primary.index], [primary.index, node.index]]
+        node.isGone = false
+        add(.boot(node), after: 0)
+        add(.operate(.looks), after: random.between(4_500, 6_500) * Span.millisecond)
     }
 
     /// The process ends, and is there again after so many milliseconds; what was not written is lost.
@@ -72,6 +85,11 @@ extension ClusterSimulation {
                 arbiter.cutUntil[strike.primary] = now + 4 * Span.second
                 add(.operate(.endsOthers(node.index)), after: random.between(0, 400) * Span.millisecond)
             }
+        case .forgottenRemoval:
+            guard let node, new.epoch == strike.epoch, old.contains(node.member), !new.contains(node.member) else {
+                return
+            }
+            add(.scriptGoesOn(1), after: random.between(200, 600) * Span.millisecond)
         case .campaignUnanswered:
             guard new.epoch > old.epoch, let winner = nodes.first(where: { $0.member == new.primary.member }) else {
                 return

@@ -11,6 +11,9 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
     /// A member leaves the set while it is cut off; then the arbiter shows a record that has it, and the primary dies
     ///
     case olderArbiter
+    /// A member leaves the set while it is down; then the arbiter shows a record that has it, and it starts and does not
+    /// hear its primary, but another standby, which was shown no newer record either.
+    case forgottenRemoval
     /// All connections break five times a second: streams begin anew in the middle.
     case brokenConnections
     /// A data node becomes a member, which the primary never hears; the old members die, and the new one reigns.
@@ -42,7 +45,7 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
         options.script = self
         options.clients = 3
         switch self {
-        case .deafPrimary, .restartedPrimary, .campaignUnanswered, .pausedPrimary:
+        case .deafPrimary, .restartedPrimary, .campaignUnanswered, .pausedPrimary, .forgottenRemoval:
             (options.nodes, options.minimum) = (3, 2)
         case .stalePrimary: (options.nodes, options.minimum) = (5, 2)
         case .olderArbiter, .brokenConnections, .growthUnanswered, .shrinkUnanswered, .wipedMember, .lateSubmits,
@@ -98,6 +101,7 @@ extension ClusterSimulation {
         case .olderArbiter, .growthUnanswered, .shrinkUnanswered: if let member { cutOff(member) }
         case .brokenConnections, .restartedPrimary, .wipedMember, .lateSubmits: goOn(0)
         case .campaignUnanswered: kill(primary, isSilent: false)
+        case .forgottenRemoval: if let member { remove(member) }
         case .pausedPrimary: primary.pausedUntil = now + 4 * Span.second
         case .primaryWithoutArbiter:
             arbiter.cutUntil[primary.index] = now + 6 * Span.second
