@@ -49,8 +49,8 @@ extension StandbyStateMachine {
 
     /// Whether another node has told that it knows to be committed what this log lacks: the arbiter was set back.
     ///
-    /// What ended in an earlier epoch than this log was given up by an operator, and so is what the node lacks that the
-    /// record names as no process's primary: an operator has chosen it.
+    /// A log that ended in an earlier epoch than this one was given up by an operator. So was what this node lacks if the
+    /// record says that something may be lost, or names the node without a process, as only an operator's does.
     private func lacksCommitted(by record: ConfigurationRecord) -> Bool {
         let isChosen = record.primary.member == configuration.election.candidate.member && record.primary.boot == .none
         guard !isChosen, !record.isUnclean else { return false }

@@ -217,6 +217,8 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case acknowledgementsUnmatched
     /// A data node is proposed before it has the batch that opens the epoch (against R-79).
     case learnerWithoutOpening
+    /// Who lacks what another node knows to be committed campaigns all the same (against R-80).
+    case lackingCampaigns
 
     /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
     package static let ofStorage: [PlantedDefect] = [
@@ -230,7 +232,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
         .shrinkAtProposal, .growthAtAnswer, .silenceIsRefusal, .readsUnconfirmed, .majorityConfirms,
         .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
         .silentStays, .deafKeepsPost, .handoverNotAwaited, .adoptedBelow, .lossNotNoted,
-        .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening,
+        .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening, .lackingCampaigns,
     ]
     /// Those that the simulator finds.
     package static var ofMachines: [PlantedDefect] {
