@@ -62,6 +62,8 @@ package final class ChildProcess {
 
     package var identifier: Int32 { process.processIdentifier }
     package var isRunning: Bool { process.isRunning }
+    /// With which status it ended; nil while it runs.
+    package var exitStatus: Int32? { process.isRunning ? nil : process.terminationStatus }
 
     /// Sends a signal and waits until the process has ended.
     package func end(_ signal: Int32) {

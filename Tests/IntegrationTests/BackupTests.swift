@@ -236,12 +236,24 @@ extension IntegrationTests {
                 cluster.end(0, signal: SIGTERM)
                 try FileManager.default.moveItem(atPath: node.path, toPath: node.path + "-before")
                 try Self.restore([cluster.folder + "/full"], to: node.path)
+                // From its first moment on somebody wants something of it, and gets nothing.
+                let endpoint = cluster.endpoint(0)
+                let asking = Task.detached {
+                    var answers = 0
+                    while !Task.isCancelled {
+                        let add = try Bench.lockstep("counter", "add", "late", "--node", endpoint, "--timeout", "1")
+                        answers += add.status == 0 ? 1 : 0
+                    }
+                    return answers
+                }
                 try cluster.start(0)
                 try await Bench.wait("the alarm") {
                     let stores = try? await node.decodedStatus().stores  // Not up yet: asked again.
                     return stores?.first { $0.name == "counters" }?.alarms.contains { $0.kind == .primaryBehind }
                         ?? false
                 }
+                asking.cancel()
+                #expect(try await asking.value == 0, "what it acknowledges is lost when it is recovered")
                 cluster.end(0, signal: SIGTERM)
                 let recovered = try Bench.lockstep("recover", "--data", node.path, "--from", cluster.endpoint(1))
                 #expect(recovered.status == 0, "\(recovered)")

@@ -12,9 +12,11 @@ import Testing
         "Sources/LockstepCLI/New/Template/data.service.template",
     ]
 
-    /// The values of a setting in a unit's section `[Service]`.
-    private static func settings(_ name: String, in path: String) throws -> [String] {
-        let section = try Repository.file(path).text.components(separatedBy: "[Service]\n").last ?? ""
+    /// The values of a setting in a section of a unit.
+    private static func settings(
+        _ name: String, in path: String, section title: String = "Service"
+    ) throws -> [String] {
+        let section = try Repository.file(path).text.components(separatedBy: "[\(title)]\n").last ?? ""
         return section.components(separatedBy: "\n[").first?.split(separator: "\n")
             .filter { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) } ?? []
     }
@@ -30,6 +32,24 @@ import Testing
     @Test(arguments: paths) func aUnitRestartsWhatMayPassAndNothingElse(path: String) throws {
         #expect(try Self.settings("Restart", in: path) == ["on-failure"])
         #expect(try Self.settings("RestartPreventExitStatus", in: path) == ["64 65"])
+    }
+
+    /// However often a node ends, it is started again; and libzmq asks the kernel for the host's interfaces at its start.
+    @Test(arguments: paths) func aUnitIsNeverGivenUpAndMayAskForInterfaces(path: String) throws {
+        #expect(try Self.settings("StartLimitIntervalSec", in: path, section: "Unit") == ["0"])
+        let families = try Self.settings("RestrictAddressFamilies", in: path)
+        #expect(families.count == 1 && families[0].split(separator: " ").contains("AF_NETLINK"))
+    }
+
+    /// The units differ in what they are for, and in nothing else.
+    @Test func theShippedUnitsAllowTheSame() throws {
+        let sections = try Self.paths.prefix(3).map { path in
+            let section = try Repository.file(path).text.components(separatedBy: "[Service]\n").last ?? ""
+            return section.split(separator: "\n").filter { line in
+                !line.hasPrefix("#") && !line.hasPrefix("EnvironmentFile=") && !line.hasPrefix("ExecStart=")
+            }
+        }
+        #expect(sections[0] == sections[1] && sections[0] == sections[2])
     }
 
     /// A new package has the units and the settings that are shipped, by its own name.
