@@ -10,7 +10,11 @@ extension ClusterSimulation {
         node.boot = BootID(rawValue: UInt128(random.next()) << 64 | UInt128(node.index))
         trace(node, .started, UInt64(node.life), node.disk.end.sequence.rawValue)
         reopen(node)
-        for other in nodes where other !== node { add(.dial(from: node.index, to: other.index), after: 0) }
+        for other in nodes where other !== node {
+            // Those of the process before it are no longer its own, whatever still comes of them at the other end.
+            links[node.index][other.index] = nil
+            add(.dial(from: node.index, to: other.index), after: 0)
+        }
         add(.heartbeat(node, life: node.life), after: random.between(0, 100 * Span.millisecond))
     }
 
