@@ -158,13 +158,13 @@ class PreparedLaboratory(Laboratory):
                 except RuntimeError as error:
                     said[letter] = str(error)[-300:]
                     if "say it with --minimum N" in said[letter] and "--minimum" not in more:
-                        more += ["--minimum", str(MINIMUM)]
+                        more.extend(["--minimum", str(MINIMUM)])
                     # Whoever runs without the disk that a member had was wiped, which the operator knows.
                     gone = re.findall(r"--without (\S+)", said[letter]) if "disk that it had" in said[letter] else []
                     running = [self.nodes[letter].name for letter, status in self.statuses(1).items() if status]
                     for name in gone:
                         if name in running and name not in more:
-                            more += ["--without", name]
+                            more.extend(["--without", name])
                     if "delete the key of that channel" in said[letter]:
                         self.etcd.remove(f"{PREFIX}/{self.cluster}/channels/{STORES.index(store)}")
                     leader = re.search(r"(\S+) leads .*restart that node", said[letter])
