@@ -135,9 +135,10 @@
                         "counter", "add", "visits", "--node", nodes.endpoint(0), "--timeout", "3")
                     #expect(waiting.status != 0, "nothing is acknowledged with one of two: \(waiting)")
                     #expect(try change(1).contains("the minimum of counters is 1 now"))
-                    // Who hears no other node removes nobody.
+                    // Who hears no other node removes nobody for 7 s.
                     try await waitUntilUnlisted(nodes, 1, from: 0)
-                    _ = try nodes.done("cluster", "remove", "node-1", "--data", nodes.data(0))
+                    let removal = try Bench.lockstep("cluster", "remove", "node-1", "--data", nodes.data(0))
+                    #expect(removal.status == 0 || removal.errors.contains("node-1 is in no set"), "\(removal)")
                     #expect(["2", "3"].contains(try add(nodes.endpoint(0))), "what waited may have come before")
                 }
             }

@@ -30,8 +30,7 @@
             try await place.opened { opened in
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord?)] = []
-                for store in try opened.stores(stores) {
-                    let (old, _) = try await opened.checkedRecord(of: store, listed: listed)
+                for (store, old, _) in try await opened.checkedRecords(of: opened.stores(stores), listed: listed) {
                     let order = opened.order(of: store, listed: listed)
                     changes.append((store, old, try order.requirement(of: minimum, in: old.record)))
                 }

@@ -26,8 +26,8 @@
             try await place.opened { opened in
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
-                for store in try opened.stores(orders.stores) {
-                    let (old, post) = try await opened.checkedRecord(of: store, listed: listed)
+                let stores = try opened.stores(orders.stores)
+                for (store, old, post) in try await opened.checkedRecords(of: stores, listed: listed) {
                     let new = try opened.order(of: store, listed: listed).promotion(
                         of: post, in: old.record, minimum: orders.minimum)
                     changes.append((store, old, new))

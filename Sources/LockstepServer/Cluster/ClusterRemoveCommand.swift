@@ -28,11 +28,9 @@
                 let gone = try parseNode(node)
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
-                for store in try opened.stores(orders.stores) {
-                    let old = try await opened.recordIfChecked(of: store, listed: listed)
-                    guard !orders.stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) else {
-                        continue
-                    }
+                let stores = try opened.stores(orders.stores)
+                for (store, old) in try await opened.recordsIfChecked(of: stores, listed: listed)
+                where !orders.stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) {
                     let order = opened.order(of: store, listed: listed)
                     changes.append((store, old, try order.removal(of: gone, from: old.record, minimum: orders.minimum)))
                 }

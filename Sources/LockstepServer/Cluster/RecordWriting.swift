@@ -67,34 +67,54 @@
 
         /// What the running node knows of a store after it has asked the others; those that are listed, or members, have 3 s.
         @concurrent func lookedAtPost(of store: String, listed: [NodeAddress]) async throws -> StorePost {
-            let names = Set(listed.map(\.node.name))
-            let end = ContinuousClock.now + .seconds(3)
+            try await lookedAtPost(of: store, until: ContinuousClock.now + .seconds(3)) { post in
+                Set(listed.map(\.node.name) + post.members + post.reports.flatMap(\.members))
+            }
+        }
+
+        /// The same, when those that are `wanted` have answered, or at `end`.
+        private func lookedAtPost(
+            of store: String, until end: ContinuousClock.Instant, wanted: (StorePost) -> Set<String>
+        ) async throws -> StorePost {
             var post = try await post(of: store, after: .nodes)
-            while ContinuousClock.now < end {
-                post = try await self.post(of: store)
-                let wanted = names.union(post.members).union(post.reports.flatMap(\.members))
-                if wanted.isSubset(of: [node.name] + post.reports.map(\.node)) { break }
+            while !wanted(post).isSubset(of: [node.name] + post.reports.map(\.node)), ContinuousClock.now < end {
                 try await Task.sleep(for: .milliseconds(50))
+                post = try await self.post(of: store)
             }
             return post
         }
 
-        /// The record of a store, which every node that is asked has seen at most; throws if the arbiter was set back.
-        @concurrent func checkedRecord(of store: String, listed: [NodeAddress]) async throws -> (
-            StoredRecord, StorePost
-        ) {
-            // Read afterwards: a record that is written meanwhile would look as if the nodes knew more.
-            let post = try await lookedAtPost(of: store, listed: listed)
-            let stored = try await record(of: store)
-            try order(of: store, listed: listed).checkHolds(stored, post)
-            return (stored, post)
+        /// The records of stores, and what the nodes that are listed know of each; throws if the arbiter was set back.
+        ///
+        /// A node that has just ended is listed, and answers nothing: all stores together wait 3 s for such, and each 0.3 s.
+        @concurrent func checkedRecords(
+            of stores: [String], listed: [NodeAddress]
+        ) async throws -> [(store: String, old: StoredRecord, post: StorePost)] {
+            let end = ContinuousClock.now + .seconds(3)
+            var records: [(store: String, old: StoredRecord, post: StorePost)] = []
+            for store in stores {
+                // The record is read afterwards: one that is written meanwhile would look as if the nodes knew more.
+                let post = try await lookedAtPost(of: store, until: max(end, .now + .milliseconds(300))) { _ in
+                    Set(listed.map(\.node.name))
+                }
+                let stored = try await record(of: store)
+                try order(of: store, listed: listed).checkHolds(stored, post)
+                records.append((store, stored, post))
+            }
+            return records
         }
 
-        /// The same for a command that the folder's node need not run for: then nothing is compared.
-        @concurrent func recordIfChecked(of store: String, listed: [NodeAddress]) async throws -> StoredRecord {
-            do { return try await checkedRecord(of: store, listed: listed).0 } catch let failure as CommandFailure
-                where failure.status == .unreachable
-            { return try await record(of: store) }
+        /// The records for a command that the folder's node need not run for: then nothing is compared.
+        @concurrent func recordsIfChecked(
+            of stores: [String], listed: [NodeAddress]
+        ) async throws -> [(store: String, old: StoredRecord)] {
+            do {
+                return try await checkedRecords(of: stores, listed: listed).map { ($0.store, $0.old) }
+            } catch let failure as CommandFailure where failure.status == .unreachable {
+                var records: [(store: String, old: StoredRecord)] = []
+                for store in stores { records.append((store, try await record(of: store))) }
+                return records
+            }
         }
 
         /// What the running node of this folder knows of a store's post.
