@@ -113,23 +113,21 @@ import Testing
     /// What a command looks at before it is told to go on costs nothing, also where the arbiter was set back: the primary
     /// keeps its post, which it would lose by what the arbiter shows now.
     @Test func whoOnlyLooksLeavesAPrimaryItsPost() async throws {
-        let cluster = try await DataNodes(2, minimum: 2)
+        // Alone, so that it has no other reason to go to the arbiter.
+        let cluster = try await DataNodes(1, minimum: 1)
         let old = cluster.arbiter.content
-        try await cluster.running([0, 1]) { lives in
-            let first = try await cluster.primary(with: 2)
-            #expect(try await lives[1].port.add([1]) == [1])
+        try await cluster.running([0]) { lives in
+            let leader = lives[0]
+            _ = try await cluster.primary(with: 1)
+            #expect(try await leader.port.add([1]) == [1])
             cluster.arbiter.restore(old)
-            let leader = lives[first]
             _ = try await leader.node.post(of: "sum", after: .nodes)
-            try await until {
-                try await leader.node.post(of: "sum").reports.map(\.node) == [cluster.names[1 - first].name]
-            }
+            // An answer of the arbiter would have come long before the last of them.
+            for sum in 2...UInt64(50) { #expect(try await leader.port.add([1]) == [sum]) }
             #expect(try await leader.node.post(of: "sum").isPrimary)
-            #expect(try await lives[1].port.add([2]) == [3])
-            #expect(try await leader.port.status().dataNode?.role == .primary)
             _ = try await leader.node.post(of: "sum", after: .record)
             try await until { try await Self.has(.arbiterSetBack, leader) }
-            #expect(try await leader.node.post(of: "sum").isPrimary == false)
+            try await until { try await leader.node.post(of: "sum").isPrimary == false }
         }
     }
 
