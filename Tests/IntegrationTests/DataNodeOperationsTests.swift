@@ -187,6 +187,14 @@
                         let listed = try nodes.done("cluster", "members", "--data", nodes.data(0), "--json")
                         return (0..<3).allSatisfy { listed.contains(nodes.endpoint($0)) }
                     }
+                    if hasCopy {
+                        // What they write would make the old copy look newest (PROTOCOL R-75).
+                        for words in [["minimum", "1"], ["remove", "node-7"], ["promote", "--accept-loss"]] {
+                            let run = try ChildProcess.run(
+                                Bench.program, ["cluster"] + words + ["--data", nodes.data(0)])
+                            #expect(run.status == 1 && run.errors.contains("run \"cluster rebind\" first"), "\(run)")
+                        }
+                    }
                     // All were started anew, so only an old record has the minimum.
                     let minimum = hasCopy ? [] : ["--minimum", "2"]
                     func rebind(_ index: Int, _ more: [String]) throws -> (

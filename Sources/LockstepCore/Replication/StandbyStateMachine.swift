@@ -40,7 +40,7 @@ package struct StandbyStateMachine: Hashable, Sendable {
 
     /// What another node has told.
     struct Knowledge: Hashable, Sendable {
-        /// By the arbiter.
+        /// What the arbiter has shown it.
         var shown: ArbiterMemory
         var log: FollowerLog
     }

@@ -44,7 +44,7 @@ struct ClusterPost {
         posts.allSatisfy { other in
             !log.lacksCommitted(of: other.log)
                 && (posts.contains { other.log.lacksCommitted(of: $0.log) }
-                    || (other.log.end.epoch, other.log.end.sequence) <= (log.end.epoch, log.end.sequence))
+                    || !other.log.goesFurther(than: log))
         }
     }
 }
