@@ -71,20 +71,20 @@ def host_death(lab, fault):
 def clock_jump(lab, fault):
     node, offset = any_node(lab, fault), fault.random.randrange(-1500, 1500)
     fault.note(offset=offset)
-    lab.set_clock(node, f"{offset:+d}s")
+    lab.set_clock(node, offset=offset)
     fault.fire(1)
     yield
-    lab.set_clock(node, "+0s")
+    lab.set_clock(node)
 
 
 @nemesis("the wall clock of a host runs at half or twice the rate", needs=("faketime",))
 def clock_rate(lab, fault):
     node, rate = any_node(lab, fault), fault.random.choice(["0.5", "2"])
     fault.note(rate=rate)
-    lab.set_clock(node, f"+0s x{rate}")
+    lab.set_clock(node, rate=rate)
     fault.fire(1)
     yield
-    lab.set_clock(node, "+0s")
+    lab.set_clock(node)
 
 
 # MARK: disks

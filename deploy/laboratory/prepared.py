@@ -79,7 +79,7 @@ class PreparedLaboratory(Laboratory):
         # A trap's backtrace of all threads takes a minute on a busy machine, and the node is away for so long.
         variables, through = {"SWIFT_BACKTRACE": "threads=crashed,registers=none,images=none", **self.variables}, []
         if self.clocks:
-            self.write_clock(host, "+0s")
+            self.write_clock(host)
             variables.update({
                 "LD_PRELOAD": machine.faketime(), "FAKETIME_TIMESTAMP_FILE": "/etc/lockstep/clock",
                 "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"})
@@ -94,15 +94,16 @@ class PreparedLaboratory(Laboratory):
         host.boot()
         self.tell(host)
 
-    def set_clock(self, node, text):
-        """Has the wall clock of a node's host jump, or run at another rate."""
-        self.write_clock(node.host, text)
+    def set_clock(self, node, offset=0, rate="1"):
+        """Has the wall clock of a node's host jump, or run at another rate; without either it is right again."""
+        self.write_clock(node.host, offset, rate)
 
     @staticmethod
-    def write_clock(host, text):
+    def write_clock(host, offset=0, rate="1"):
         path = host.path("/etc/lockstep/clock")
         with open(path + ".new", "w", encoding="ascii") as file:
-            file.write(text + "\n")
+            # The library goes on with its last rate where none is named.
+            file.write(f"{offset:+d}s x{rate}\n")
         os.replace(path + ".new", path)
 
     def busy(self):
