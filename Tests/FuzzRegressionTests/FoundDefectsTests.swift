@@ -78,6 +78,32 @@ import Testing
         #expect(try Self.applied(builder.sealed()).sessions.count == 1)
     }
 
+    /// Goal: nobody opens a session by an empty name, with which a snapshot says that nobody is named (PROTOCOL R-71,
+    ///
+    @Test func aSessionOfAnEmptyNameIsRefused() throws {
+        for (name, isTaken) in [("", false), ("n", true)] {
+            var builder = BatchBuilder(store: Self.store, epoch: Self.epoch, after: .start(of: Self.store), time: .zero)
+            builder.append(.epochOpen(node: "n", incarnation: .none, boot: .none))
+            builder.append(.sessionOpen(Self.open, sender: name))
+            let batch = builder.sealed()
+            #expect((try? Self.applied(batch)) != nil == isTaken)
+        }
+    }
+
+    /// Goal: a snapshot of an older form, which does not say what was told, tells nothing of an empty log; written in the
+    /// newer form it was refused (PROTOCOL R-50).
+    @Test func nothingWasToldOfAnEmptyLog() throws {
+        let empty = LogState(store: Self.store)
+        var bytes = SnapshotContent(log: empty, digest: .none, state: []).encoded()
+        // Version 2 has no place and boot that were told, which are 48 bytes after the mark.
+        let mark = 4 + 4 + 16 + 32 + 16 + 8 + 16 + 8 + 16
+        bytes.removeSubrange(mark..<mark + 48)
+        bytes[4] = 2
+        let older = try SnapshotContent(bytes)
+        #expect(older.log.told == .none)
+        #expect(try SnapshotContent(older.encoded()).log == older.log)
+    }
+
     /// Goal: a snapshot has no session that a later entry opens; the entry opened it once more, and two nodes differed
     /// (PROTOCOL ).
     @Test func aSnapshotWithASessionOfTheFutureIsRefused() throws {

@@ -152,7 +152,12 @@ extension Entry {
         case .sessionOpen:
             self = .sessionOpen(try Open(from: bytes, &reader), sender: nil)
         case .sessionOpenNamed:
-            self = .sessionOpen(try Open(from: bytes, &reader), sender: try reader.readName(from: bytes))
+            let open = try Open(from: bytes, &reader)
+            let start = reader.offset
+            let sender = try reader.readName(from: bytes)
+            // A snapshot says with an empty name that nobody is named.
+            guard !sender.isEmpty else { throw WireError(.outOfRange, at: start) }
+            self = .sessionOpen(open, sender: sender)
         case .sessionClose:
             self = .sessionClose(try reader.readSession(from: bytes))
         case .sessionExpire:

@@ -53,8 +53,9 @@ package struct SnapshotContent: Sendable {
                 throw WireError(.outOfRange, at: reader.offset)
             }
             if markSequence > .zero { log.mark = LogState.Mark(sequence: markSequence, digest: markDigest) }
-            // Without the fields all counts as told, the careful side.
-            log.told = version > 2 ? try Self.told(from: span, &reader, through: log.position) : log.known
+            // Without the fields all counts as told, the careful side; nothing was told of an empty log.
+            let all = log.position.sequence > .zero ? log.known : .none
+            log.told = version > 2 ? try Self.told(from: span, &reader, through: log.position) : all
             log.epochEnds = try reader.readEpochEnds(from: span)
             log.sessions = try SessionTable(from: span, &reader, hasSenders: version > 3)
             // A session after the position would be opened once more by the entry that stands there.

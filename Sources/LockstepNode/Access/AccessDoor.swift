@@ -15,7 +15,7 @@ package struct AccessDoor: Hashable, Sendable {
         case role
         /// The name is limited to other stores.
         case store
-        /// HELLO has a name that is not the peer's.
+        /// HELLO or FETCH has a name that is not the peer's.
         case name
         /// The name has as many connections as its quota allows.
         case quota
@@ -70,6 +70,8 @@ package struct AccessDoor: Hashable, Sendable {
             denial = Self.roleDenial(principal, "\(kind)", wanted)
         } else if !principal.mayUse(store: store) {
             denial = Self.storeDenial(principal, "\(kind)", store)
+        } else if kind == .fetch, let name = frame.withFrame(Self.follower), name != principal.name {
+            denial = Self.nameDenial(principal, "\(kind)", name)
         } else {
             return .pass(frame, greeting: nil)
         }
@@ -116,10 +118,7 @@ package struct AccessDoor: Hashable, Sendable {
         } else if !principal.mayUse(store: hello.store) {
             denial = Self.storeDenial(principal, what, hello.store)
         } else if !mayBeCalled(hello, principal) {
-            let name = AccessText.escaped(hello.node)
-            let text =
-                "the key is \(principal.name)'s, and the node says that it is \(name): give it its own name or key"
-            denial = Denial(reason: .name, what: what, text: text)
+            denial = Self.nameDenial(principal, what, hello.node)
         } else {
             return .pass(harmless(frame, header, hello, principal), greeting: hello.nonce)
         }
@@ -191,6 +190,12 @@ package struct AccessDoor: Hashable, Sendable {
         return Denial(reason: .store, what: what, text: text)
     }
 
+    private static func nameDenial(_ principal: Principal, _ what: String, _ name: String) -> Denial {
+        let said = AccessText.escaped(name)
+        let text = "the key is \(principal.name)'s, and the node says that it is \(said): give it its own name or key"
+        return Denial(reason: .name, what: what, text: text)
+    }
+
     private static func kind(of frame: RawSpan) -> MessageKind? {
         var reader = ByteReader(offset: 5, end: frame.byteCount)
         // What is too short has no kind.
@@ -203,6 +208,13 @@ package struct AccessDoor: Hashable, Sendable {
             return nil
         }
         return (header, hello)
+    }
+
+    /// Who wants to follow: what its stream acknowledges counts for the member of that name.
+    private static func follower(in frame: RawSpan) -> String? {
+        let message = try? Message.decode(frame, rule: .any).message
+        guard case .fetch(let fetch)? = message.flatMap(ReplicationRequest.init) else { return nil }
+        return fetch.member.node.name
     }
 }
 

@@ -71,6 +71,25 @@ private typealias Message = LockstepCore.Message
         }
     }
 
+    /// A data node follows under its own name: what it acknowledges counts for the member of that name.
+    @Test func aDataNodeFollowsUnderItsOwnName() throws {
+        let node = peer("node-b", [.node])
+        func fetch(_ name: String) throws -> [UInt8] {
+            let member = Member(node: try #require(NodeID(name)), incarnation: .none)
+            let store = StoreID(rawValue: 3)
+            let request = Fetch(
+                nonce: 5, store: store, member: member, boot: BootID(rawValue: 1), promised: .zero,
+                log: FollowerLog(end: .start(of: store), committed: .zero, epochEnds: []))
+            return Self.stamp.frame(.replicationRequest(.fetch(request)))
+        }
+        guard case .pass = judge(try fetch("node-b"), node, on: .replication) else {
+            Issue.record("its own name was refused")
+            return
+        }
+        let denial = try #require(denial(judge(try fetch("node-a"), node, on: .replication)))
+        #expect(denial.reason == .name && denial.text.contains("node-b") && denial.text.contains("node-a"))
+    }
+
     /// A client's name is a label, but not the name of somebody else in the list.
     @Test func aClientHasNobodyElsesName() {
         let writer = peer("web-1", [.writer])
