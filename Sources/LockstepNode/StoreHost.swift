@@ -44,7 +44,7 @@ package final class StoreHost {
     var lostPrimary: Tick?
     /// The last time that an operator had it give its post away; nil: never.
     var handover: HandoverNote?
-    /// When a record of which an alarm tells is read again.
+    /// When the record is read again for what it may tell an operator.
     var nextRecordReading = Tick.zero
     /// What other data nodes have said of the store, the last of each.
     var reports: [NodeID: RecordReport] = [:]

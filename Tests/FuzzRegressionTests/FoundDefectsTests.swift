@@ -86,7 +86,7 @@ import Testing
             builder.append(.epochOpen(node: "n", incarnation: .none, boot: .none))
             builder.append(.sessionOpen(Self.open, sender: name))
             let batch = builder.sealed()
-            #expect((try? Self.applied(batch)) != nil == isTaken)
+            #expect(((try? Self.applied(batch)) != nil) == isTaken)
         }
     }
 

@@ -34,7 +34,7 @@ extension StoreHost {
     /// it is until the alarm ends.
     func watchArbiter(now: Tick) {
         guard services.arbiter != nil else { return }
-        readRecordOfAlarm(now: now)
+        lookAtRecord(now: now)
         guard services.arbiterWatch.isAway(now: now) else { return clear(.arbiterAway) }
         guard alarms[.arbiterAway] == nil else { return }
         let reason = services.arbiterWatch.problem.map { " (\($0))" } ?? ""
@@ -44,12 +44,14 @@ extension StoreHost {
                 + "node can take over or become a member until it answers; see to the arbiter")
     }
 
-    /// Reads a record that was missing, or showed too little, once a second: a standby that hears its primary has no other
-    /// reason to, and would never learn that it is there again.
-    private func readRecordOfAlarm(now: Tick) {
-        guard alarms[.recordMissing] != nil || alarms[.arbiterSetBack] != nil, now >= nextRecordReading, stop == nil
-        else { return }
-        nextRecordReading = now.advanced(byMilliseconds: 1_000)
+    /// Has a standby read the record every ten seconds, and whoever says that it is missing or shows too little once a
+    /// second: who hears its primary has no other reason to, and would learn neither that the arbiter was set back nor
+    /// that it is right again (PROTOCOL, R-81).
+    private func lookAtRecord(now: Tick) {
+        let isAlarmed = alarms[.recordMissing] != nil || alarms[.arbiterSetBack] != nil
+        if isAlarmed { nextRecordReading = min(nextRecordReading, now.advanced(byMilliseconds: 1_000)) }
+        guard isAlarmed || standby != nil, now >= nextRecordReading, stop == nil else { return }
+        nextRecordReading = now.advanced(byMilliseconds: isAlarmed ? 1_000 : 10_000)
         primary?.readRecord()
         standby?.readRecord()
     }

@@ -110,6 +110,24 @@ import Testing
         }
     }
 
+    /// an arbiter that was set back, or has lost the record, is noticed while all nodes run and hear each other, and
+    /// the primary keeps its post.
+    @Test(arguments: [AlarmKind.arbiterSetBack, .recordMissing])
+    func aStandbyLooksAtTheRecord(kind: AlarmKind) async throws {
+        let cluster = try await DataNodes(2, minimum: 1)
+        let old = cluster.arbiter.content
+        try await cluster.running([0, 1]) { lives in
+            let index = try await cluster.primary(with: 2)
+            let (leader, standby) = (lives[index], lives[1 - index])
+            // From now on it knows the newest record.
+            _ = try await standby.node.post(of: "sum", after: .record)
+            if kind == .recordMissing { cluster.arbiter.remove("sum") } else { cluster.arbiter.restore(old) }
+            try await until { try await Self.has(kind, standby) }
+            #expect(try await leader.port.add([1]) == [1])
+            #expect(try await leader.node.post(of: "sum").isPrimary)
+        }
+    }
+
     /// What a command looks at before it is told to go on costs nothing, also where the arbiter was set back: the primary
     /// keeps its post, which it would lose by what the arbiter shows now.
     @Test func whoOnlyLooksLeavesAPrimaryItsPost() async throws {
