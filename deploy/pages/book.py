@@ -140,15 +140,18 @@ class Book:
         print(f"{len(self.kept)} promises kept, {len(self.broken)} situations broken", flush=True)
 
     def print_command(self, command):
+        """One command; of a script its first line."""
+        shown = command.text.split("\n")[0]
         if command.runs:
             host, status, seconds, text = command.runs[-1]
             times = f", {len(command.runs)} times" if len(command.runs) > 1 else ""
-            print(f"ran      {command.place}  {command.text}\n         on {host}{times}, last: status {status}, "
-                  f"{seconds:.1f} s" + (f", as: {text}" if text != command.text else ""))
+            typed = text.split("\n")[0]
+            print(f"ran      {command.place}  {shown}\n         on {host}{times}, last: status {status}, "
+                  f"{seconds:.1f} s" + (f", as: {typed}" if typed != shown else ""))
         elif command.is_compared and not command.reason:
-            print(f"compared {command.place}  {command.text}\n         with the program's help")
+            print(f"compared {command.place}  {shown}\n         with the program's help")
         elif command.reason:
-            print(f"not run  {command.place}  {command.text}\n         because: {command.reason}")
+            print(f"not run  {command.place}  {shown}\n         because: {command.reason}")
         else:
-            print(f"MISSED   {command.place}  {command.text}")
-            self.broken.append(f"{command.place}: no situation runs it: {command.text}")
+            print(f"MISSED   {command.place}  {shown}")
+            self.broken.append(f"{command.place}: no situation runs it: {shown}")

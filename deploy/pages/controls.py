@@ -4,7 +4,7 @@ import shutil
 
 from namespaces import CannotRun
 
-from . import callers, hosts, play, roles, trouble
+from . import callers, data, failover, hosts, play, roles, trouble
 from .book import Book
 from .operating import await_phase
 from .source import PAGES
@@ -32,6 +32,9 @@ PLANTED = [
      "lockstep demote --data /var/lib/lockstep/primary --no", "a promotion by mistake: ", "--no"),
     ("deploy/README.md", "--from tcp://10.0.0.2:7400 --anew", "--from tcp://10.0.0.2:7400 --again",
      "older entries are damaged: ", "--again"),
+    ("deploy/README.md", "cluster members --data /var/lib/lockstep/data\n",
+     "cluster membres --data /var/lib/lockstep/data\n", "several data nodes: ", "cluster members"),
+    ("docs/FAILOVER.md", "counters --to node-b", "counters --to node-d", "posts of data nodes: ", "--to node-d"),
     ("deploy/README.md", "`lockstep help`, and", "```\nlockstep counter add unheard-of\n```\n\n`lockstep help`, and",
      "deploy/README.md:", "unheard-of"),
 ]
@@ -64,6 +67,8 @@ def run(home, pages):
     book.situation("sessions without number", callers.crowd, a, b)
     book.situation("a promotion by mistake", roles.undone, a, c)
     book.situation("older entries are damaged", trouble.damaged_before, a, b)
+    book.situation("several data nodes", data.made, a, b, c, d)
+    book.situation("posts of data nodes", failover.posts, a, b, c)
     # The situations of the rest are not played, so their commands are not missed.
     for page in book.pages.values():
         for section in page.sections:

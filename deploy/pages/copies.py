@@ -15,8 +15,13 @@ def copied(host, unit, folder):
     host.must(f"systemctl stop {unit} && rm -rf {SECOND} && cp -a {folder} {SECOND} && systemctl start {unit}")
 
 
+def end_second(host):
+    host.root(f"pkill -f 'serve --data {SECOND}'; sleep 0.5; pkill -KILL -f 'serve --data {SECOND}'")
+
+
 def stop_second(host):
-    host.root(f"pkill -f 'serve --data {SECOND}'; sleep 0.5; pkill -KILL -f 'serve --data {SECOND}'; rm -rf {SECOND}")
+    end_second(host)
+    host.root(f"rm -rf {SECOND}")
 
 
 def duplicate(book, a, b):
@@ -41,28 +46,59 @@ def duplicate(book, a, b):
 
 
 def refused_clock(book, a):
-    """The clock is refused: a copy of the primary's folder is served with a clock that is eight days ahead."""
+    """The clock is refused: a copy of the primary's folder is served with a clock that is eight days ahead, and then
+    with that of the host, which is as far behind the log."""
     section = book.section(PAGE, "The clock is refused")
     library = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
     if not library:
         return book.skip(PAGE, section.title, "libfaketime is missing: install it (deploy/setup --pages)")
-    # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does not find the
-    # program's arguments. Through a shell the variable is there already.
-    ahead = (f"sudo -u lockstep env LD_PRELOAD={library[0]} FAKETIME=+8d FAKETIME_DONT_FAKE_MONOTONIC=1 "
-             "sh -c 'exec \"$@\"' sh ")
-    serve = f"{ahead}lockstep serve --data {SECOND} --listen tcp://127.0.0.1:7600 --audience-timeout 0"
+
+    def at(hours):
+        """A command with a clock that is so many hours ahead."""
+        # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does not
+        # find the program's arguments. Through a shell the variable is there already.
+        return (f"sudo -u lockstep env LD_PRELOAD={library[0]} FAKETIME=+{hours}h FAKETIME_DONT_FAKE_MONOTONIC=1 "
+                "sh -c 'exec \"$@\"' sh ")
+
     copied(a, UNIT, PRIMARY)
     try:
-        done = a.root(serve, seconds=10)
-        book.check(section, "the node does not start", done.status not in (0, 124), done.text)
-        book.shows(section, "this host's clock", done.text)
-        book.run(a, section, "sudo -u lockstep lockstep clock accept",
-                 **{"sudo -u lockstep ": ahead, PRIMARY: SECOND})
-        section.says("and start the node")
-        a.start(serve)
-        if not wait_until(lambda: {store["phase"] for store in stores(a, SECOND)} == {"admitting"}, 15, 0.2):
-            raise Broken(f"a clock that was accepted is refused: {a.root('cat /tmp/started.log').text}")
+        accepted_clock(book, section, a, at(192), "ahead of")
+        section.says("A clock that is ahead of the log: this holds for an hour.")
+        is_refused(book, section, a, at(194), "ahead of")
+        starts(a, at(192))
+        accepted_clock(book, section, a, at(0), "behind")
+        section.says("A clock that is behind the log: this holds for every start until the clock has passed the log.")
+        for hours in (0, 0, 2):
+            starts(a, at(hours))
     finally:
         stop_second(a)
     await_phase(a, "admitting")
     return None
+
+
+def serve(clock):
+    return f"{clock}lockstep serve --data {SECOND} --listen tcp://127.0.0.1:7600 --audience-timeout 0"
+
+
+def is_refused(book, section, a, clock, way):
+    done = a.root(serve(clock), seconds=10)
+    book.check(section, "the node does not start", done.status not in (0, 124), done.text)
+    book.check(section, f"the clock is {way} the log", f" s {way} the journal's last entry" in done.text, done.text)
+    book.shows(section, "this host's clock", done.text.replace(way, "ahead of"))
+    book.check(section, "it names the command, and no property of the library",
+               "lockstep clock accept" in done.text and "acceptsClock" not in done.text, done.text)
+
+
+def accepted_clock(book, section, a, clock, way):
+    """Accepts a clock; without that it is refused."""
+    is_refused(book, section, a, clock, way)
+    book.run(a, section, "sudo -u lockstep lockstep clock accept", **{"sudo -u lockstep ": clock, PRIMARY: SECOND})
+    section.says("and start the node")
+
+
+def starts(a, clock):
+    """Starts the node with a clock, and ends it when it has written with it."""
+    a.start(serve(clock))
+    if not wait_until(lambda: {store["phase"] for store in stores(a, SECOND)} == {"admitting"}, 15, 0.2):
+        raise Broken(f"a clock that was accepted is refused: {a.root('cat /tmp/started.log').text}")
+    end_second(a)

@@ -56,7 +56,9 @@ def check_machine():
     if os.geteuid() != 0:
         raise CannotRun("the pages' test needs root, for namespaces and mounts: run it with sudo")
     needed = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "runuser": "util-linux",
-              "mount": "mount", "mkfs.ext4": "e2fsprogs", "sudo": "sudo", "systemctl": "systemd"}
+              "mount": "mount", "mkfs.ext4": "e2fsprogs", "sudo": "sudo", "systemctl": "systemd",
+              "nft": "nftables", "nc": "netcat-openbsd",
+              "etcd": "etcd-server", "etcdctl": "etcd-client", "openssl": "openssl"}
     for program, package in needed.items():
         if not shutil.which(program):
             raise CannotRun(f"{program} is missing: install {package} (deploy/setup --pages)")

@@ -1,7 +1,7 @@
 """The situations of the pages, in an order in which each finds what it needs."""
 import shutil
 
-from . import callers, copies, hosts, keys, named, operating, roles, tour, trouble
+from . import callers, copies, failover, hosts, keys, named, operating, roles, tour, trouble, unwell
 from .book import Book
 
 
@@ -48,6 +48,10 @@ def run(home, book: Book):
         book.situation("sessions without number", callers.crowd, a, b)
         book.situation("two nodes of one name", copies.duplicate, a, b)
         book.situation("no primary", trouble.no_primary, a, b)
+        book.situation("another state than the primary's", unwell.diverged, a, b)
+        book.situation("a port that is closed", unwell.closed_port, a, b)
+        book.situation("a node that refuses", unwell.refused, d)
+        book.situation("a primary is told how long it hears", unwell.told_audience, a, b)
         book.situation("a full disk", trouble.full_disk, a, b)
         book.situation("an old copy of the primary", trouble.behind, a)
         book.situation("a loss that is accepted", trouble.accepted_loss, a, b, c)
@@ -57,6 +61,7 @@ def run(home, book: Book):
         book.situation("a folder in use", trouble.in_use, a)
         book.situation("a clock that is refused", copies.refused_clock, a)
         book.situation("a promotion by mistake", roles.undone, a, c)
+        failover.play(book, a, b, c, d)
         book.situation("a lost host", roles.lost_host, a, b, c)
     book.report()
     for problem in book.broken:

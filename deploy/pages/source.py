@@ -1,10 +1,11 @@
 """The pages as the test reads them: sections, their commands in order, the files they show, and what they promise.
 
 A command is a line of a fenced block without a language. What stands three spaces or more after it, or after two
-spaces and `#`, is a remark. A block after a line that ends with a path in backquotes and a colon is that file. A comment
-`<!-- not run: REASON -->` in front of a block is for all of it, `<!-- not run (BEGINNING): REASON -->` for its commands
-that begin so. A command in backquotes, in a text or in a cell of a table, is one if it begins with `lockstep` or `sudo`,
-or if its column is headed as one of commands; such a comment in front of the text or the table is for it too.
+spaces and `#`, is a remark. A block of the language `sh` is one command. A block after a line that ends with a path in
+backquotes and a colon is that file. A comment `<!-- not run: REASON -->` in front of a block is for all of it,
+`<!-- not run (BEGINNING): REASON -->` for its commands that begin so. A command in backquotes, in a text or in a cell of
+a table, is one if it begins with `lockstep` or `sudo`, or if its column is headed as one of commands; such a comment in
+front of the text or the table is for it too.
 """
 import os
 import re
@@ -13,6 +14,7 @@ PAGES = {
     "README.md": None,
     "deploy/README.md": None,
     "docs/SEARCH.md": None,
+    "docs/FAILOVER.md": None,
     "docs/HACKING.md": ["Look inside"],
 }
 
@@ -113,8 +115,8 @@ class Page:
             text = line.strip()
             if block is not None:
                 if text == "```":
-                    if not fence:
-                        self.close(section, block, marks, path)
+                    if fence in ("", "sh"):
+                        self.close(section, block, fence, marks, path)
                     marks, block, path = [], None, None
                 else:
                     block.append((number, line))
@@ -153,17 +155,28 @@ class Page:
                     section.quoted.append(Command(section, number, quoted, mark and mark[1]))
         return [mark for mark in marks if mark not in used]
 
-    @staticmethod
-    def close(section, block, marks, path):
+    @classmethod
+    def close(cls, section, block, fence, marks, path):
         """Takes a block's commands, or the file that it shows."""
         if path:
             section.files.append((path, "\n".join(line.strip() for _, line in block) + "\n"))
             return
         indent = min((len(line) - len(line.lstrip()) for _, line in block if line.strip()), default=0)
+        block = [(number, line[indent:]) for number, line in block]
         unused = {beginning for beginning, _ in marks}
+        script = [(block[0][0], "\n".join(line for _, line in block))] if fence else None
+        for number, text in script or cls.lines(block):
+            reason = next((reason for beginning, reason in marks if text.startswith(beginning)), None)
+            unused -= {beginning for beginning, _ in marks if text.startswith(beginning)}
+            section.commands.append(Command(section, number, text, reason))
+        if unused:
+            raise Broken(f"{section.page}, {section.title}: no command begins with what is marked: {sorted(unused)}")
+
+    @staticmethod
+    def lines(block):
+        """The commands of a block that has one on each line."""
         waiting = ""
         for number, line in block:
-            line = line[indent:]
             if not line.strip() or (line.startswith(" ") and not waiting):
                 continue  # A remark that goes on.
             text, _ = split_remark(waiting + line.strip() if waiting else line)
@@ -171,13 +184,8 @@ class Page:
                 waiting = text[:-1].rstrip() + " "
                 continue
             waiting = ""
-            if text.startswith("#"):
-                continue
-            reason = next((reason for beginning, reason in marks if text.startswith(beginning)), None)
-            unused -= {beginning for beginning, _ in marks if text.startswith(beginning)}
-            section.commands.append(Command(section, number, text, reason))
-        if unused:
-            raise Broken(f"{section.page}, {section.title}: no command begins with what is marked: {sorted(unused)}")
+            if not text.startswith("#"):
+                yield number, text
 
     def section(self, title):
         found = [section for section in self.sections if section.title == title]
