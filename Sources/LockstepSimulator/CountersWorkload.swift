@@ -16,11 +16,7 @@ package final class CountersWorkload: Workload {
         self.mixed = mixed
     }
 
-    package func makeState() -> any ReplicatedState {
-        ReactorState(
-            PlacedCounters(),
-            published: PublishedState(Snapshot(state: PlacedCounters().initialState, place: .start, time: .zero)))
-    }
+    package func makeState() -> any ReplicatedState { ReactorState(alone: PlacedCounters()) }
 
     // MARK: - Calls
 

@@ -18,7 +18,7 @@ enum Event {
     /// A process that was down starts.
     case start(SimulatedProcess, boot: Int)
     /// The operator looks at what the nodes report.
-    case operatorLooks
+    case operatorLooks(OperatorDesk)
     /// Processes are due to stop, whatever they do then.
     case stopsAreDue
     /// Machines take their usual ways from now on.

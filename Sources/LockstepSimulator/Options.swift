@@ -89,7 +89,7 @@ package struct SimulationOptions: Sendable, Hashable {
             for fault in ofDisk + FaultClass.ofOperator { options.plan[fault] = 0 }
         }
         options.stores = pins.stores ?? (isDouble ? 2 : 1)
-        // The operator knows one store, so some of these have none.
+        // So that not all of these are about operators.
         if random.chance(0.5), options.stores > 1 {
             for fault in [FaultClass.oldCopy, .bitFlip] + FaultClass.ofOperator {
                 options.plan[fault] = pins.strengths[fault] ?? 0
@@ -100,7 +100,6 @@ package struct SimulationOptions: Sendable, Hashable {
         let watches = Int(random.between(1, 4))
         options.watches = pins.watches ?? (isWatching ? watches : 0)
         options.hasKeys = random.chance(0.5)
-        if options.mayFork || FaultClass.ofOperator.contains(where: options.plan.isOn) { options.stores = 1 }
         return options
     }
 

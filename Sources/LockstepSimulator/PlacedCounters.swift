@@ -32,12 +32,7 @@ struct PlacedCounters: Reactor {
 
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext) {
         Counters.reduce(into: &state.counters, mutation, context)
-        var trail = state.trail
-        for field in [context.epoch.rawValue, context.sequence.rawValue, UInt64(bitPattern: context.time.rawValue)] {
-            trail = (trail ^ field) &* 0xA076_1D64_78BD_642F
-            trail ^= trail >> 29
-        }
-        state.trail = trail
+        context.extend(&state.trail)
     }
 
     static func prefetch(actions: [Action], in state: State) { Counters.prefetch(actions: actions, in: state.counters) }
@@ -48,5 +43,15 @@ struct PlacedCounters: Reactor {
 
     static func answer(_ query: Query, in state: State) throws -> Answer {
         try Counters.answer(query, in: state.counters)
+    }
+}
+
+extension ReduceContext {
+    /// Goes on with a hash over places and times, and over what else is said of the entry.
+    func extend(_ trail: inout UInt64, after others: [UInt64] = []) {
+        for field in others + [epoch.rawValue, sequence.rawValue, UInt64(bitPattern: time.rawValue)] {
+            trail = (trail ^ field) &* 0xA076_1D64_78BD_642F
+            trail ^= trail >> 29
+        }
     }
 }

@@ -14,8 +14,13 @@ final class SimulatedStore {
     /// Who is the primary now; nothing else knows which process that is.
     private var primaryNow: PrimaryProcess?
     private(set) lazy var oracle = Oracle(store: self)
+    private let ofDesk: SplitMix64
+    private(set) lazy var operatorDesk = OperatorDesk(store: self, random: ofDesk)
+    /// An operator chose a history: from now on nodes may find out that theirs was given up.
+    var isForkExpected = false
 
-    init(simulation: Simulation, name: String, channel: Channel, workload: any Workload) {
+    init(simulation: Simulation, name: String, channel: Channel, workload: any Workload, ofDesk: SplitMix64) {
+        self.ofDesk = ofDesk
         self.simulation = simulation
         self.name = name
         self.channel = channel
@@ -34,7 +39,26 @@ final class SimulatedStore {
         return primaryNow
     }
 
+    /// The operator's program, which runs when it is needed.
+    var recovery: RecoveryProcess {
+        guard let recovery = processes.lazy.compactMap({ $0 as? RecoveryProcess }).first else {
+            preconditionFailure("there is an operator")
+        }
+        return recovery
+    }
+
+    /// Whether a fault could have made two histories.
+    var mayHaveForked: Bool { isForkExpected || simulation.options.mayFork }
+
     var replicas: [ReplicaProcess] { processes.compactMap { $0 as? ReplicaProcess } }
+
+    /// The replica of this store that is on the same host as another's.
+    func replica(besides other: ReplicaProcess) -> ReplicaProcess {
+        guard let replica = process(onHost: other.host) as? ReplicaProcess else {
+            preconditionFailure("a node has the same role in all stores")
+        }
+        return replica
+    }
 
     /// The store on a host; nil if the host has it not.
     func process(onHost host: Int) -> SimulatedProcess? { processes.first { $0.host == host } }

@@ -50,6 +50,8 @@ extension Simulation {
                     ClientProcess(
                         id: processes.count, name: name, store: store, random: random.fork(), home: client.home,
                         isReader: client.isReader))
+            } else if node is RecoveryProcess {
+                add(RecoveryProcess(id: processes.count, name: name, store: store, random: random.fork()))
             } else if node is RogueProcess {
                 add(RogueProcess(id: processes.count, name: name, store: store, random: random.fork()))
             }

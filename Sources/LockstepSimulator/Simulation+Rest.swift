@@ -4,7 +4,7 @@ import LockstepCore
 extension Simulation {
     /// Whether nothing is left open: all calls answered, all nodes live and at one place.
     func isAtRest() -> Bool {
-        operatorDesk.lookAgain()
+        for store in stores { store.operatorDesk.lookAgain() }
         return callers.allSatisfy { $0.isIdle && ($0.isClosed || $0.outdatedWatches.isEmpty) }
             && processes.allSatisfy { $0.isUp || $0 is RogueProcess || $0 is RecoveryProcess }
             && stores.allSatisfy(isAtRest)

@@ -19,20 +19,17 @@ package final class Simulation {
     private(set) var isHealed = false
     /// The share of all frames that a script lets be lost.
     var scriptedLoss = 0.0
-    /// An operator chose a history: from now on nodes may find out that theirs was given up.
-    var isForkExpected = false
 
     private var queue = EventQueue<Event>()
     private var traced = Trace()
     var random: SplitMix64
-    private let generators: (network: SplitMix64, desk: SplitMix64, injector: SplitMix64)
+    private let generators: (network: SplitMix64, injector: SplitMix64)
     private(set) lazy var network = Network(simulation: self, random: generators.network)
     private(set) lazy var waits = Waits(simulation: self)
     private(set) lazy var silence = Silence(simulation: self)
     /// What the checkers of waits measure from.
     lazy var health = Health(hosts: processes.map(\.host))
     lazy var frameRates = FrameRates(processes: processes.count)
-    private(set) lazy var operatorDesk = OperatorDesk(simulation: self, random: generators.desk)
     private(set) lazy var injector = FaultInjector(simulation: self, random: generators.injector)
     /// Draws what is watched, so that the numbers of everything else are what they were without it.
     var watchRandom: SplitMix64
@@ -53,19 +50,24 @@ package final class Simulation {
         cluster = ClusterID(rawValue: random.bits128())
         snapshotDueBytes = 1 << Int(random.between(10, 17))
         joinBufferBytes = 1 << Int(random.between(12, 18))
-        generators = (random.fork(), random.fork(), random.fork())
+        let (ofNetwork, ofDesk) = (random.fork(), random.fork())
+        generators = (ofNetwork, random.fork())
         for (index, workload) in workloads.enumerated() {
             stores.append(
                 SimulatedStore(
                     simulation: self, name: index == 0 ? "simulated" : "simulated-\(index + 1)",
-                    channel: Channel(rawValue: UInt16(index)), workload: workload))
+                    channel: Channel(rawValue: UInt16(index)), workload: workload,
+                    ofDesk: index == 0 ? ofDesk : SplitMix64(seed: options.seed ^ 0x5EED_0F0F_7105_0023)))
         }
         makeProcesses()
         for store in stores.dropFirst() { makeProcesses(of: store) }
     }
 
-    /// The first store, which operators and scripts are about.
+    /// The first store, which scripts are about.
     var store: SimulatedStore { stores[0] }
+
+    /// Whether an operator is making a journal of the primary's node anew, which is stopped meanwhile.
+    var isRecovering: Bool { stores.contains { $0.operatorDesk.isRecovering || $0.recovery.isAtWork } }
 
     /// The other stores of a process's node.
     func others(onHostOf process: SimulatedProcess) -> [SimulatedProcess] {
@@ -84,22 +86,11 @@ package final class Simulation {
         process.store.add(process)
     }
 
-    /// The operator's program, which runs when it is needed.
-    var recovery: RecoveryProcess {
-        guard let recovery = processes.lazy.compactMap({ $0 as? RecoveryProcess }).first else {
-            preconditionFailure("there is an operator")
-        }
-        return recovery
-    }
-
     package var names: [String] { processes.map(\.name) }
     package var traceHash: UInt64 { traced.hash }
     package var traceText: [String] { traced.text(names: names) }
     package var virtualTime: Int64 { now }
     package var stepCount: Int { steps }
-
-    /// Whether a fault could have made two histories.
-    var mayHaveForked: Bool { isForkExpected || options.mayFork }
 
     // MARK: - For the parts
 
@@ -193,7 +184,7 @@ package final class Simulation {
             issue(caller)
         case .fault(let event): injector.happens(event)
         case .start(let process, let boot): start(process, boot)
-        case .operatorLooks: operatorDesk.look()
+        case .operatorLooks(let desk): desk.look()
         case .stopsAreDue: stopDue()
         case .usualWays: for process in processes { process.takeUsualWays() }
         case .calm: for store in stores { store.oracle.isCalm() }
@@ -258,7 +249,7 @@ extension Simulation {
             process.resume()
             (process as? NodeProcess)?.makeRoom()
             if process is RogueProcess { process.stop() }
-            let isRecovered = process === store.primary && operatorDesk.isRecovering
+            let isRecovered = process is PrimaryProcess && isRecovering
             if !process.isUp, !(process is RogueProcess || process is RecoveryProcess || isRecovered) {
                 add(.start(process, boot: process.boot), after: random.between(0, 500) * Span.millisecond)
             }

@@ -142,11 +142,33 @@ final class RecordingState<R: Reactor>: ReplicatedState {
     func apply(
         _ bytes: RawSpan, mutations: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime
     ) throws(WireError) {
+        let decoded = try decode(bytes, mutations, count: count)
+        try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
+        changes[position.1] = (decoded, base.workingState)
+    }
+
+    /// Each item is applied by the path that nodes apply whole series with, so that what it does can be noted.
+    func apply(
+        _ bytes: RawSpan, items: Range<Int>, count: Int, at position: (Epoch, SequenceNumber), time: LogTime,
+        replies: inout ByteWriter
+    ) throws(WireError) {
+        var reader = ByteReader(offset: items.lowerBound, end: items.upperBound)
+        for index in 0..<count {
+            let start = reader.offset
+            let item = try Item(from: bytes, &reader)
+            let place = (position.0, position.1.advanced(by: index))
+            let decoded = try decode(bytes, item.mutations, count: item.mutationCount)
+            try base.apply(bytes, items: start..<reader.offset, count: 1, at: place, time: time, replies: &replies)
+            if !decoded.isEmpty { changes[place.1] = (decoded, base.workingState) }
+        }
+        try reader.finish()
+    }
+
+    private func decode(_ bytes: RawSpan, _ mutations: Range<Int>, count: Int) throws(WireError) -> [R.Mutation] {
         var reader = ByteReader(offset: mutations.lowerBound, end: mutations.upperBound)
         var decoded: [R.Mutation] = []
         for _ in 0..<count { decoded.append(try coding.decodeChecked(bytes, try reader.readRange(from: bytes))) }
-        try base.apply(bytes, mutations: mutations, count: count, at: position, time: time)
-        changes[position.1] = (decoded, base.workingState)
+        return decoded
     }
 
     func perform(

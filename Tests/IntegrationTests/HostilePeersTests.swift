@@ -1,3 +1,4 @@
+import Counters
 import Foundation
 import Lockstep
 import LockstepCore
@@ -40,8 +41,8 @@ struct Ordeal {
 }
 
 extension IntegrationTests {
-    /// What a client that adds 64 at a time had.
-    private struct Work {
+    /// What a client had that asks for 64 at a time.
+    struct Work {
         var count = 0
         var seconds = 0.0
         var longest = 0.0
@@ -56,13 +57,16 @@ extension IntegrationTests {
         }
     }
 
-    /// Adds until a moment, as one client.
-    private static func work(_ cluster: ProcessCluster, until end: ContinuousClock.Instant) async throws -> Work {
-        try await Bench.withClient(of: cluster.endpoint(0)) { counters in
+    /// Adds until a moment, as one client, or does something else 64 times.
+    static func work(
+        _ endpoint: String, until end: ContinuousClock.Instant,
+        _ part: (RemoteStore<Counters>) async throws -> Void = { try await Bench.add(64, to: $0, prefix: "h/") }
+    ) async throws -> Work {
+        try await Bench.withClient(of: endpoint) { counters in
             var work = Work()
             repeat {
                 let begin = ContinuousClock.now
-                try await Bench.add(64, to: counters, prefix: "h/")
+                try await part(counters)
                 let taken = begin.duration(to: .now) / .seconds(1)
                 work.add(Work(count: 64, seconds: taken, longest: taken, opening: work.count == 0 ? taken : 0))
             } while ContinuousClock.now < end
@@ -70,14 +74,14 @@ extension IntegrationTests {
         }
     }
 
-    private static func attack(
-        _ kind: String, port: Int, seconds: Double, log: String
+    static func attack(
+        _ kind: String, port: Int, seconds: Double, log: String, _ more: [String] = []
     ) throws -> ChildProcess {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
             "hostile_peers.py")
         return try ChildProcess(
             kind, "/usr/bin/env",
-            ["python3", script.path, kind, "--port", "\(port)", "--seconds", "\(seconds)"], log: log)
+            ["python3", script.path, kind, "--port", "\(port)", "--seconds", "\(seconds)"] + more, log: log)
     }
 
     /// `VmRSS` or `VmHWM` (the most that it ever was) of a process, in bytes.
@@ -88,12 +92,11 @@ extension IntegrationTests {
     }
 
     /// What each node's honest clients and memory suffered.
-    private static func judge(
-        _ kind: String, _ cluster: ProcessCluster, alone: Work, during: Work, before: [Int], said: String
+    static func judge(
+        _ kind: String, _ nodes: [ChildProcess], alone: Work, during: Work, before: [Int], said: String
     ) throws {
         #expect(said.contains(/sent [1-9]/), "\(kind) did not work: \(said)")
-        for (index, before) in before.enumerated() {
-            let node = try #require(cluster.child(index))
+        for (index, (node, before)) in zip(nodes, before).enumerated() {
             #expect(node.isRunning, "\(kind) ended node \(index)")
             let ordeal = Ordeal(
                 alone: alone.perSecond, during: during.perSecond, longest: during.longest, opening: during.opening,
@@ -106,9 +109,14 @@ extension IntegrationTests {
         }
     }
 
-    /// `VmRSS` of all nodes, in bytes.
-    private static func memory(of cluster: ProcessCluster) throws -> [Int] {
-        try (0...cluster.replicas).map { try memory(try #require(cluster.child($0)).identifier, "VmRSS") }
+    /// The primary and the replicas.
+    static func nodes(_ cluster: ProcessCluster) throws -> [ChildProcess] {
+        try (0...cluster.replicas).map { try #require(cluster.child($0)) }
+    }
+
+    /// `VmRSS` of nodes, in bytes.
+    static func memory(of nodes: [ChildProcess]) throws -> [Int] {
+        try nodes.map { try memory($0.identifier, "VmRSS") }
     }
 
     /// The alarms that some kinds must raise, and no other kind may.
@@ -123,8 +131,8 @@ extension IntegrationTests {
     ])
     func hostilePeersHarmNobody(kind: String, seconds: Double) async throws {
         try await Bench.withCluster(replicas: 1) { cluster in
-            let alone = try await Self.work(cluster, until: .now + .seconds(1.5))
-            let before = try Self.memory(of: cluster)
+            let alone = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1.5))
+            let before = try Self.memory(of: Self.nodes(cluster))
 
             let log = cluster.folder + "/hostile.log"
             let hostile = try Self.attack(kind, port: cluster.port, seconds: seconds, log: log)
@@ -132,13 +140,13 @@ extension IntegrationTests {
             var during = Work()
             var alarms: Set<String> = []
             repeat {
-                during.add(try await Self.work(cluster, until: .now + .seconds(1)))
+                during.add(try await Self.work(cluster.endpoint(0), until: .now + .seconds(1)))
                 let status = try await cluster.node(0).decodedStatus(timeout: .seconds(5))
                 alarms.formUnion(status.stores.flatMap(\.alarms).map(\.name))
             } while hostile.isRunning
             #expect(alarms == Set([Self.expectedAlarms[kind]].compactMap { $0 }))
             try Self.judge(
-                kind, cluster, alone: alone, during: during, before: before,
+                kind, Self.nodes(cluster), alone: alone, during: during, before: before,
                 said: try String(contentsOfFile: log, encoding: .utf8))
             if kind == "sessions" {
                 // As the alarm's page says; the oldest of them live for seven days.
@@ -146,7 +154,7 @@ extension IntegrationTests {
                 #expect(closed.status == 0, "\(closed)")
             }
             _ = try await cluster.waitUntilEqual()
-            let after = try await Self.work(cluster, until: .now + .seconds(1))
+            let after = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1))
             #expect(after.longest < 2, "after \(kind) a call takes \(after.longest) s")
             _ = try await cluster.waitUntilEqual()
             try await Bench.wait("the alarms to end") {
@@ -182,8 +190,8 @@ extension IntegrationTests {
                 let stores = try await cluster.node(0).decodedStatus(timeout: .seconds(5)).stores
                 return stores.first { $0.name == "counters" }?.counters["snapshots_served"] ?? 0
             }
-            let alone = try await Self.work(cluster, until: .now + .seconds(1.5))
-            let before = try Self.memory(of: cluster)
+            let alone = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1.5))
+            let before = try Self.memory(of: Self.nodes(cluster))
             let joinedAlone = try await Self.join("joiner-1", cluster)
 
             let log = cluster.folder + "/hostile.log"
@@ -194,13 +202,13 @@ extension IntegrationTests {
             try await Bench.wait("the looping joiners") { try await snapshots() >= served + 8 }
             let held = beginning.duration(to: .now) / .seconds(1)
             let joined = try await Self.join("joiner-2", cluster)
-            let during = try await Self.work(cluster, until: .now + .seconds(1.5))
+            let during = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1.5))
             #expect(hostile.isRunning)
             hostile.end(SIGTERM)
             print("joins: live after \(joined) s, alone \(joinedAlone) s; eight places were taken in \(held) s")
             #expect(joined < joinedAlone + 12)
             try Self.judge(
-                "joins", cluster, alone: alone, during: during, before: before,
+                "joins", Self.nodes(cluster), alone: alone, during: during, before: before,
                 said: try String(contentsOfFile: log, encoding: .utf8))
             _ = try await cluster.waitUntilEqual()
         }

@@ -23,41 +23,55 @@ extension IntegrationTests {
         var command: Command
     }
 
-    /// Every option that takes a value, with the command before it.
-    private static func options(
-        of command: Described.Command, _ path: [String] = []
-    ) -> [(path: [String], name: String)] {
-        let own = (command.arguments ?? []).filter { $0.kind == "option" }
-            .compactMap { $0.names?.first { $0.kind == "long" }?.name }.map { (path: path, name: $0) }
-        return own + (command.subcommands ?? []).flatMap { options(of: $0, path + [$0.commandName]) }
+    /// What a command's value is typed after: the command and an option's name, or as many values as come before it.
+    private struct Slot {
+        var command: [String]
+        var option: String?
+        var before = 0
+
+        /// Nothing runs: an option that does not exist is refused after all values are read.
+        func line(_ value: String) -> [String] {
+            if let option { return command + ["--\(option)=\(value)", "--no-such-option"] }
+            // A number that is below 0 is no option after the two marks.
+            return command + ["--no-such-option", "--"] + Array(repeating: "1", count: before) + [value]
+        }
+    }
+
+    /// Every value that a command takes, by an option or by its place.
+    private static func slots(of command: Described.Command, _ path: [String] = []) -> [Slot] {
+        let arguments = command.arguments ?? []
+        let options = arguments.filter { $0.kind == "option" }.compactMap {
+            $0.names?.first { $0.kind == "long" }.map { Slot(command: path, option: $0.name) }
+        }
+        let places = arguments.filter { $0.kind == "positional" }.indices.map { Slot(command: path, before: $0) }
+        return options + places + (command.subcommands ?? []).flatMap { slots(of: $0, path + [$0.commandName]) }
     }
 
     /// Goal: no number on the command line stops the program by a trap: what is no number, infinite, or out of its range
-    /// is refused with status 64 and the range, in every option of every command of both programs.
-    @Test(arguments: [(Bench.program, 20), (Bench.labProgram, 20)])
-    func noNumberOfTheCommandLineTraps(program: String, atLeast: Int) throws {
+    /// is refused with status 64 and the range, in every option and at every place of every command of both programs.
+    @Test(arguments: [(Bench.program, 20, 8), (Bench.labProgram, 20, 0)])
+    func noNumberOfTheCommandLineTraps(program: String, options: Int, places: Int) throws {
         let dumped = try ChildProcess.run(program, ["--experimental-dump-help"])
         let described = try JSONDecoder().decode(Described.self, from: Data(dumped.output.utf8))
-        var numeric = 0
-        for (path, name) in Self.options(of: described.command) {
+        var numeric: [Slot] = []
+        for slot in Self.slots(of: described.command) {
             func refusal(_ value: String) throws -> (status: Int32, isInvalid: Bool, text: String) {
-                // Nothing runs: an option that does not exist is refused after all values are read.
-                let (status, _, errors) = try ChildProcess.run(
-                    program, path + ["--\(name)=\(value)", "--no-such-option"])
+                let (status, _, errors) = try ChildProcess.run(program, slot.line(value))
                 return (status, errors.contains("is invalid for"), errors)
             }
             guard try refusal("xyzzy").isInvalid else { continue }
-            numeric += 1
+            numeric.append(slot)
             for value in ["inf", "-inf", "nan", "1e18", "1e400"] {
                 let (status, isInvalid, text) = try refusal(value)
-                #expect(status == 64 && isInvalid, "\(path) --\(name) \(value): \(status) \(text)")
+                #expect(status == 64 && isInvalid, "\(slot.line(value)): \(status) \(text)")
             }
             for value in ["-1", "0", "18446744073709551615", "9223372036854775807"] {
                 let (status, _, text) = try refusal(value)
-                #expect(status == 64, "\(path) --\(name) \(value): \(status) \(text)")
+                #expect(status == 64, "\(slot.line(value)): \(status) \(text)")
             }
         }
-        #expect(numeric >= atLeast, "only \(numeric) options with numbers were found")
+        let named = numeric.filter { $0.option != nil }.count
+        #expect(named >= options && numeric.count - named >= places, "\(numeric)")
     }
 
     /// Goal: what was seen to trap is refused in words that name the range; words that are not UTF-8 are refused, since

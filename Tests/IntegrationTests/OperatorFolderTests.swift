@@ -70,6 +70,19 @@ extension IntegrationTests {
             }
         }
 
+        /// A journal that is no longer one is damage: the node ends with the status after which its unit does not start it
+        /// again, and the line names the way out (PROTOCOL R-46).
+        @Test func aDestroyedHeaderIsDamage() async throws {
+            try await withFolders { _, harmed in
+                try Harm.header.apply(in: harmed)
+                let served = try Bench.lockstep(
+                    "serve", "--data", harmed, "--listen", "tcp://127.0.0.1:\(Bench.ports(10))")
+                #expect(served.status == 65, "\(served)")
+                expectOneLine(served.errors, "\(served)")
+                for word in [harmed, "lockstep recover --from"] { #expect(served.errors.contains(word), "\(served)") }
+            }
+        }
+
         /// Every command on a folder that is not what it should be: one line, no names of types, the documented status.
         @Test func whatIsWrongWithAFolderIsOneLine() async throws {
             try await withFolders { whole, harmed in

@@ -52,6 +52,39 @@ extension IntegrationTests {
         }
     }
 
+    /// Goal: the command that is printed with an unknown outcome can be run as it stands, and its status is the answer:
+    /// here the network loses the answer, and is whole again when somebody asks.
+    @Test func theCommandThatAsksCanBeRunAsItIsPrinted() async throws {
+        try await Bench.withCluster(replicas: 0) { cluster in
+            let port = Bench.ports()
+            let silence = URL(fileURLWithPath: #filePath)
+                .appendingPathComponent("../../../deploy/pages/silence.py").standardized.path
+            func network(losing text: String) async throws -> ChildProcess {
+                let process = try ChildProcess(
+                    "network", "/usr/bin/env",
+                    ["python3", silence, "\(port)", "127.0.0.1", "\(cluster.port)", text],
+                    log: cluster.folder + "/network.log")
+                let read = ["counter", "get", "a", "--node", "tcp://127.0.0.1:\(port)", "--timeout", "5"]
+                try await Bench.wait("the network") {
+                    try ChildProcess.run(Bench.program, read).errors.contains("there is no counter a")
+                }
+                return process
+            }
+            let lossy = try await network(losing: "unheard-of")
+            defer { lossy.end(SIGKILL) }
+            let added = try Bench.lockstep(
+                "counter", "add", "unheard-of", "--node", "tcp://127.0.0.1:\(port)", "--timeout", "2")
+            #expect(added.status == 75, "\(added)")
+            let command = try #require(added.errors.firstMatch(of: /; ask: (lockstep outcome .*)\n/), "\(added)").1
+            lossy.end(SIGKILL)
+            let whole = try await network(losing: "what nobody says")
+            defer { whole.end(SIGKILL) }
+            let folder = URL(fileURLWithPath: Bench.program).deletingLastPathComponent().path
+            let asked = try ChildProcess.run("/bin/sh", ["-c", "PATH='\(folder)':$PATH; \(command)"])
+            #expect(asked.status == 0 && asked.output.contains("committed"), "\(command): \(asked)")
+        }
+    }
+
     /// Goal: a node that refuses the question tells nothing of the action, so the status is that of a node out of reach,
     /// and never the one that lets a script repeat the action (PROTOCOL ).
     @Test func aRefusedQuestionIsNoAnswer() async throws {

@@ -123,6 +123,24 @@ extension IntegrationTests {
             }
         }
 
+        /// A node that takes no connections, so that the queue of its socket is full, is not called "not running".
+        @Test func aNodeWhoseQueueIsFullIsNotCalledDead() async throws {
+            try await Bench.withCluster(replicas: 0) { cluster in
+                let (node, child) = (cluster.node(0), try #require(cluster.child(0)))
+                child.send(SIGSTOP)
+                defer { child.send(SIGCONT) }
+                let path = try AdministrationPath(folder: node.administration)
+                // What has looked and left stays in the queue until the node takes it.
+                #expect((0..<10_000).contains { _ in path.reach() == .full })
+                let full = try Bench.lockstep("status", "--data", node.path)
+                #expect(full.status == 69 && full.output.contains("does not answer"), "\(full)")
+                #expect(full.errors.contains("\(node.path) does not answer: it has taken no connection"), "\(full)")
+                #expect(!(full.output + full.errors).contains(/not running|no node runs/), "\(full)")
+                child.send(SIGCONT)
+                try await Bench.wait("the node to take connections again") { await node.isReady() }
+            }
+        }
+
         /// Errors name options and not properties of the library; reads carry their place and their age; a wait is said.
         @Test func commandsSpeakTheWordsOfTheirOptions() async throws {
             try await Bench.withCluster(replicas: 0) { cluster in
@@ -130,17 +148,29 @@ extension IntegrationTests {
                     "serve", "--data", cluster.node(0).path, "--listen", "tcp://0.0.0.0:\(Bench.ports(10))")
                 #expect(open.status == 64 && open.errors.contains("--insecure"), "\(open.errors)")
                 #expect(!open.errors.contains("allowsPlaintext"))
+                let small = try Bench.lockstep(
+                    "serve", "--data", cluster.node(0).path, "--listen", cluster.endpoint(0), "--snapshot-after", "5")
+                #expect(small.status == 64 && small.errors.contains("--snapshot-after"), "\(small.errors)")
+                #expect(!small.errors.contains("snapshotAfterBytes"))
 
                 #expect(try Bench.lockstep("counter", "add", "a/x", "7", "--node", cluster.endpoint(0)).status == 0)
-                for command in [["get", "a/x"], ["list", "a/"], ["top", "1"]] {
+                let reads = [
+                    (["counter", "get", "a/x"], "a/x"), (["counter", "list", "a/"], "a/x"),
+                    (["counter", "top", "1"], "a/x"), (["search", "stats"], "\"misses\""),
+                ]
+                for (command, content) in reads {
                     let read = try ChildProcess.run(
-                        Bench.program, ["counter"] + command + ["--json", "--node", cluster.endpoint(0)])
-                    let fields = try JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [String: Any]
-                    let place = fields?["place"] as? String ?? ""
-                    #expect(place.wholeMatch(of: /[0-9]+:[0-9]+/) != nil, "\(read)")
-                    #expect((0..<60).contains(fields?["ageSeconds"] as? Double ?? -1), "\(read)")
-                    #expect(read.output.contains("a/x"))
+                        Bench.program, command + ["--json", "--node", cluster.endpoint(0)])
+                    try Self.expectStamp(read.output, content)
                 }
+                let log = cluster.folder + "/watch.log"
+                let watch = try ChildProcess(
+                    "watch", Bench.program,
+                    ["counter", "watch", "a/x", "--json", "--node", cluster.endpoint(0)], log: log)
+                defer { watch.end(SIGKILL) }
+                func watched() throws -> String { try String(contentsOfFile: log, encoding: .utf8) }
+                try await Bench.wait("what is watched") { try watched().contains("\n") }
+                try Self.expectStamp(watched(), "a/x")
                 let nobody = "tcp://127.0.0.1:\(Bench.ports(10))"
                 let waiting = try Bench.lockstep("counter", "add", "x", "--node", nobody, "--timeout", "2")
                 let lines = waiting.errors.split(separator: "\n").filter {
@@ -148,6 +178,14 @@ extension IntegrationTests {
                 }
                 #expect(waiting.status == 69 && lines.count == 1, "\(waiting)")
             }
+        }
+
+        /// An answer as JSON says of which state it is.
+        private static func expectStamp(_ output: String, _ content: String) throws {
+            let fields = try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]
+            let place = fields?["place"] as? String ?? ""
+            #expect(place.wholeMatch(of: /[0-9]+:[0-9]+/) != nil && output.contains(content), "\(output)")
+            #expect((0..<60).contains(fields?["ageSeconds"] as? Double ?? -1), "\(output)")
         }
 
         /// Another user's node, a folder that is none and a file are called what they are.

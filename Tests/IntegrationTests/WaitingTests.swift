@@ -30,6 +30,13 @@ extension IntegrationTests {
                 }
             }
             #expect(Set(listed.keys) == CommandList.ofStoppedNodes.union(CommandList.arguments.keys))
+            // It writes a folder that nobody serves, and waits for the node that it asks.
+            let (idle, log) = (cluster.folder + "/idle", cluster.folder + "/recover.log")
+            #expect(try Bench.lockstep("init", "--data", idle).status == 0)
+            let nobody = "tcp://127.0.0.1:\(Bench.ports())"
+            let words = ["recover", "--data", idle, "--from", nobody]
+            let command = try ChildProcess("waiting", Bench.program, words, log: log)
+            waiting.append((words.joined(separator: " "), command, log))
             for started in waiting {
                 try await Bench.wait("a line of \(started.line)") {
                     let text = try String(contentsOfFile: started.log, encoding: .utf8)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attacks a node of ours on this host: one kind of hostile peer, bounded in count and time. It ends by itself.
 
-    hostile_peers.py KIND --port PORT [--seconds S]
+    hostile_peers.py KIND --port PORT [--seconds S] [--offsets N,...]
 
 PORT is the node's first port. Each kind prints what it did. The test of the pages takes its frames from here too.
 """
@@ -65,8 +65,8 @@ def crc32c(content):
     return value ^ 0xFFFFFFFF
 
 
-def frame(kind, body, channel=0xFFFF, cluster=0):
-    head = struct.pack("<HHBBHQQI", 0x534C, channel, 1, kind, 0, cluster, 0, len(body))
+def frame(kind, body, channel=0xFFFF, cluster=0, epoch=0):
+    head = struct.pack("<HHBBHQQI", 0x534C, channel, 1, kind, 0, cluster, epoch, len(body))
     return head + struct.pack("<I", crc32c(head + body)) + body
 
 
@@ -142,36 +142,74 @@ def subscriptions(options, report):
 
 def tiny(options, report):
     """Empty messages, as fast as they go, at each port."""
-    for port in range(3):
-        pour(options.port + port, *repeated(b""), options.seconds / 3, report)
+    for port in options.offsets:
+        pour(options.port + port, *repeated(b""), options.seconds / len(options.offsets), report)
 
 
 def frames(options, report):
     """Frames of 200 bytes and of 64 KiB that cannot be read, at each port."""
-    for port in range(3):
+    for port in options.offsets:
         for size in (200, 65_536):
-            pour(options.port + port, *repeated(os.urandom(size)), options.seconds / 6, report)
+            pour(options.port + port, *repeated(os.urandom(size)), options.seconds / 2 / len(options.offsets), report)
 
 
 def endless(options, report):
     """One message of parts without end, at each port."""
-    for port in range(3):
+    for port in options.offsets:
         size = 900 if port == 1 else 100_000
-        pour(options.port + port, *repeated(bytes(size), more=True), options.seconds / 3, report)
+        pour(options.port + port, *repeated(bytes(size), more=True), options.seconds / len(options.offsets), report)
 
 
-def hellos(options, report):
-    """70,000 HELLOs of clients, on a hundred connections that read nothing."""
-    some = [message(hello(1, b"c%d" % n, n + 1)) for n in range(100)]
-    peers = [connect(options.port) for _ in range(100)]
+def by_a_hundred(port, some, report):
+    """70,000 messages on a hundred connections that read nothing; each says one of these, again and again."""
+    peers = [connect(port) for _ in range(100)]
     for _ in range(70):
-        for peer, one in zip(peers, some):
+        for number, peer in enumerate(peers):
             try:
-                peer.sendall(one * 10)
+                peer.sendall(some[number % len(some)] * 10)
                 report.sent += 10
             except OSError:
                 report.ended += 1
     time.sleep(1)
+
+
+def hellos(options, report):
+    """70,000 HELLOs of clients, on a hundred connections that read nothing."""
+    by_a_hundred(options.port, [message(hello(1, b"c%d" % n, n + 1)) for n in range(100)], report)
+
+
+FORGED = b"\x06forged" + bytes([9] * 16) + bytes([8] * 16)  # A member that there is not, and its boot.
+
+
+def log(epoch=0, end=0):
+    """What a data node says of its log: it is empty, or has this end; nothing of it is committed."""
+    ends = b"\x01" + struct.pack("<Q16xQ16x", epoch, end) if end else b"\0"
+    return struct.pack("<QQ", epoch, end) + bytes(24) + ends
+
+
+def links(options, report):
+    """70,000 frames of data nodes that are none: what standbys and primaries say, of streams that there are not."""
+    channel, cluster, store = enter(options.port, b"looker", 1)[1:]
+    nonce = struct.pack("<Q", 1)
+    bodies = [
+        (80, nonce + bytes(16) + FORGED + bytes(8) + log()),  # FETCH of a store that there is not.
+        (83, nonce + FORGED + bytes(64)), (86, nonce * 2), (87, nonce),  # ACK, CONFIRM, RECORD_REQ
+        (81, nonce + bytes(24) + b"\x02" + bytes(32)), (82, nonce + bytes(9)), (84, FORGED[:23] + bytes(9)),
+        (85, nonce * 2), (90, nonce + bytes(33)), (80, store[:7]),
+    ]
+    by_a_hundred(options.port + 3, [message(frame(*one, channel, cluster, 1)) for one in bodies], report)
+
+
+def reigns(options, report):
+    """70,000 words of later reigns that there are not: FETCH that has promised more, or has more, and STEP_DOWN."""
+    channel, cluster, store = enter(options.port, b"looker", 1)[1:]
+    later, nonce = 2**61, struct.pack("<Q", 1)
+    bodies = [
+        (80, nonce + store + FORGED + struct.pack("<Q", later) + log()),
+        (80, nonce + store + FORGED + bytes(8) + log(later, 2**60)),
+        (89, nonce + struct.pack("<Q", later) + log(later, 2**60) + struct.pack("<qQQ", 1, 1, later) + bytes(18)),
+    ]
+    by_a_hundred(options.port + 3, [message(frame(*one, channel, cluster, later)) for one in bodies], report)
 
 
 def idle(options, report):
@@ -179,7 +217,7 @@ def idle(options, report):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     waiting = selectors.DefaultSelector()
-    for port in range(3):
+    for port in options.offsets:
         for number in range(options.connections):
             try:
                 peer = socket.create_connection(
@@ -284,7 +322,7 @@ def joins(options, report):
 
 KINDS = {
     kind.__name__: kind
-    for kind in (subscriptions, tiny, frames, endless, hellos, idle, replicas, sessions, joins)
+    for kind in (subscriptions, tiny, frames, endless, hellos, links, reigns, idle, replicas, sessions, joins)
 }
 
 
@@ -293,9 +331,11 @@ def main():
     arguments.add_argument("kind", choices=sorted(KINDS))
     arguments.add_argument("--port", type=int, required=True)
     arguments.add_argument("--seconds", type=float, default=6)
+    arguments.add_argument("--offsets", default="0,1,2", help="the ports after the first, of a kind for any port")
     arguments.add_argument("--connections", type=int, default=400, help="of the kind idle, at each port")
     arguments.add_argument("--source", default=HOST, help="the address that the kind idle comes from")
     options = arguments.parse_args()
+    options.offsets = [int(offset) for offset in options.offsets.split(",")]
     report = Report()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # A thread that starts processes may have blocked it.

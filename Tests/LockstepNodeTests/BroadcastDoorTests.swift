@@ -158,6 +158,25 @@ import ZeroMQ
         #expect(try honest.next() == frame(Self.channel))
     }
 
+    /// Goal: libzmq refuses what is larger than any handshake, before a byte of it is kept; of what is not, the door hears
+    /// (PROTOCOL, section 10).
+    @Test(arguments: [(1_024, UInt64(1)), (1_025, 0), (65_536, 0)])
+    func whatIsTooLargeNeverReachesTheDoor(bytes: Int, heard: UInt64) throws {
+        let door = try Door()
+        let context = try Context()
+        var hostile = try Socket<Dealer>(in: context)
+        let monitor = try SocketMonitor(hostile)
+        try hostile.connect(to: door.endpoint)
+        let isSent = try hostile.send([UInt8](repeating: 1, count: bytes))
+        var isEnded = false
+        for _ in 0..<200 where !isEnded {
+            try door.take()
+            while let event = try monitor.next() { isEnded = isEnded || event.kind == .disconnected }
+        }
+        #expect(isSent && isEnded && door.refused == heard)
+        hostile.close()
+    }
+
     /// Goal: what is not exactly a subscription is none (PROTOCOL, R-39).
     @Test func onlyFiveBytesAreASubscription() {
         let good = Subscription(channel: Self.channel).bytes

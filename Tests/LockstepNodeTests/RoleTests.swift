@@ -155,6 +155,34 @@ struct RoleTests {
         }
     }
 
+    /// PROTOCOL R-48: a restart waits for its replica as long as it is told to, less than usual or more.
+    ///
+    /// Each begins to wait before the next one does, so a bound that is not its own shows in the order of their ends.
+    @Test func aRestartWaitsAsLongAsItIsTold() async throws {
+        let record = LogRecord()
+        func restart(_ name: String, _ bound: Duration?) throws -> (node: Node, port: StorePort) {
+            let log = KeptLog()
+            log.content.withLock { $0.notes[.audience] = "r1" }
+            var configuration = NodeConfiguration.primary(listen: "tcp://127.0.0.1:0", journal: log.source)
+            if let bound { configuration.audienceTimeout = bound }
+            let node = try Node(configuration, logger: record.logger())
+            return (node, try node.attach(name: name) { SumState() })
+        }
+        let (long, usual) = (try restart("long", .seconds(600)), try restart("usual", nil))
+        let short = try restart("short", .milliseconds(200))
+        try await withRunning(long.node) {
+            try await until { try await long.port.status().phase == .awaiting }
+            try await withRunning(usual.node) {
+                try await until { try await usual.port.status().phase == .awaiting }
+                try await withRunning(short.node) {
+                    try await until { try await usual.port.status().phase == .admitting }
+                }
+            }
+        }
+        let order = record.short.filter { $0.contains("admitting") }
+        #expect(order == ["info admitting short", "info admitting usual"])
+    }
+
     /// Runs a primary and a replica until the replica has the entries that are added.
     private func live(_ log: KeptLog, _ kept: KeptLog, at endpoint: String, adding bytes: [UInt8]) async throws {
         try await serve(log, kept, at: endpoint) { port, copy in

@@ -25,22 +25,28 @@ import Testing
     /// Neither is judged by what holds for the other.
     @Test(arguments: zip([0xb44aae49ba722, 0x13c4da1ffed92] as [UInt64], [FaultClass.switchOver, .orderlyStop]))
     func anEpochThatComesTwiceBreaksNoPromise(seed: UInt64, fault: FaultClass) {
-        let result = SimulationResult.run(.drawn(seed: seed))
-        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed)")
+        let result = SimulationResult.run(.drawn(seed: seed, pins: Self.ofOneStore))
+        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed) --stores 1")
         #expect(result.coverage.fired[fault, default: 0] > 0)
+    }
+
+    private static var ofOneStore: SimulationOptions.Pins {
+        var pins = SimulationOptions.Pins()
+        pins.stores = 1
+        return pins
     }
 
     /// A RESYNC that a network brings after the WELCOME which ended its cause makes no storm of greetings.
     @Test func aLateResyncMakesNoStorm() {
-        let result = SimulationResult.run(.drawn(seed: 0xf_882f_7523_4312))
-        #expect(result.violation == nil, "lockstep-lab simulate --seed 0xf882f75234312")
+        let result = SimulationResult.run(.drawn(seed: 0xf_882f_7523_4312, pins: Self.ofOneStore))
+        #expect(result.violation == nil, "lockstep-lab simulate --seed 0xf882f75234312 --stores 1")
     }
 
     /// A wrong state is not made the primary's, and a quarantined replica of a history that was given up is made anew.
     @Test(arguments: zip([0x2d_db78, 0x2d_ea50] as [UInt64], [FaultClass.divergentReducer, .oldCopy]))
     func anOperatorKnowsWhatIsWrong(seed: UInt64, fault: FaultClass) {
-        let result = SimulationResult.run(.drawn(seed: seed))
-        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed)")
+        let result = SimulationResult.run(.drawn(seed: seed, pins: Self.ofOneStore))
+        #expect(result.violation == nil, "lockstep-lab simulate --seed \(seed) --stores 1")
         #expect(result.coverage.fired[fault, default: 0] > 0)
     }
 

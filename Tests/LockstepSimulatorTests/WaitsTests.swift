@@ -102,6 +102,30 @@ import Testing
         #expect(look(at: 10 * Self.second, []) == nil)
     }
 
+    /// One operation takes a bounded number of frames, counted from the last strike, whatever unusual ways there are.
+    @Test(arguments: [false, true]) func aStormForOneOperationIsFound(isUnusual: Bool) {
+        let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
+        let query = stamp.frame(.query(Query(session: .none, number: 7)))
+        let most = OperationFrames.bound(isUnusual: isUnusual)
+        func storm(_ count: Int, healthySince: Int64 = 0, isWaiting: Bool = true) -> Int? {
+            var frames = OperationFrames()
+            func look() -> Int? {
+                frames.look(healthySince: healthySince, isUnusual: isUnusual) { _ in isWaiting }?.count
+            }
+            for _ in 0..<most { frames.sent(query, at: 5) }
+            #expect(look() == nil)
+            // Of another number, and of a kind that is no operation's.
+            frames.sent(stamp.frame(.query(Query(session: .none, number: 8))), at: 6)
+            frames.sent(stamp.frame(.resync), at: 6)
+            for _ in 0..<count { frames.sent(query, at: 6) }
+            return look()
+        }
+        #expect(storm(0) == nil)
+        #expect(storm(1) == most + 1)
+        #expect(storm(1, isWaiting: false) == nil)
+        #expect(storm(1, healthySince: 6) == nil)
+    }
+
     /// BUSY has a pause for each reason: a primary whose disk is full is asked four times a second by each client.
     @Test func aStormOfBusyIsFound() {
         let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))

@@ -41,6 +41,28 @@ import Testing
         #expect(families.count == 1 && families[0].split(separator: " ").contains("AF_NETLINK"))
     }
 
+    /// A node gets the descriptors that the page names, and a folder that is its user's alone (docs/SECURITY.md).
+    @Test(arguments: paths) func aUnitGivesDescriptorsAndAFolderOfItsOwn(path: String) throws {
+        #expect(try Self.settings("LimitNOFILE", in: path) == ["65536"])
+        #expect(try Repository.file("deploy/README.md").text.contains("the units ask for 65,536"))
+        #expect(try Self.settings("StateDirectoryMode", in: path) == ["0700"])
+    }
+
+    /// Each unit serves the folder and reads the settings that the page names; the sample has all that the command
+    /// takes, since systemd puts nothing in the place of what is not set.
+    @Test(arguments: ["primary", "replica", "data"]) func aUnitServesTheFolderOfThePage(role: String) throws {
+        let path = "deploy/systemd/lockstep-\(role).service"
+        let page = try Repository.file("deploy/README.md").text
+        let (folder, file) = ("/var/lib/lockstep/\(role)", "/etc/lockstep/\(role).env")
+        #expect(page.contains(folder) && page.contains(file))
+        #expect(try Self.settings("EnvironmentFile", in: path) == [file])
+        let command = try #require(try Self.settings("ExecStart", in: path).first)
+        #expect(command.hasPrefix("lockstep serve --data \(folder) "))
+        let sample = try Repository.file("deploy/systemd/\(role).env").text
+        let taken = command.matches(of: /LOCKSTEP_[A-Z]+/).map { String($0.output) }
+        #expect(taken.contains("LOCKSTEP_LISTEN") && taken.allSatisfy { sample.contains("\n\($0)=") })
+    }
+
     /// The units differ in what they are for, and in nothing else.
     @Test func theShippedUnitsAllowTheSame() throws {
         let sections = try Self.paths.prefix(3).map { path in

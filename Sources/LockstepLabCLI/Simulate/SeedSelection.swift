@@ -19,9 +19,7 @@ struct SeedSelection: ParsableArguments {
     var cluster = false
     @Option(name: .customLong("fault"), help: "NAME=STRENGTH, 0 (off) to 1; may stand several times.")
     var faults: [String] = []
-    @Option(
-        help: "Stores of every node, 1 or 2; always 1 with faults that take an operator.",
-        transform: Within.whole(1...2))
+    @Option(help: "Stores of every node, 1 or 2.", transform: Within.whole(1...2))
     var stores: Int?
     @Option(help: "Replicas beside the primary, 1 to 8.", transform: Within.whole(1...8))
     var replicas: Int?
@@ -114,6 +112,11 @@ struct SeedSelection: ParsableArguments {
             let words = try pinnedWords
             return words.isEmpty ? "" : " " + words.joined(separator: " ")
         }
+    }
+
+    /// Whether nothing is pinned that keeps seeds from showing something; how long they are does not count.
+    var showsEverything: Bool {
+        faults.isEmpty && stores == nil && volatile == nil && effects == nil && watches == nil
     }
 
     private var pinnedWords: [String] {

@@ -68,6 +68,9 @@ package enum NodeDeed: String, CaseIterable, Sendable, Hashable, Codable {
     case oldReplicaCaughtUp
     /// A frame came to the second store of a node.
     case secondStoreReached
+    /// The same of the second store of a folder: its journal was made anew, or its roles changed.
+    case secondStoreRecovered
+    case secondStoreSwitchedOver
     /// A request that was no store's was answered by RESYNC.
     case strangeRequestAnswered
 }

@@ -159,7 +159,7 @@ final class Oracle {
             previous = before.head.previous
         }
         if previous != committed.hash {
-            guard simulation.options.mayFork || simulation.isForkExpected else {
+            guard store.mayHaveForked else {
                 fail(.durability, "the log goes on at \(first.head.first) after \(previous), but ends at \(committed)")
                 return
             }

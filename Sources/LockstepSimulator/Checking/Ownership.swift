@@ -73,6 +73,12 @@ extension Oracle {
         fail(.ownership, "\(session) is closed, and its owner did not ask for that")
     }
 
+    /// A node sends something of a session, or of its runs: never to the rogue, unless the session is its own.
+    func checkTold(of session: SessionID, _ connection: Connection, by process: NodeProcess) {
+        guard simulation.network.owner(of: connection) is RogueProcess, !rogueSessions.contains(session) else { return }
+        fail(.ownership, "\(process.name) tells the rogue of \(session), which is another's")
+    }
+
     // MARK: - Answers about sessions
 
     /// RESUMED names the number that comes next: after what has committed, and not beyond what was submitted.

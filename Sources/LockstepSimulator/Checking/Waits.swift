@@ -107,6 +107,15 @@ final class Waits {
         for id in caller.awaited.keys.sorted() where store.oracle.runs.runs[id]?.end != nil {
             add(.end, process, id.session.sequence.rawValue, id.number, from: toPrimary)
         }
+        lookAtFrames(of: caller, healthySince: throughHome)
+    }
+
+    private func lookAtFrames(of caller: Caller, healthySince: Int64) {
+        let isUnusual = simulation.options.plan.isOn(.buggify)
+        let storm = caller.frames.look(
+            healthySince: healthySince, isUnusual: isUnusual, isWaiting: caller.isWaiting(for:))
+        guard let storm else { return }
+        simulation.fail(.storm, "\(caller.process.name) sent \(storm.count) frames for one \(storm.operation.name)")
     }
 
     /// A read that is to include a place of a history that was given up waits until the log is as long again.

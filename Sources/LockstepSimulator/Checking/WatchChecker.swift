@@ -32,13 +32,22 @@ struct WatchChecker {
 }
 
 extension Oracle {
-    /// A node sends a frame to somebody, who may watch something.
+    /// What is judged by whom it is sent to.
+    private static let addressed: Set<UInt8> = Set(
+        [.watchResult, .resumed, .runEnded, .runGone].map { (kind: MessageKind) in kind.rawValue })
+
+    /// A node sends a frame to somebody, who may watch something, or not be the owner of what it is about.
     func wasSent(_ frame: [UInt8], to connection: Connection, by process: NodeProcess) {
-        guard frame.count > 5, frame[5] == MessageKind.watchResult.rawValue else { return }
-        let message = withBytes(of: frame) { try? Message.decode($0, rule: .any).message }
-        guard case .watchResult(let result)? = message else { return }
-        if watchers.goesBack(result, to: connection, by: process) {
-            fail(.monotonic, "\(process.name) tells a watcher of \(result.sequence) after a newer place")
+        guard frame.count > 5, Self.addressed.contains(frame[5]) else { return }
+        switch withBytes(of: frame, { try? Message.decode($0, rule: .any).message }) {
+        case .watchResult(let result)?:
+            if watchers.goesBack(result, to: connection, by: process) {
+                fail(.monotonic, "\(process.name) tells a watcher of \(result.sequence) after a newer place")
+            }
+        case .resumed(let resumed)?: checkTold(of: resumed.session, connection, by: process)
+        case .runEnded(let ended)?: checkTold(of: ended.id.session, connection, by: process)
+        case .runGone(let id)?: checkTold(of: id.session, connection, by: process)
+        default: return
         }
     }
 }

@@ -1,3 +1,4 @@
+import Lockstep
 import LockstepCore
 
 // Histories: the one that holds, and those that an operator gave up.
@@ -7,20 +8,20 @@ extension ClusterChecker {
         private(set) var log: LogState
         /// What the log gives, applied by nobody else.
         let state: any ReplicatedState
-        /// The same, if it is of tickets.
-        private let ticketed: ClusterState?
+        /// Who took which ticket, if it is of tickets.
+        private(set) var tickets: [Tickets.Ticket] = []
+        private let hasTickets: Bool
         private let makeState: () -> any ReplicatedState
         private(set) var batches: [SealedBatch] = []
         /// By the end of each batch.
         private(set) var hashes: [SequenceNumber: BatchHash]
         private(set) var digests: [SequenceNumber: Digest]
         private var lastNumbers: [UInt8: RequestNumber] = [:]
-        private var checkedTickets = 0
 
         init(store: StoreID, makeState: @escaping () -> any ReplicatedState) {
             self.makeState = makeState
             state = makeState()
-            ticketed = state as? ClusterState
+            hasTickets = state.unwrapped is ReactorState<Tickets>
             log = LogState(store: store)
             hashes = [.zero: log.position.hash]
             digests = [.zero: state.digest + log.digest]
@@ -28,8 +29,7 @@ extension ClusterChecker {
 
         /// One of the same store that has nothing yet.
         var beginning: History { History(store: log.store, makeState: makeState) }
-        var count: UInt64 { ticketed?.value.count ?? 0 }
-        var tickets: [ClusterState.Ticket] { ticketed?.tickets ?? [] }
+        var count: UInt64 { UInt64(tickets.count) }
 
         /// The next batch; what it breaks, if anything.
         mutating func append(_ batch: SealedBatch) -> Violation? {
@@ -39,8 +39,9 @@ extension ClusterChecker {
             batches.append(batch)
             hashes[batch.head.last] = batch.hash
             digests[batch.head.last] = state.digest + log.digest
-            defer { checkedTickets = tickets.count }
-            for ticket in tickets[checkedTickets...] {
+            let new = hasTickets ? Tickets.tickets(in: batch) : []
+            tickets += new
+            for ticket in new {
                 let expected = lastNumbers[ticket.client, default: 0] + 1
                 lastNumbers[ticket.client] = ticket.number
                 if ticket.number != expected {
@@ -83,7 +84,7 @@ extension ClusterChecker {
     }
 
     /// The tickets of whom a primary of this epoch tells, and how many of them hold.
-    func told(in epoch: Epoch) -> (tickets: [ClusterState.Ticket], kept: UInt64) {
+    func told(in epoch: Epoch) -> (tickets: [Tickets.Ticket], kept: UInt64) {
         guard let index = givenUp.firstIndex(where: { epoch < $0.before }) else { return (history.tickets, .max) }
         return (givenUp[index].history.tickets, givenUp[index...].map(\.kept).min() ?? 0)
     }
@@ -126,7 +127,7 @@ extension ClusterChecker {
     mutating func holds(_ client: ClusterClient) {
         for number in stride(from: RequestNumber(1), through: client.answered, by: 1) {
             guard let ticket = client.answers[number] else { continue }
-            let own = ClusterState.Ticket(client: client.tag, number: number)
+            let own = Tickets.Ticket(client: client.tag, number: number)
             guard ticket > history.count || history.tickets[Int(ticket) - 1] != own else { continue }
             let isOther = givenUp.contains { $0.history.count >= ticket && $0.history.tickets[Int(ticket) - 1] == own }
             if isOther, history.tickets.contains(own) { continue }

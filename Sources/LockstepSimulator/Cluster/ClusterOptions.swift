@@ -63,4 +63,6 @@ package enum ClusterDefect: CaseIterable, Hashable, Sendable {
     case tailIsForgotten
     /// A disk that was lost comes back under the same incarnation.
     case incarnationIsKept
+    /// A node applies each series as if it stood one place further on.
+    case seriesIsMisplaced
 }

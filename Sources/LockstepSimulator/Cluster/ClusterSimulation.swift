@@ -69,15 +69,17 @@ package final class ClusterSimulation {
         package var losses = 0
         package var halts = 0
 
-        /// By their names, without those that did not happen.
+        /// By their names.
         var named: [String: Int] {
             [
                 "elections": elections, "depositions": depositions, "truncations": truncations,
                 "snapshots": snapshots, "additions": additions, "removals": removals, "lost disks": lostDisks,
                 "handovers": handovers, "kept posts": keptPosts, "bindings": bindings, "promotions": promotions,
                 "histories given up": losses, "halts": halts,
-            ].filter { $0.value > 0 }
+            ]
         }
+
+        static var names: [String] { Counts().named.keys.sorted() }
     }
 
     /// A run that comes from its seed alone.
@@ -95,7 +97,9 @@ package final class ClusterSimulation {
         nodes = (0..<options.nodes).map { index in
             let name = "node-\(isSteered ? index + 1 : index)"
             return ClusterNode(index, name: name, store: Self.store) {
-                isSteered ? SimulatedState(workload.makeState()) : workload.makeState()
+                let state = SimulatedState(workload.makeState())
+                state.misplacesSeries = options.defect == .seriesIsMisplaced
+                return state
             }
         }
         clients =
@@ -105,8 +109,7 @@ package final class ClusterSimulation {
                 + [ClusterClient(options.clients, isReader: true)]
         links = Array(repeating: Array(repeating: nil, count: options.nodes), count: options.nodes)
         var checker = ClusterChecker(store: Self.store) {
-            guard isSteered else { return ClusterState(keepsTickets: true) }
-            return SimulatedState(workload.makeState(), isItemByItem: true)
+            SimulatedState(workload.makeState(), isItemByItem: true)
         }
         if options.adopts { Self.keepLog(of: nodes[0], &checker) }
         self.checker = checker

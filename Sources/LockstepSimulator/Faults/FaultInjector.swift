@@ -70,8 +70,9 @@ final class FaultInjector {
     func happens(_ event: FaultEvent) {
         switch event {
         case .unblock(let from, let to): simulation.network.unblock(from, to)
-        case .takeCopy: if !isOver { simulation.store.primary.disk.takeCopy() }
-        case .takeCopyOfReplica(let number): if !isOver { simulation.store.replicas[number].disk.takeCopy() }
+        case .takeCopy: if !isOver { for store in simulation.stores { store.primary.disk.takeCopy() } }
+        case .takeCopyOfReplica(let number):
+            if !isOver { for store in simulation.stores { store.replicas[number].disk.takeCopy() } }
         case .strike(let fault):
             scheduled.remove(fault)
             guard !isOver, simulation.plan.isOn(fault) else { return }
@@ -103,14 +104,18 @@ final class FaultInjector {
         case .sessionChurn: simulation.churn(&random)
         case .divergentReducer: diverge()
         case .oldReplicaCopy: putOldReplicaCopyBack()
-        case .mixedFolders: simulation.operatorDesk.mixFolders(&random)
-        case .wrongLoss: simulation.operatorDesk.acceptWrongLoss(&random)
-        case .switchOver: simulation.operatorDesk.switchOver(&random)
+        case .mixedFolders: anyStore.operatorDesk.mixFolders(&random)
+        case .wrongLoss: anyStore.operatorDesk.acceptWrongLoss(&random)
+        case .switchOver: anyStore.operatorDesk.switchOver(&random)
         case .orderlyStop: stopInOrder()
         case .loss, .duplication, .delay, .reorder, .corruption, .publisherDrops, .crashWhileStarting, .journalLatency,
             .lostWrites, .tornWrite, .commitError, .lateRetry, .rogueClient, .giveUp, .buggify:
             break
         }
+    }
+
+    private var anyStore: SimulatedStore {
+        simulation.stores.count > 1 ? random.pick(simulation.stores) : simulation.store
     }
 
     private var replicasOfAllStores: [ReplicaProcess] { simulation.stores.flatMap(\.replicas) }
@@ -164,10 +169,11 @@ final class FaultInjector {
     }
 
     private func flipBit() {
-        let nodes: [NodeProcess] = [simulation.store.primary] + simulation.store.replicas
+        let store = anyStore
+        let nodes: [NodeProcess] = [store.primary] + store.replicas
         let node = random.pick(nodes)
         // Without anybody who has more, what the primary loses is lost.
-        if node === simulation.store.primary, !simulation.store.hasEqualReplica { return }
+        if node === store.primary, !store.hasEqualReplica { return }
         guard node.isUp, node.disk.flipBit(&random) else { return }
         simulation.fired(.bitFlip, UInt64(node.id))
         node.stop()
@@ -178,21 +184,22 @@ final class FaultInjector {
         let primary = simulation.store.primary
         guard primary.isUp else { return }
         primary.stop()
-        if primary.disk.putCopyBack() { simulation.fired(.oldCopy, 0) }
+        for store in simulation.stores where store.primary.disk.putCopyBack() { simulation.fired(.oldCopy, 0) }
         simulation.restart(primary, after: random.between(1, 3_000) * Span.millisecond)
         simulation.add(.fault(.takeCopy), after: random.between(1, 30) * Span.second)
     }
 
-    /// It catches up as one that was away for long does; nothing else may come of it.
+    /// Its stores catch up as those of one that was away for long do; nothing else may come of it.
     private func putOldReplicaCopyBack() {
         let number = Int(random.next(below: UInt64(simulation.store.replicas.count)))
         let replica = simulation.store.replicas[number]
         guard replica.isUp, replica.hasJournal else { return }
         replica.stop()
-        if replica.disk.putCopyBack() {
+        for store in simulation.stores where store.replicas[number].disk.putCopyBack() {
+            let replica = store.replicas[number]
             simulation.fired(.oldReplicaCopy, UInt64(replica.id))
-            simulation.store.oracle.forgot(replica)
-            simulation.operatorDesk.putBack.insert(replica.id)
+            store.oracle.forgot(replica)
+            store.operatorDesk.putBack.insert(replica.id)
         }
         simulation.restart(replica, after: random.between(1, 3_000) * Span.millisecond)
         takeCopySoon(ofReplica: number)

@@ -38,7 +38,7 @@ extension OperatorDesk {
     func mixFolders(_ random: inout SplitMix64) {
         guard let replica = partner(&random) else { return }
         simulation.fired(.mixedFolders, UInt64(replica.id))
-        simulation.store.primary.stop()
+        store.primary.stop()
         replica.stop()
         serveMixed(replica)
         restartBoth(replica, &random)
@@ -46,36 +46,45 @@ extension OperatorDesk {
 
     /// A replica with a journal that may change its folder with the primary now.
     private func partner(_ random: inout SplitMix64) -> ReplicaProcess? {
-        guard simulation.store.primary.isUp, !isRecovering, !simulation.recovery.isAtWork else { return nil }
-        let replicas = simulation.store.replicas.filter { $0.isUp && $0.hasJournal }
+        guard store.primary.isUp, !simulation.isRecovering else { return nil }
+        let replicas = store.replicas.filter { $0.isUp && $0.hasJournal }
         return replicas.isEmpty ? nil : random.pick(replicas)
     }
 
     /// Starts both with the other's folder, which they must refuse, and puts the folders back.
     private func serveMixed(_ replica: ReplicaProcess) {
-        let primary = simulation.store.primary
-        areFoldersMixed = true
-        primary.disk.swap(with: replica.disk)
-        primary.start()
+        swapFolders(with: replica, areMixed: true)
+        store.primary.start()
         replica.start()
-        primary.disk.swap(with: replica.disk)
-        areFoldersMixed = false
+        swapFolders(with: replica, areMixed: false)
+    }
+
+    /// The folder of the primary's node and of this replica's change their places, with all their stores.
+    private func swapFolders(with replica: ReplicaProcess, areMixed: Bool) {
+        for store in simulation.stores {
+            store.primary.disk.swap(with: store.replica(besides: replica).disk)
+            store.operatorDesk.areFoldersMixed = areMixed
+        }
     }
 
     private func restartBoth(_ replica: ReplicaProcess, _ random: inout SplitMix64) {
-        simulation.restart(simulation.store.primary, after: random.between(1, 3_000) * Span.millisecond)
+        simulation.restart(store.primary, after: random.between(1, 3_000) * Span.millisecond)
         simulation.restart(replica, after: random.between(1, 3_000) * Span.millisecond)
     }
 
     // MARK: - A change of roles
 
-    /// `lockstep promote` of a replica's folder and `lockstep demote` of the primary's, both stopped.
+    /// `lockstep promote` of a replica's folder and `lockstep demote` of the primary's, both stopped, with all stores.
     ///
     /// Where nothing may be lost, it is done only if the replica has all that the primary wrote; else both start again as
     /// they were. A folder whose state was reduced wrongly is left alone: as a primary's it would be the state of all.
     func switchOver(_ random: inout SplitMix64) {
-        let primary = simulation.store.primary
-        guard let replica = partner(&random), !replica.state.isTainted, !replica.state.skipsNextItem else { return }
+        let primary = store.primary
+        guard let replica = partner(&random),
+            simulation.stores.map({ $0.replica(besides: replica).state }).allSatisfy({
+                !$0.isTainted && !$0.skipsNextItem
+            })
+        else { return }
         primary.stop()
         replica.stop()
         if random.chance(0.5) {
@@ -84,32 +93,52 @@ extension OperatorDesk {
             primary.stop()
         }
         if random.chance(0.3) { serveMixed(replica) }
-        promote(replica)
+        promoteAll(replica)
         restartBoth(replica, &random)
     }
 
-    private func promote(_ replica: ReplicaProcess) {
-        let (primary, oracle) = (simulation.store.primary, simulation.store.oracle)
-        guard simulation.violation == nil, !isRecovering, let promoted = replica.disk.position,
-            let own = primary.disk.position
-        else {
+    private func promoteAll(_ replica: ReplicaProcess) {
+        let promotions = simulation.stores.compactMap { $0.operatorDesk.promotion(of: $0.replica(besides: replica)) }
+        guard simulation.violation == nil, !simulation.isRecovering, promotions.count == simulation.stores.count else {
             return
         }
-        let isLossless = promoted == oracle.committed && !primary.disk.tells(after: promoted.sequence)
-        guard isLossless || simulation.mayHaveForked else { return }
         simulation.fired(.switchOver, UInt64(replica.id))
+        for promotion in promotions { promotion.replica.store.operatorDesk.promote(promotion) }
+    }
+
+    /// A replica's folder that becomes the primary's, in one store.
+    private struct Promotion {
+        let replica: ReplicaProcess
+        let promoted: Position
+        /// Of the primary, which becomes a replica.
+        let demoted: Position
+        let isLossless: Bool
+    }
+
+    /// What the promotion would do to this store; nil if it must not be.
+    private func promotion(of replica: ReplicaProcess) -> Promotion? {
+        guard let promoted = replica.disk.position, let demoted = store.primary.disk.position else { return nil }
+        let isLossless = promoted == store.oracle.committed && !store.primary.disk.tells(after: promoted.sequence)
+        guard isLossless || store.mayHaveForked else { return nil }
+        return Promotion(replica: replica, promoted: promoted, demoted: demoted, isLossless: isLossless)
+    }
+
+    private func promote(_ promotion: Promotion) {
+        let (primary, oracle) = (store.primary, store.oracle)
+        let (replica, promoted, isLossless) = (promotion.replica, promotion.promoted, promotion.isLossless)
         simulation.trace(replica.id, .operatorActed, 4, promoted.sequence.rawValue)
         simulation.coverage.operatorActs += 1
         simulation.coverage.note(isLossless ? .switchedOver : .switchedOverWithLoss)
-        if primary.disk.cutEmptyEnd(of: simulation.store.id) { simulation.coverage.note(.emptyEndCut) }
+        if store !== simulation.store { simulation.coverage.note(.secondStoreSwitchedOver) }
+        if primary.disk.cutEmptyEnd(of: store.id) { simulation.coverage.note(.emptyEndCut) }
         if !isLossless {
             // What a crash left durable without a word is shown by the demoted node, as a part of what was given up.
             let end = primary.disk.batches(after: oracle.committed.sequence)
             if end.first?.head.previous == oracle.committed.hash { oracle.committed(end, by: primary) }
             oracle.chose(promoted)
-            simulation.isForkExpected = true
+            store.isForkExpected = true
         }
-        simulation.trace(primary.id, .operatorActed, 5, own.sequence.rawValue)
+        simulation.trace(primary.id, .operatorActed, 5, promotion.demoted.sequence.rawValue)
         primary.disk.swap(with: replica.disk)
         primary.disk.give(.primary)
         replica.disk.give(.replica)
@@ -121,15 +150,15 @@ extension OperatorDesk {
 
     /// `lockstep recover --accept-loss` of what an alarm named; refused if the primary was started since.
     func acceptLoss(of known: KnownPosition) {
-        if accept(known.position.epoch, known.position.sequence) { simulation.isForkExpected = true }
+        if accept(known.position.epoch, known.position.sequence) { store.isForkExpected = true }
     }
 
     /// Gives up positions that the alarm did not name: all are refused.
     func acceptWrongLoss(_ random: inout SplitMix64) {
-        let primary = simulation.store.primary
-        guard primary.isUp, !isRecovering else { return }
+        let primary = store.primary
+        guard primary.isUp, !simulation.isRecovering else { return }
         simulation.fired(.wrongLoss, 0)
-        let end = lastAlarm?.position ?? simulation.store.oracle.committed
+        let end = lastAlarm?.position ?? store.oracle.committed
         primary.stop()
         let further = random.between(1, 1_000)
         let wrong = [
@@ -144,7 +173,7 @@ extension OperatorDesk {
 
     /// The command, on the stopped primary's folder; false if it refuses.
     private func accept(_ epoch: Epoch, _ sequence: SequenceNumber) -> Bool {
-        let primary = simulation.store.primary
+        let primary = store.primary
         let reported = primary.disk.notes.reportedBehind
         switch LossVerdict(epoch, sequence, reported: reported, wall: primary.wall) {
         case .accepted(let accepted):

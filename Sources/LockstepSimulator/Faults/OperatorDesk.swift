@@ -1,9 +1,11 @@
 import LockstepCore
 
-/// The operator: reads alarms, starts what has stopped, and decides what a node must not decide by itself.
+/// The operator of a store: reads alarms, starts what has stopped, and decides what a node must not decide by itself.
 ///
+/// A node is started and stopped with all of its stores, and a folder has all of them; a recovery is of one store.
 /// An alarm for which no fault gave a reason is a violation.
 final class OperatorDesk {
+    unowned let store: SimulatedStore
     unowned let simulation: Simulation
     private var random: SplitMix64
     /// What somebody reported that the primary does not have.
@@ -24,8 +26,9 @@ final class OperatorDesk {
     /// Replicas that go on from an old copy and were not live since.
     var putBack: Set<Int> = []
 
-    init(simulation: Simulation, random: SplitMix64) {
-        self.simulation = simulation
+    init(store: SimulatedStore, random: SplitMix64) {
+        self.store = store
+        simulation = store.simulation
         self.random = random
     }
 
@@ -35,7 +38,7 @@ final class OperatorDesk {
         simulation.trace(process.id, .alarm, 0, 0)
         switch alarm {
         case .primaryBehind(let own, let known, let node):
-            guard simulation.mayHaveForked, !simulation.options.isVolatile else {
+            guard store.mayHaveForked, !simulation.options.isVolatile else {
                 simulation.fail(.falseAlarm, "PRIMARY_BEHIND: \(own.position), \(node) knows \(known.position)")
                 return
             }
@@ -43,8 +46,8 @@ final class OperatorDesk {
             lastAlarm = known
             process.disk.notes.reportedBehind = known
             // Of a client it hears that an answer is missing; of a replica that it must not go on.
-            if simulation.store.replicas.contains(where: { $0.name == node }) {
-                simulation.store.oracle.toldBehind(process)
+            if store.replicas.contains(where: { $0.name == node }) {
+                store.oracle.toldBehind(process)
             }
             lookSoon()
         case .diskFull, .diskHasRoom, .sessionsNearLimit, .sessionsHaveRoom: break
@@ -61,11 +64,11 @@ final class OperatorDesk {
                 return
             }
         case .ahead(let own, let primary):
-            guard simulation.mayHaveForked, !simulation.options.isVolatile else {
+            guard store.mayHaveForked, !simulation.options.isVolatile else {
                 simulation.fail(.falseAlarm, "\(process.name) AHEAD: \(own.position), primary \(primary.position)")
                 return
             }
-            simulation.store.oracle.checkAhead(process, of: primary.position)
+            store.oracle.checkAhead(process, of: primary.position)
             ahead.insert(process.id)
             lookSoon()
         }
@@ -94,7 +97,7 @@ final class OperatorDesk {
         }
         simulation.coverage.operatorActs += 1
         simulation.trace(process.id, .operatorActed, 1, 0)
-        if process === simulation.store.primary {
+        if process === store.primary {
             restorePrimary(isMadeAnew: true)
         } else {
             process.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
@@ -103,7 +106,7 @@ final class OperatorDesk {
     }
 
     func refused(_ refused: Refused, caller: Caller) {
-        guard refused.reason == .primaryBehind, !simulation.mayHaveForked else { return }
+        guard refused.reason == .primaryBehind, !store.mayHaveForked else { return }
         simulation.fail(.falseAlarm, "\(caller.process.name) was refused: \(refused.text)")
     }
 
@@ -115,14 +118,14 @@ final class OperatorDesk {
     private func lookSoon() {
         guard !isLookScheduled else { return }
         isLookScheduled = true
-        simulation.add(.operatorLooks, after: random.between(500, 4_000) * Span.millisecond)
+        simulation.add(.operatorLooks(self), after: random.between(500, 4_000) * Span.millisecond)
     }
 
     // MARK: - What the operator does
 
     func look() {
         isLookScheduled = false
-        let primary = simulation.store.primary
+        let primary = store.primary
         guard !isRecovering else { return lookSoon() }
         if let reported {
             guard primary.isUp || isStopAwaited, !isStopping(primary) else {
@@ -170,7 +173,7 @@ final class OperatorDesk {
 
     /// Looks again at replicas that stand aside; called while a healed cluster is to come to rest.
     func lookAgain() {
-        for replica in simulation.store.replicas where replica.machine?.phase == .ahead { ahead.insert(replica.id) }
+        for replica in store.replicas where replica.machine?.phase == .ahead { ahead.insert(replica.id) }
         if !ahead.isEmpty || reported != nil { lookSoon() }
     }
 
@@ -180,7 +183,7 @@ final class OperatorDesk {
 
     /// The replica that has the most.
     private var best: ReplicaProcess? {
-        simulation.store.replicas.filter { $0.isUp && $0.mayBeRecoveredFrom }.max { left, right in
+        store.replicas.filter { $0.isUp && $0.mayBeRecoveredFrom }.max { left, right in
             let (a, b) = (left.machine?.log.position, right.machine?.log.position)
             return (a?.epoch ?? .zero, a?.sequence ?? .zero) < (b?.epoch ?? .zero, b?.sequence ?? .zero)
         }
@@ -195,25 +198,25 @@ final class OperatorDesk {
 
     /// Asks the replica that has the most now; without any, looks again, or begins the store anew when all is healed.
     func recoverFromSomebody() {
-        let primary = simulation.store.primary
+        let primary = store.primary
         if let best {
             simulation.coverage.note(.recoveryBegun)
-            return simulation.recovery.recover(from: best)
+            return store.recovery.recover(from: best)
         }
-        simulation.recovery.stop()
+        store.recovery.stop()
         isRecovering = false
         // Nobody has anything: it may be that somebody starts yet; at the end the store begins anew.
         if simulation.isHealed {
             primary.disk.wipe(incarnation: Incarnation(rawValue: random.bits128()))
-            simulation.store.oracle.chose(.start(of: simulation.store.oracle.reference.store))
-            simulation.isForkExpected = true
+            store.oracle.chose(.start(of: store.oracle.reference.store))
+            store.isForkExpected = true
         }
         simulation.restart(primary, after: Span.second)
     }
 
     /// The recovery has all that the replica had.
     func recovered(_ result: RecoveryProcess.Result) {
-        let primary = simulation.store.primary
+        let primary = store.primary
         isRecovering = false
         // The journal of a primary that runs is locked: the operator stops it, and begins again.
         if primary.isUp {
@@ -221,9 +224,10 @@ final class OperatorDesk {
             return restorePrimary(isMadeAnew: isMadeAnew)
         }
         simulation.coverage.note(.recoveryDone)
+        if store !== simulation.store { simulation.coverage.note(.secondStoreRecovered) }
         primary.disk.become(result.disk, isMadeAnew: isMadeAnew)
-        simulation.store.oracle.chose(result.position)
-        simulation.isForkExpected = true
+        store.oracle.chose(result.position)
+        store.isForkExpected = true
         simulation.restart(primary, after: Span.second)
     }
 }

@@ -72,7 +72,10 @@ final class Network {
     }
 
     /// Whose connection it is, for a primary with an access list; nil in a cluster without keys.
-    func sender(on connection: Connection) -> Sender? { owners[connection]?.sender }
+    func sender(on connection: Connection) -> Sender? { owner(of: connection)?.sender }
+
+    /// Who made a connection; nil if nobody did.
+    func owner(of connection: Connection) -> SimulatedProcess? { owners[connection] }
 
     /// The link's connection ends; a part of what is under way still comes.
     private func breakConnection(_ link: Link) {

@@ -34,6 +34,7 @@ final class Caller {
     /// Its accepted actions that have not ended, with their records.
     var awaited: [RunID: Int] = [:]
     private(set) var askedAgain: [Query: Int] = [:]
+    var frames = OperationFrames()
     private(set) var isClosed = false
 
     init(id: Int, process: SimulatedProcess, host: any CallerHost, configuration: ClientConfiguration) {
@@ -58,6 +59,16 @@ final class Caller {
     var waitingReads: [(id: UInt64, record: Int)] { reads.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
     var waitingQueries: [Query] {
         askedAgain.keys.sorted { ($0.session, $0.number) < ($1.session, $1.number) }
+    }
+
+    /// Whether it waits for what comes of this.
+    func isWaiting(for operation: OperationFrames.Operation) -> Bool {
+        switch operation {
+        case .action(let session, let number):
+            session == machine.session?.id && number >= outstanding.first?.number ?? .max
+        case .read(let id): reads[id] != nil
+        case .query(let session, let number): askedAgain[Query(session: session, number: number)] != nil
+        }
     }
 
     func start() {
@@ -111,7 +122,7 @@ final class Caller {
 
     /// Where a history was given up, a read that is to include a place of it would wait for ever: callers have patience.
     private func losePatience() {
-        guard simulation.mayHaveForked else { return }
+        guard store.mayHaveForked else { return }
         for id in reads.keys.sorted() {
             guard let record = reads[id], store.history[record].minimum > store.oracle.committed.sequence
             else {
@@ -205,7 +216,9 @@ final class Caller {
     private func execute(_ directive: ClientDirective, _ frame: [UInt8]) {
         switch directive {
         case .connect(let endpoint): host.connect(to: endpoint, for: self)
-        case .send(let frame): host.send(frame, for: self)
+        case .send(let frame):
+            frames.sent(frame, at: simulation.now)
+            host.send(frame, for: self)
         case .welcomed(let welcome):
             host.welcomed(welcome, for: self)
         case .opened: submitStaged()
@@ -221,7 +234,7 @@ final class Caller {
                 store.history.lost(record)
             }
         case .queryAnswered(let session, let answers): queryAnswered(session, answers, frame)
-        case .refused(let refused): simulation.operatorDesk.refused(refused, caller: self)
+        case .refused(let refused): store.operatorDesk.refused(refused, caller: self)
         case .closed: isClosed = true
         case .readDelayed, .noPrimary, .count: break
         }

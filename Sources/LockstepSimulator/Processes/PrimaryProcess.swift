@@ -40,7 +40,7 @@ final class PrimaryProcess: NodeProcess {
     // MARK: - Life
 
     override func begin() -> Bool {
-        guard simulation.operatorDesk.mayServe(self, as: .primary) else { return false }
+        guard store.operatorDesk.mayServe(self, as: .primary) else { return false }
         makeState()
         let options = simulation.options
         if options.isVolatile {
@@ -51,10 +51,10 @@ final class PrimaryProcess: NodeProcess {
         do {
             recovered = try disk.recover(store: store.id, into: state, windowBytes: Limits.resendWindowBytes)
         } catch {
-            simulation.operatorDesk.cannotStart(self, error)
+            store.operatorDesk.cannotStart(self, error)
             return false
         }
-        simulation.operatorDesk.serves(self)
+        store.operatorDesk.serves(self)
         let boot = BootID(rawValue: random.bits128())
         var buggify = Buggify.off
         if simulation.plan.isOn(.buggify) { buggify = Buggify(seed: random.next()) }
@@ -265,8 +265,8 @@ final class PrimaryProcess: NodeProcess {
         // What an executor does here, it does when its run begins.
         case .awaiting, .opened: break
         case .audienceChanged(let names): disk.notes.audience = names
-        case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
-        case .halt(let reason): simulation.operatorDesk.halted(self, reason)
+        case .alarm(let alarm): store.operatorDesk.raised(alarm, by: self)
+        case .halt(let reason): store.operatorDesk.halted(self, reason)
         case .encodeCommitted, .replication: preconditionFailure("this primary has no standbys")
         case .count(let counter):
             simulation.coverage.count(counter)

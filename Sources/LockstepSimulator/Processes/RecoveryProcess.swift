@@ -67,7 +67,7 @@ final class RecoveryProcess: SimulatedProcess {
 
     override func finishTurn() {
         guard let target, now >= nextDeadline else { return }
-        guard target.isUp, target.mayBeRecoveredFrom else { return simulation.operatorDesk.recoverFromSomebody() }
+        guard target.isUp, target.mayBeRecoveredFrom else { return store.operatorDesk.recoverFromSomebody() }
         if now >= runAt { return runCommand() }
         step { $0.ticked(now: now, into: &$1) }
     }
@@ -117,7 +117,7 @@ final class RecoveryProcess: SimulatedProcess {
         fetched.mark()
         let result = Result(disk: fetched, position: position)
         stop()
-        simulation.operatorDesk.recovered(result)
+        store.operatorDesk.recovered(result)
     }
 
     private func failed(_ failure: RecoveryFailure, _ awaited: RecoveryWait?) {

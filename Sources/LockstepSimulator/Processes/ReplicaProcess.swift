@@ -30,7 +30,7 @@ final class ReplicaProcess: NodeProcess {
     // MARK: - Life
 
     override func begin() -> Bool {
-        guard !hasJournal || simulation.operatorDesk.mayServe(self, as: .replica) else { return false }
+        guard !hasJournal || store.operatorDesk.mayServe(self, as: .replica) else { return false }
         makeState()
         state.mayRun = false
         var recovered: SimulatedDisk.Recovered?
@@ -38,7 +38,7 @@ final class ReplicaProcess: NodeProcess {
             do {
                 recovered = try disk.recover(store: store.id, into: state, windowBytes: Limits.resendWindowBytes)
             } catch {
-                simulation.operatorDesk.cannotStart(self, error)
+                store.operatorDesk.cannotStart(self, error)
                 return false
             }
             disk.give(.replica)
@@ -220,8 +220,8 @@ final class ReplicaProcess: NodeProcess {
         case .encodeSnapshot(let number): encode(number)
         case .saveSnapshot(let number): save(number)
         case .dropSnapshot(let number): drop(number)
-        case .alarm(let alarm): simulation.operatorDesk.raised(alarm, by: self)
-        case .halt(let reason): simulation.operatorDesk.halted(self, reason)
+        case .alarm(let alarm): store.operatorDesk.raised(alarm, by: self)
+        case .halt(let reason): store.operatorDesk.halted(self, reason)
         case .count(let counter): simulation.coverage.count(counter)
         }
     }
@@ -248,7 +248,7 @@ final class ReplicaProcess: NodeProcess {
     private func phaseChanged(_ phase: ReplicaPhase) {
         simulation.trace(id, .phase, phase.number, machine?.log.position.sequence.rawValue ?? 0)
         simulation.coverage.note(phase)
-        if phase == .live { simulation.operatorDesk.isLive(self) }
+        if phase == .live { store.operatorDesk.isLive(self) }
         if machine?.phase == .quarantined, isReadable { store.oracle.checkServes("may be read", self) }
     }
 
@@ -256,7 +256,7 @@ final class ReplicaProcess: NodeProcess {
 
     private func written(_ ticket: UInt64, _ outcome: WriteOutcome) {
         guard settle(ticket, outcome) != nil else { return }
-        if outcome == .failed { return simulation.operatorDesk.halted(self, .journalFailed("simulated")) }
+        if outcome == .failed { return store.operatorDesk.halted(self, .journalFailed("simulated")) }
         advance()
     }
 

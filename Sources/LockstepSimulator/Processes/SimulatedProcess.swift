@@ -109,7 +109,10 @@ class SimulatedProcess {
         }
         simulation.trace(id, .started, UInt64(boot), 0)
         wake(at: simulation.now)
-        for other in simulation.others(onHostOf: self) { other.start() }
+        let others = simulation.others(onHostOf: self)
+        for other in others { other.start() }
+        // A node that cannot open one of its stores opens none.
+        if others.contains(where: { !$0.isUp }) { stop() }
     }
 
     func stop() {

@@ -7,7 +7,7 @@ extension ReplicatedState {
 
 /// A state as the simulator gives it to a machine: the real one, without the time that its digests take.
 ///
-/// It can be told to reduce one item wrongly, once.
+/// It can be told to reduce one item wrongly, once, and to give whole series to the real one at another place.
 package final class SimulatedState: ReplicatedState {
     let base: any ReplicatedState
     /// The next item is left out: what a reducer that is not deterministic comes to.
@@ -20,6 +20,8 @@ package final class SimulatedState: ReplicatedState {
 
     /// It applies runs item by item: the checkers' second opinion on those that do it in one go.
     private let isItemByItem: Bool
+    /// A series is applied as if it stood one place further on; item by item it is right.
+    var misplacesSeries = false
 
     package init(_ base: any ReplicatedState, isItemByItem: Bool = false) {
         self.base = base
@@ -78,7 +80,8 @@ package final class SimulatedState: ReplicatedState {
         guard !isItemByItem, !skipsNextItem else {
             return try applyEach(bytes, items: items, count: count, at: position, time: time, replies: &replies)
         }
-        try base.apply(bytes, items: items, count: count, at: position, time: time, replies: &replies)
+        let first = misplacesSeries ? position.1.next : position.1
+        try base.apply(bytes, items: items, count: count, at: (position.0, first), time: time, replies: &replies)
     }
 
     package var digest: Digest { base.digest }

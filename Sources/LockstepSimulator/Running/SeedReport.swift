@@ -54,7 +54,7 @@ package struct SeedReport: Codable, Sendable, Hashable {
         unknown = result.submitted - result.answered
         fired = Dictionary(uniqueKeysWithValues: result.fired.map { ($0.key.rawValue, $0.value) })
         (buggifySites, operatorActs, effects) = (0, 0, [:])
-        deeds = result.counts.named
+        deeds = result.counts.named.filter { $0.value > 0 }
         trace = result.traceText
     }
 
@@ -94,18 +94,24 @@ package struct SeedTotals: Sendable {
     }
 
     /// Those of these faults that fired in fewer than one seed of a hundred.
-    package func rareFaults(of names: [String]) -> [String] { names.filter { (seedsWith[$0] ?? 0) * 100 < seeds } }
-
-    /// What happened to effects in no seed.
-    package var missedEffects: [String] {
-        EffectEvent.allCases.map(\.rawValue).filter { effects[$0] == nil }
+    package func rareFaults(ofClusters: Bool) -> [String] {
+        Self.faults(ofClusters).filter { (seedsWith[$0] ?? 0) * 100 < seeds }
     }
 
-    /// What replicas and operators did in no seed.
-    package var missedDeeds: [String] { NodeDeed.allCases.map(\.rawValue).filter { deeds[$0] == nil } }
+    /// What a range of seeds is to show, and no seed did, under what it is of.
+    package func missed(ofClusters: Bool) -> [(kind: String, names: [String])] {
+        let faults = (kind: "faults", names: Self.faults(ofClusters).filter { seedsWith[$0] == nil })
+        guard !ofClusters else {
+            return [faults, ("of data nodes", ClusterSimulation.Counts.names.filter { deeds[$0] == nil })]
+        }
+        return [
+            faults, ("unusual ways", Buggify.Site.allCases.filter { buggifySites & $0.bit == 0 }.map { "\($0)" }),
+            ("of effects", EffectEvent.allCases.map(\.rawValue).filter { effects[$0] == nil }),
+            ("of replicas and operators", NodeDeed.allCases.map(\.rawValue).filter { deeds[$0] == nil }),
+        ]
+    }
 
-    /// Unusual ways that no seed took.
-    package var missedSites: [String] {
-        Buggify.Site.allCases.filter { buggifySites & $0.bit == 0 }.map { "\($0)" }
+    private static func faults(_ ofClusters: Bool) -> [String] {
+        ofClusters ? ClusterFault.allCases.map(\.rawValue) : FaultClass.allCases.map(\.rawValue)
     }
 }

@@ -7,8 +7,11 @@ import Testing
     let two = Connection(rawValue: 2)
 
     /// A primary that begins a second boot with an audience; its journal holds `durable`.
-    private func open(_ audience: [String], durable: [SealedBatch] = [], isVolatile: Bool = false) -> PrimaryHarness {
-        let primary = PrimaryHarness(durable: durable, boot: 2, isVolatile: isVolatile, audience: audience)
+    private func open(
+        _ audience: [String], durable: [SealedBatch] = [], isVolatile: Bool = false, milliseconds: Int64 = 5_000
+    ) -> PrimaryHarness {
+        let primary = PrimaryHarness(
+            durable: durable, boot: 2, isVolatile: isVolatile, audience: audience, audienceMilliseconds: milliseconds)
         primary.start()
         primary.persist()
         primary.turn()
@@ -99,13 +102,15 @@ import Testing
         #expect(new.machine.readRefusal == .opening)
     }
 
-    /// Goal: the wait has a bound, and none where nobody is known, or nothing outlives the process (PROTOCOL R-48).
-    @Test func theWaitHasABound() {
-        let primary = open(["r1"])
-        primary.pass(milliseconds: 4_900)
+    /// Goal: the wait has a bound, which is told; there is none where nobody is known, nothing outlives the process, or
+    /// the bound is zero (PROTOCOL R-48).
+    @Test(arguments: [200, 5_000, 600_000] as [Int64]) func theWaitHasABound(milliseconds: Int64) {
+        let primary = open(["r1"], milliseconds: milliseconds)
+        primary.pass(milliseconds: milliseconds - 100)
         #expect(primary.machine.phase == .awaiting)
         primary.pass(milliseconds: 200)
         #expect(primary.machine.phase == .admitting)
+        #expect(open(["r1"], milliseconds: 0).machine.phase == .admitting)
         #expect(open([]).machine.phase == .admitting)
         #expect(open(["r1"], isVolatile: true).machine.phase == .admitting)
     }

@@ -74,7 +74,7 @@ final class PrimaryHarness {
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
         now: Tick = Tick(rawValue: 5_000_000_000), wall: LogTime = PrimaryHarness.begin, buggify: Buggify = .off,
         isVolatile: Bool = false, hasEffects: Bool = false, holdsEffects: Bool = false, audience: [String] = [],
-        reign: Reign? = nil
+        audienceMilliseconds: Int64 = 5_000, reign: Reign? = nil
     ) {
         self.durable = durable
         self.now = now
@@ -94,6 +94,7 @@ final class PrimaryHarness {
             buggify: buggify)
         configuration.holdsEffects = holdsEffects
         configuration.audience = audience
+        configuration.audienceMilliseconds = audienceMilliseconds
         configuration.reign = reign
         machine = PrimaryStateMachine(
             configuration: configuration,

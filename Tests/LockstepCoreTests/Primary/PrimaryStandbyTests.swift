@@ -4,10 +4,10 @@ import Testing
 /// A primary with standbys: what it sends them, what it waits for, and when its reign is over (PROTOCOL, R-76, R-78, R-86,
 ///
 @Suite struct PrimaryStandbyTests {
-    private static let own = Member(node: name("p1"), incarnation: Incarnation(rawValue: 11))
-    private static let other = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))
-    private static let link = Connection(rawValue: 50)
-    private static let client = Connection(rawValue: 7)
+    static let own = Member(node: name("p1"), incarnation: Incarnation(rawValue: 11))
+    static let other = Member(node: name("s1"), incarnation: Incarnation(rawValue: 21))
+    static let link = Connection(rawValue: 50)
+    static let client = Connection(rawValue: 7)
 
     private static func name(_ text: String) -> NodeID { NodeID(text) ?? { preconditionFailure("a name") }() }
 
@@ -21,7 +21,7 @@ import Testing
         return StoredRecord(record.adding(other, attempt: AttemptID(rawValue: 2)), revision: 5)
     }
 
-    private static func harness(_ record: StoredRecord = record()) -> PrimaryHarness {
+    static func harness(_ record: StoredRecord = record()) -> PrimaryHarness {
         let reign = Reign(won: record, member: own, memory: ArbiterMemory(), seed: 3)
         let harness = PrimaryHarness(reign: reign)
         harness.start()
@@ -32,7 +32,7 @@ import Testing
         harness.run { $0.replicationReceived(request, epoch: Epoch(rawValue: epoch), from: link, &$1) }
     }
 
-    private static func fetch(_ harness: PrimaryHarness, nonce: UInt64 = 4, promised: UInt64 = 0) {
+    static func fetch(_ harness: PrimaryHarness, nonce: UInt64 = 4, promised: UInt64 = 0) {
         let log = FollowerLog(end: .start(of: PrimaryHarness.store), committed: .zero, epochEnds: [])
         say(
             .fetch(
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Acknowledges all that the primary has sequenced.
-    private static func acknowledge(
+    static func acknowledge(
         _ harness: PrimaryHarness, nonce: UInt64 = 4, boot: UInt128 = 1, epoch: UInt64 = 9
     ) {
         let end = harness.machine.log.position
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    private static func plans(_ harness: PrimaryHarness) -> [FetchDecision] {
+    static func plans(_ harness: PrimaryHarness) -> [FetchDecision] {
         replies(harness).compactMap { if case .plan(let plan) = $0 { plan.decision } else { nil } }
     }
 

@@ -1,6 +1,7 @@
 import LockstepCore
 import LockstepNode
 import Testing
+import ZeroMQ
 
 /// Nodes that take over from each other, each with its own thread, sockets and journal (PROTOCOL, R-75 to R-89).
 @Suite(.serialized, .timeLimit(.minutes(3))) struct DataNodesTests {
@@ -73,6 +74,46 @@ import Testing
             let record = try await cluster.record
             #expect(record.primary.member.node != cluster.names[0] && record.inSync.count == 2)
             #expect(try await lives[0].port.add([2]) == [3])
+        }
+    }
+
+    /// PROTOCOL: at the port for data nodes who has their role is answered while the list says so;
+    /// nobody else is let in.
+    @Test(.enabled(if: ZMQ.has("curve"), "libzmq was built without CURVE"))
+    func onlyDataNodesAreLetInAtTheirPort() async throws {
+        let ring = try Keyring()
+        let nodes = [("node-0", ring.primary), ("node-1", ring.stranger)].map { name, keys in
+            AccessList.Entry(name: name, keys: [keys.publicKey], roles: [.node])
+        }
+        try ring.write(nodes + ring.entries.dropFirst())
+        let cluster = try await DataNodes(1, minimum: 1, keys: NodeKeys(own: ring.primary, access: ring.file))
+        try await cluster.running([0]) { _ in
+            _ = try await cluster.primary(with: 1)
+            let endpoint = try TCPEndpoint(cluster.endpoints[0], use: "a test")
+                .advanced(by: NodeServices.replicationOffset).description
+            let stamp = FrameStamp(
+                channel: Channel(rawValue: 7), clusterHash: cluster.cluster.hash, epoch: .zero)
+            let node = try RawPeer(endpoint, isDataNode: true, keys: ring.dial(ring.stranger))
+            let answer = try node.ask(stamp.frame(.replicationRequest(.recordRequest(nonce: 5))))
+            guard case .replicationReply(.record(let report))? = answer else {
+                return #expect(Bool(false), "a RECORD")
+            }
+            #expect(report.nonce == 5 && report.record?.record.inSync.map(\.node) == cluster.names)
+            let others = [ring.replica, ring.writer, ring.reader, ring.admin, nil]
+            let peers = try others.map { try RawPeer(endpoint, isDataNode: true, keys: $0.map(ring.dial)) }
+            try await until {
+                let lines = cluster.lines.lines
+                let denied = lines.filter { $0.message == "denied" }.map(\.metadata)
+                let names = Set(denied.compactMap { $0["lockstep.peer"] })
+                return names == ["node-b", "web-1", "page-1", "ops"]
+                    && denied.allSatisfy { $0["lockstep.kind"] == AccessDoor.connection }
+                    && lines.contains { $0.message.hasPrefix("handshakes failed") }
+            }
+            try ring.write(Array(nodes.prefix(1)) + ring.entries.dropFirst())
+            try await until {
+                cluster.lines.lines.contains { $0.message == "connections were ended: the access list has changed" }
+            }
+            withExtendedLifetime((node, peers)) {}
         }
     }
 

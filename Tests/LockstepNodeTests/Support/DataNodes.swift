@@ -14,6 +14,9 @@ struct DataNodes {
     private(set) var disks: [Disk]
     private var journals: [MemoryJournal] { disks.map(\.base) }
     let endpoints: [String]
+    private let keys: NodeKeys?
+    /// What the nodes have logged.
+    let lines = LogRecord()
 
     /// One life of a node.
     struct Life: Sendable {
@@ -22,7 +25,8 @@ struct DataNodes {
     }
 
     /// Makes the journals and the record of the store.
-    init(_ count: Int, minimum: Int) async throws {
+    init(_ count: Int, minimum: Int, keys: NodeKeys? = nil) async throws {
+        self.keys = keys
         arbiter = MemoryArbiter(cluster: cluster)
         endpoints = (0..<count).map { _ in "tcp://127.0.0.1:\(FreePorts.next())" }
         names = (0..<count).compactMap { NodeID("node-\($0)") }
@@ -60,7 +64,8 @@ struct DataNodes {
         }
         var configuration = NodeConfiguration.dataNode(listen: endpoints[index], journal: source, arbiter: arbiter)
         configuration.node = names[index]
-        let node = try Node(configuration)
+        configuration.keys = keys
+        let node = try Node(configuration, logger: lines.logger())
         return Life(node: node, port: try node.attach(name: "sum", executor: executor) { SumState() })
     }
 

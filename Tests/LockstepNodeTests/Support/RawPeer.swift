@@ -9,13 +9,16 @@ final class RawPeer {
     private let poller = Poller<Bool>()
     private var message = ZeroMQ.Message()
 
-    /// Connects to a node's ingress, or to its bulk port.
-    init(_ endpoint: String, isBulk: Bool = false, keys: DialKeys? = nil) throws {
+    /// Connects to a node's ingress, or to its bulk port or the one for data nodes, whose endpoint it is then.
+    init(_ endpoint: String, isBulk: Bool = false, isDataNode: Bool = false, keys: DialKeys? = nil) throws {
         context = try Context()
-        socket =
-            try isBulk
-            ? Endpoints.bulkLink(context, to: endpoint, keys: keys)
-            : Endpoints.link(context, to: endpoint, keys: keys)
+        if isDataNode {
+            socket = try Endpoints.replicationLink(context, to: endpoint, keys: keys) { _ in }
+        } else if isBulk {
+            socket = try Endpoints.bulkLink(context, to: endpoint, keys: keys)
+        } else {
+            socket = try Endpoints.link(context, to: endpoint, keys: keys)
+        }
         poller.add(socket, as: true)
     }
 

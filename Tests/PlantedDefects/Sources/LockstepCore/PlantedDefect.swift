@@ -97,6 +97,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case repairUnanswered
     /// BUSY says that another try may follow at once, whatever the reason.
     case busyWithoutPause
+    /// A client submits again what was not answered for 10 ms (against section 8).
+    case submitsInStorm
+    /// A SUBMIT whose first action fits the session's window is taken as a whole (against R-24).
+    case submitTakenWhole
     /// A quarantined replica goes on serving (against R-53).
     case quarantineServes
     /// A replica compares its digest with every other mark only (against R-53).
@@ -115,8 +119,14 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case strangerSubmits
     /// A CLOSE of any connection ends the session (against R-29).
     case strangerCloses
+    /// A RESUME binds the session, whatever nonce it names (against R-29).
+    case strangerResumes
+    /// A RUN_REQUEST of any connection is taken (against R-29).
+    case strangerAsksForRuns
     /// Beacons name no mark (against R-53).
     case beaconWithoutMark
+    /// Beacons name the mark with a wrong digest (against R-53).
+    case beaconWithWrongDigest
     /// RESUMED names the session's last number as the next (against R-29).
     case resumedOneShort
     /// QUERY does not know a session's last number.

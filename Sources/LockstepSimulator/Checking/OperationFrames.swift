@@ -1,0 +1,60 @@
+package import LockstepCore
+
+/// How many frames of its own each operation of a caller takes: one action, one read, one question about a number.
+///
+/// Frames count from the last strike that touched the caller, its node, or the way between them. A rate in a second
+/// would not show a client that says one thing again and again, or that has unusual ways.
+package struct OperationFrames {
+    package enum Operation: Hashable, Sendable {
+        case action(SessionID, RequestNumber)
+        case read(UInt64)
+        case query(SessionID, RequestNumber)
+
+        var name: String {
+            switch self {
+            case .action: "action"
+            case .read: "read"
+            case .query: "question about a number"
+            }
+        }
+    }
+
+    /// By the virtual time at which the counting began.
+    private var counts: [Operation: (count: Int, since: Int64)] = [:]
+
+    package init() {}
+
+    /// The caller sends a frame.
+    package mutating func sent(_ frame: [UInt8], at now: Int64) {
+        guard frame.count > FrameHeader.byteCount, let kind = MessageKind(rawValue: frame[5]),
+            kind == .submit || kind == .read || kind == .query
+        else { return }
+        switch withBytes(of: frame, { try? Message.decode($0, rule: .any).message }) {
+        case .submit(let submit)?:
+            for place in 0..<UInt64(submit.count) { count(.action(submit.session, submit.first + place), now) }
+        case .read(let read)?: count(.read(read.id), now)
+        case .query(let query)?: count(.query(query.session, query.number), now)
+        default: return
+        }
+    }
+
+    private mutating func count(_ operation: Operation, _ now: Int64) {
+        counts[operation, default: (0, now)].count += 1
+    }
+
+    /// Looks at all that were counted; what has more than it may, and how many.
+    ///
+    /// Those that wait no longer are forgotten.
+    package mutating func look(
+        healthySince: Int64, isUnusual: Bool, isWaiting: (Operation) -> Bool
+    ) -> (operation: Operation, count: Int)? {
+        counts = counts.filter { $0.value.since >= healthySince }
+        let most = counts.max { ($0.value.count, $0.value.since) < ($1.value.count, $1.value.since) }
+        defer { counts = counts.filter { isWaiting($0.key) } }
+        guard let most, most.value.count > Self.bound(isUnusual: isUnusual) else { return nil }
+        return (most.key, most.value.count)
+    }
+
+    /// About twice the most of 600 seeds.
+    package static func bound(isUnusual: Bool) -> Int { isUnusual ? 40 : 20 }
+}
