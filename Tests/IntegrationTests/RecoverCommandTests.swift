@@ -140,6 +140,7 @@ extension IntegrationTests {
     @Test func whatIsKeptAsideIsCountedInTheSameWords() async throws {
         try await Bench.withCluster(replicas: 1) { cluster in
             let path = cluster.node(0).path
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "b/") }
             _ = try await cluster.waitUntilEqual()
             cluster.end(1, signal: SIGTERM)
             try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "a/") }

@@ -34,7 +34,7 @@ PLANTED = [
      "older entries are damaged: ", "--again"),
     ("deploy/README.md", "cluster members --data /var/lib/lockstep/data\n",
      "cluster membres --data /var/lib/lockstep/data\n", "several data nodes: ", "cluster members"),
-    ("docs/FAILOVER.md", "counters --to node-b", "counters --to node-d", "posts of data nodes: ", "--to node-d"),
+    ("docs/FAILOVER.md", "counters --to node-b", "counters --to node-d", "posts of data nodes: ", "--to node-b"),
     ("deploy/README.md", "`lockstep help`, and", "```\nlockstep counter add unheard-of\n```\n\n`lockstep help`, and",
      "deploy/README.md:", "unheard-of"),
 ]
