@@ -136,30 +136,6 @@ extension IntegrationTests {
         }
     }
 
-    /// What `recover` keeps aside is what `journal inspect` counts, in the same words, and `journal dump` prints.
-    @Test func whatIsKeptAsideIsCountedInTheSameWords() async throws {
-        try await Bench.withCluster(replicas: 1) { cluster in
-            let path = cluster.node(0).path
-            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "b/") }
-            _ = try await cluster.waitUntilEqual()
-            cluster.end(1, signal: SIGTERM)
-            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(300, to: $0, prefix: "a/") }
-            cluster.end(0, signal: SIGTERM)
-            try cluster.start(1)
-            func line(_ words: String...) throws -> String {
-                let done = try ChildProcess.run(Bench.program, words + ["--data", path, "--store", "counters"])
-                #expect(done.status == 0, "\(done)")
-                return String(try #require(done.output.split(separator: "\n").first { $0.hasPrefix("kept aside") }))
-            }
-            let recovered = try line("recover", "--from", cluster.endpoint(1))
-            #expect(recovered.contains(/^kept aside +[1-9][0-9]* entries that only this journal had$/))
-            #expect(try line("journal", "inspect").hasPrefix(recovered + ", in "))
-            let dump = try Bench.lockstep("journal", "dump", "--data", path, "--store", "counters", "--kept-aside")
-            let printed = dump.output.split(separator: "\n").count
-            #expect(recovered.contains(" \(printed) entries"), "\(recovered) \(dump)")
-        }
-    }
-
     private static func note(_ note: JournalNote, of folder: String) throws -> String? {
         let reader = try SQLiteJournalReader(folder: folder, storeName: "counters")
         defer { try? reader.close() }  // Nothing was written.

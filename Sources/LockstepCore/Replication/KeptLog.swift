@@ -59,6 +59,8 @@ package struct KeptLog: Hashable, Sendable {
         guard head.epoch >= end.epoch else { throw .wrongEpoch }
         let opened = batch.openedBy
         guard (opened != nil) == (head.epoch > end.epoch) else { throw .wrongEpoch }
+        // A log begins with an opening; epoch 0 has none.
+        guard opened != nil || !epochEnds.isEmpty else { throw .wrongEpoch }
         if let opened {
             epochEnds.append(EpochEnd(epoch: head.epoch, boot: opened, sequence: head.last, hash: batch.hash))
         } else {

@@ -204,6 +204,14 @@ import Testing
         }
     }
 
+    /// a log begins with the opening of an epoch, and not with a batch of epoch 0.
+    @Test func aLogBeginsWithAnOpening() {
+        let begin = Position.start(of: PrimaryHarness.store)
+        var log = KeptLog(store: PrimaryHarness.store, end: begin, epochEnds: [], committed: .zero)
+        #expect(throws: KeptLog.Fault.wrongEpoch) { try log.append(Self.batch(after: begin, epoch: 0)) }
+        #expect(log.end == begin)
+    }
+
     /// what is of another epoch than the record's, or of another stream, is no word of the primary.
     @Test func anotherReignIsNotObeyed() {
         var standby = Follower.Standby()
