@@ -41,8 +41,8 @@ import Testing
     private func post(
         _ letter: String, number: UInt64 = 9, isPrimary: Bool = false,
         others: [String: (epoch: UInt64, end: UInt64)] = [:], boots: [String: UInt64] = [:], leader: String? = nil,
-        cannotLead: Bool = false, minimum: Int? = 2, leadersMinimum: Int? = nil, lacking: Set<String> = [],
-        knowing: Set<String> = []
+        cannotLead: Bool = false, isWritten: Bool = true, minimum: Int? = 2, leadersMinimum: Int? = nil,
+        lacking: Set<String> = [], knowing: Set<String> = []
     ) throws -> StorePost {
         let least = minimum.map(String.init) ?? "null"
         let leadersLeast = leadersMinimum.map(String.init) ?? least
@@ -55,7 +55,7 @@ import Testing
         let json = """
             {"store":"counters","node":"node-\(letter)","incarnation":"\(Self.member(letter).incarnation)",
             "endpoint":"tcp://10.0.0.9:7400","isPrimary":\(isPrimary),
-            "cannotLead":\(cannotLead),"epoch":8,"number":\(number),
+            "cannotLead":\(cannotLead),"isWritten":\(isWritten),"epoch":8,"number":\(number),
             "shown":\(Self.shown(number, 4, boots["node-\(letter)"] ?? 0)),
             "end":"\(KnownPosition(position: Self.end, boot: .none).noteText)","channel":3,"minimum":\(least),"members":[],
             "primary":"node-a",
@@ -217,6 +217,10 @@ import Testing
             try order("a").rebinding(of: post("a", cannotLead: true), in: nil, cluster: Self.cluster, minimum: nil)
         }
         #expect(cannot.contains("restart the node"))
+        let unwritten = refusal {
+            try order("a").rebinding(of: post("a", isWritten: false), in: nil, cluster: Self.cluster, minimum: nil)
+        }
+        #expect(unwritten.contains("the disk of node-a has not written all"))
         func bound(minimum: Int?) throws -> Int {
             try order("a").rebinding(of: post("a", minimum: nil), in: nil, cluster: Self.cluster, minimum: minimum)
                 .minimum

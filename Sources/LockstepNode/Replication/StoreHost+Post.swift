@@ -53,6 +53,7 @@ extension StoreHost {
             store: name, node: services.node, incarnation: "\(identity.incarnation)",
             endpoint: services.ingressEndpoint, isPrimary: server != nil && primary?.isDeposed == false,
             cannotLead: standby?.machine.phase == .lacking || standby?.machine.isDoubted == true,
+            isWritten: standby?.machine.log.isDurable ?? true,
             epoch: max(own.rawValue, told.map(\.epoch).max() ?? 0),
             number: max(memory.number, known?.record.number ?? 0, told.map(\.number).max() ?? 0),
             shown: StorePost.Shown(memory), end: StorePost.text(end), channel: identity.channel.rawValue,

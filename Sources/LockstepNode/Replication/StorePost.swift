@@ -62,6 +62,10 @@ package struct StorePost: Codable, Hashable, Sendable {
     package var isPrimary: Bool
     /// It waits for a snapshot, or its state is in doubt, and campaigns with no log before that has passed.
     package var cannotLead: Bool
+    /// Its disk has all of its log, so that a crash takes nothing of it.
+    ///
+    /// True of a primary, which commits only what its disk has.
+    package var isWritten: Bool
     /// The highest epoch that the node knows of, by the record, its log, its promise, or another node.
     package var epoch: UInt64
     /// The highest number of a record that it knows of.

@@ -252,6 +252,11 @@ package struct RecordOrder {
                 "\(post.node) waits for a snapshot of \(store), and cannot lead before it has it: restart the node, which then "
                     + "goes on with what it has, and run this again")
         }
+        guard post.isWritten else {
+            throw CommandFailure(
+                "the disk of \(post.node) has not written all that the node has of \(store): try again, or look at "
+                    + "that disk")
+        }
         guard let node = NodeID(post.node), let incarnation = Incarnation(hexadecimal: post.incarnation) else {
             throw CommandFailure("the node's answer cannot be read: is it of another version?")
         }

@@ -127,7 +127,8 @@ extension ClusterSimulation {
         }
         let posts = nodes.map { ClusterPost($0) }
         let post = ClusterPost(asked)
-        guard isSeen, post.goesFurthest(of: posts) else {
+        // What a disk has not written yet may be gone before the node leads.
+        guard isSeen, post.goesFurthest(of: posts), asked.standby?.log.isDurable != false else {
             return add(.operate(step), after: random.between(100, 500) * Span.millisecond)
         }
         // Who is asked looks at the record itself.

@@ -112,6 +112,8 @@ package struct SeedTotals: Sendable {
     }
 
     private static func faults(_ ofClusters: Bool) -> [String] {
-        ofClusters ? ClusterFault.allCases.map(\.rawValue) : FaultClass.allCases.map(\.rawValue)
+        guard ofClusters else { return FaultClass.allCases.map(\.rawValue) }
+        // Two hold for a whole run, and never strike.
+        return ClusterFault.allCases.filter { $0 != .smallWindow && $0 != .clockRate }.map(\.rawValue)
     }
 }
