@@ -20,8 +20,9 @@ struct Ordeal {
     /// How far the node's resident memory came above what it was before, in bytes.
     var growth: Int
 
-    /// An honest client keeps a tenth of its rate, on two cores of which the flood itself takes one. The least that was
-    /// seen is 0.2, with a flood of STEP_DOWN at one of three data nodes; at a primary 0.53, with HELLOs.
+    /// An honest client keeps a tenth of its rate, on two cores of which the flood itself takes one.
+    ///
+    /// The least that was seen is 0.2, with a flood of STEP_DOWN at one of three data nodes; at a primary 0.53, with HELLOs.
     static let smallestShare = 0.1
     static let longestWait = 2.0
     static let longestOpening = 2.0
