@@ -20,24 +20,30 @@ struct Ordeal {
     /// How far the node's resident memory came above what it was before, in bytes.
     var growth: Int
 
-    /// An honest client keeps a tenth of its rate, on two cores of which the flood itself takes one.
-    ///
-    /// The least that was seen is 0.2, with a flood of STEP_DOWN at one of three data nodes; at a primary 0.53, with HELLOs.
-    static let smallestShare = 0.1
+    /// An honest client keeps a fifth of its rate, on two cores of which the flood itself takes one; 0.53 was the least
+    /// that was seen at a primary, with a flood of HELLOs.
+    static let smallestShare = 0.2
     static let longestWait = 2.0
     static let longestOpening = 2.0
     /// The resend window, libzmq's queues and the rings are in this, and what the allocator keeps of a burst.
     ///
-    /// 408 MiB were seen, with messages that do not end: what loopback brings in the 100 ms between two looks at a
-    /// connection (PROTOCOL R-54). With any other flood it was 72.
-    static let largestGrowth = 576 << 20
+    /// 72 MiB were seen at a primary, and 137 at a data node.
+    static let largestGrowth = 288 << 20
+    /// The same with messages that do not end, of which a connection on loopback brings some 400 MiB before it is ended.
+    ///
+    /// In 40 s of them a node had 1.1 GiB at most, and in the seconds of a test 568 MiB.
+    static let largestGrowthWithoutEnd = 1 << 30
+
+    /// What an honest client keeps at least, and how far memory may grow.
+    var share = Self.smallestShare
+    var room = Self.largestGrowth
 
     var complaints: [String] {
         var complaints: [String] = []
-        if during < alone * Self.smallestShare { complaints.append("\(Int(during))/s of \(Int(alone))/s are left") }
+        if during < alone * share { complaints.append("\(Int(during))/s of \(Int(alone))/s are left") }
         if longest > Self.longestWait { complaints.append("a call took \(longest) s") }
         if opening > Self.longestOpening { complaints.append("a new client waited \(opening) s") }
-        if growth > Self.largestGrowth { complaints.append("memory grew by \(growth >> 20) MiB") }
+        if growth > room { complaints.append("memory grew by \(growth >> 20) MiB") }
         return complaints
     }
 }
@@ -95,14 +101,16 @@ extension IntegrationTests {
 
     /// What each node's honest clients and memory suffered.
     static func judge(
-        _ kind: String, _ nodes: [ChildProcess], alone: Work, during: Work, before: [Int], said: String
+        _ kind: String, _ nodes: [ChildProcess], alone: Work, during: Work, before: [Int], said: String,
+        share: Double = Ordeal.smallestShare
     ) throws {
+        let room = kind == "endless" ? Ordeal.largestGrowthWithoutEnd : Ordeal.largestGrowth
         #expect(said.contains(/sent [1-9]/), "\(kind) did not work: \(said)")
         for (index, (node, before)) in zip(nodes, before).enumerated() {
             #expect(node.isRunning, "\(kind) ended node \(index)")
             let ordeal = Ordeal(
                 alone: alone.perSecond, during: during.perSecond, longest: during.longest, opening: during.opening,
-                growth: try Self.memory(node.identifier, "VmHWM") - before)
+                growth: try Self.memory(node.identifier, "VmHWM") - before, share: share, room: room)
             print(
                 "\(kind), node \(index): \(said.split(separator: "\n").last ?? ""); \(Int(ordeal.during))/s of "
                     + "\(Int(ordeal.alone))/s, longest \(ordeal.longest) s, new client \(ordeal.opening) s, "
