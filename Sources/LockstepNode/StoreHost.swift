@@ -144,9 +144,10 @@ package final class StoreHost {
         client.turnEnded(now: now, into: &directives)
         execute(now: now)
         driver?.endTurn(now: now, wall: wall)
-        port.readiness.set(readiness)
         setGate()
         showPublished()
+        // At last: whoever waits for the store to be live reads it at once.
+        port.readiness.set(readiness)
     }
 
     /// What time brings.

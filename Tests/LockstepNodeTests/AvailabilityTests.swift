@@ -34,6 +34,29 @@ struct AvailabilityTests {
         try await withRunning(again) { try await Self.expectServed(at: try await again.listening(), cluster) }
     }
 
+    /// Whoever is told that a store is live reads it at that moment: the gate for readers is open before (PROTOCOL R-37).
+    @Test
+    func whatIsLiveCanBeRead() async throws {
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        let port = try primary.attach(name: "left") { SumState() }
+        try await withRunning(primary) {
+            _ = try await port.add([5])
+            let replica = try Node(.replica(of: try await primary.listening()))
+            let copy = try replica.attach(name: "left") { SumState() }
+            let (refusals, refusal) = AsyncStream.makeStream(of: ReadRefusal?.self)
+            copy.readiness.observe { [gate = copy.gate] standing in
+                guard standing.readiness == .live else { return }
+                refusal.yield(gate.closedFor)
+                refusal.finish()
+            }
+            try await withRunning(replica) {
+                var seen = refusals.makeAsyncIterator()
+                let first = await seen.next()
+                #expect(first == .some(nil), "live, and the gate is closed")
+            }
+        }
+    }
+
     /// A request on a channel that no store of a node has is answered by RESYNC, on both links (PROTOCOL ).
     @Test
     func aChannelOfNoStoreIsAnswered() async throws {
