@@ -33,7 +33,8 @@ extension NodeFolder {
         // A folder that cannot be listed has none that can be named.
         guard let stores = try? SQLiteJournalReader.stores(in: path), !stores.isEmpty else {
             return LockstepError(
-                .invalidConfiguration, "\(path) is not a node's folder: run \"lockstep init --data \(path)\" first")
+                .invalidConfiguration,
+                "\(path) is not a node's folder: run \"lockstep init --data \(path.shellWord)\" first")
         }
         return LockstepError(
             .journalDamaged,
@@ -49,7 +50,8 @@ extension NodeFolder {
             case ENOENT:
                 return LockstepError(
                     .invalidConfiguration,
-                    "\(path) is not there: is the path right? \"lockstep init --data \(path)\" makes a node's folder")
+                    "\(path) is not there: is the path right? \"lockstep init --data \(path.shellWord)\" makes a node's folder"
+                )
             case ENOTDIR: return LockstepError(.invalidConfiguration, "\(path) cannot be: a part of it is a file")
             default:
                 return LockstepError(

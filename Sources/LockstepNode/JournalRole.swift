@@ -14,7 +14,7 @@ extension JournalRole {
         guard !journal.isVolatile, let noted = try JournalRole(notedIn: journal),
             !mayServe(noted: noted, changesRole: changesRole)
         else { return }
-        let folder = source.folder ?? "FOLDER"
+        let folder = source.folder?.shellWord ?? "FOLDER"
         let store = journal.identity.storeName
         let advice =
             switch self {

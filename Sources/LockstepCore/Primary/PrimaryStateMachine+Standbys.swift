@@ -99,6 +99,15 @@ extension PrimaryStateMachine {
         replicate(&step) { server, _, _, _ in server.disconnected(connection) }
     }
 
+    /// What the node's heartbeat says of this store, each time that one leaves; nil: it leaves the store out.
+    ///
+    /// `began` is when the write was begun that is under way; never: none is.
+    package mutating func pulse(writingSince began: Tick, now: Tick) -> Heartbeat.Pulse? {
+        let isWriting = began == .never || now - began < Tick.milliseconds(ReplicationServer.stuckMilliseconds)
+        return replication?.pulse(
+            channel: configuration.channel, end: log.position.sequence, isWriting: isWriting, now: now)
+    }
+
     /// The arbiter has applied an attempt.
     package mutating func recordApplied(_ id: AttemptID, revision: Int64, _ step: inout PrimaryStep) {
         replicate(&step) { server, log, now, directives in

@@ -3,7 +3,7 @@
 extension ReplicationServer {
     // MARK: - Time
 
-    /// When ``ticked(now:log:isWriting:into:)`` is due.
+    /// When ``ticked(now:log:into:)`` is due.
     package var nextDeadline: Tick {
         min(nextHeartbeat, inSync.isChanging ? nextAsk : .never, handover?.nextLook ?? .never)
     }
@@ -21,11 +21,13 @@ extension ReplicationServer {
         if let attempt = inSync.attempt, now >= nextAsk { ask(attempt, now: now, into: &directives) }
     }
 
-    /// What the node's heartbeat says of this store; nil while it should lose its post: it hears no member.
-    ///
-    /// The node leaves a store out whose journal has not written for as long.
-    package func pulse(channel: Channel, end: SequenceNumber, now: Tick) -> Heartbeat.Pulse? {
-        guard !tracker.isDeaf(inSync, now: now) else { return nil }
+    /// What the node's heartbeat says of this store; nil while it should lose its post: its journal does not write, or it
+    /// hears no member.
+    mutating func pulse(channel: Channel, end: SequenceNumber, isWriting: Bool, now: Tick) -> Heartbeat.Pulse? {
+        guard isWriting, !tracker.isDeaf(inSync, now: now) else {
+            tracker.heartbeatLeftOut(now: now)
+            return nil
+        }
         return Heartbeat.Pulse(channel: channel, epoch: epoch, end: end)
     }
 

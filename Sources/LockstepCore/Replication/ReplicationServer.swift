@@ -84,6 +84,8 @@ package struct ReplicationServer: Hashable, Sendable {
     package static let heartbeatMilliseconds: Int64 = 100
     /// An attempt is asked again after so long without an answer.
     static let askMilliseconds: Int64 = 200
+    /// A journal that has written nothing for so long costs the post.
+    static let stuckMilliseconds: Int64 = 1_000
     /// No change is begun while the arbiter has not answered for so long.
     static let arbiterMilliseconds: Int64 = 1_000
     /// After so many answers a primary that hears nobody goes on alone.

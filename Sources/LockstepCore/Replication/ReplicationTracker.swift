@@ -69,6 +69,8 @@ package struct ReplicationTracker: Hashable, Sendable {
     private var endAtHeartbeat: SequenceNumber
     /// When a member or another data node was last heard.
     private var anybodyHeard: Tick
+    /// When a heartbeat last left the store out.
+    private var lastLeftOut: Tick?
     /// When the epoch was won: a member that was never heard is silent since then.
     private let begun: Tick
 
@@ -150,6 +152,9 @@ package struct ReplicationTracker: Hashable, Sendable {
         endAtHeartbeat = end
     }
 
+    /// A heartbeat leaves without this store: nobody is asked, and whoever says nothing is not silent.
+    package mutating func heartbeatLeftOut(now: Tick) { lastLeftOut = now }
+
     // MARK: - What is committed
 
     /// Through which batch everything is committed: what every required member has on its disk.
@@ -167,12 +172,15 @@ package struct ReplicationTracker: Hashable, Sendable {
     /// What is to be proposed now, if anything: first who must leave, then who may come.
     ///
     /// A primary that hears nobody removes nobody: it is the one that is cut off. Others must have been heard for half
-    /// a silence longer than the silent one, since acknowledgements of two members never come at the same moment.
+    /// a silence longer than the silent one, since acknowledgements of two members never come at the same moment. Nor
+    /// does one that has left the store out of a heartbeat within a silence: its members say nothing since it does not
+    /// ask, or campaign, and it is to lose its post to one of them.
     package func proposal(
         _ set: InSyncSet, committed: SequenceNumber, head: SequenceNumber, now: Tick
     ) -> InSyncSet.Change? {
         guard !set.isChanging else { return nil }
-        for member in set.required where set.canLose(member) {
+        let hasAsked = lastLeftOut.map { now - $0 >= Tick.milliseconds(Self.silenceMilliseconds) } ?? true
+        for member in set.required where hasAsked && set.canLose(member) {
             let heard = followers[member]?.lastHeard ?? begun
             if now - heard >= Tick.milliseconds(Self.silenceMilliseconds) {
                 if anybodyHeard - heard >= Tick.milliseconds(Self.silenceMilliseconds / 2) { return .removes(member) }

@@ -47,9 +47,12 @@ extension Node {
         let rule = services.cluster.map { FrameHeader.ClusterRule.member($0.hash) } ?? .any
         while count < Self.framesAtOnce, let (frame, connection) = replicationRing.popFirst() {
             count += 1
-            guard isKnown(connection, on: .replication), let host = host(ofChannelIn: frame),
-                let frame = admitted(frame, from: connection, on: .replication, for: host, now: now)
-            else { continue }
+            guard isKnown(connection, on: .replication) else { continue }
+            guard let host = host(ofChannelIn: frame) else {
+                hosts.first?.count(.framesRefused)
+                continue
+            }
+            guard let frame = admitted(frame, from: connection, on: .replication, for: host, now: now) else { continue }
             request(frame, of: connection, to: host, rule)
         }
         while count < 2 * Self.framesAtOnce, let (frame, node) = peers.popFirst() {

@@ -84,15 +84,8 @@ extension PrimaryDriver {
     /// written nothing for a second.
     func pulse(now: Tick) -> Heartbeat.Pulse? {
         let began = desk.writeBegan
-        guard began == .never || now - began < Tick.milliseconds(Self.stuckMilliseconds) else { return nil }
-        return inPlace(&machine) { machine in
-            machine.replication?.pulse(
-                channel: machine.configuration.channel, end: machine.log.position.sequence, now: now)
-        }
+        return inPlace(&machine) { $0.pulse(writingSince: began, now: now) }
     }
-
-    /// A write that takes longer costs the post.
-    private static let stuckMilliseconds: Int64 = 1_000
 
     func replicate(_ directive: ReplicationDirective) {
         let services = host.services

@@ -81,7 +81,7 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
     static func commands(for pending: PendingOutcome, node: String, store: String, rest: String) -> String {
         let place = (store == Server.stores.usual ? "" : " --store \(store)") + rest
         let named = pending.numbers.prefix(3).map {
-            "\(Server.name) outcome \(pending.session) \($0) --node \(node)\(place)"
+            "\(Server.name) outcome \(pending.session) \($0) --node \(node.shellWord)\(place)"
         }
         let more = pending.numbers.count > 3 ? " (and so on to \(pending.numbers.upperBound))" : ""
         return named.joined(separator: "; ") + more

@@ -71,7 +71,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
             guard damaged.isEmpty else {
                 throw CommandFailure(
                     "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else. "
-                        + "\"\(Server.name) recover --data \(options.data) --from NODE --anew\" makes it anew from another node",
+                        + "\"\(Server.name) recover --data \(options.data.shellWord) --from NODE --anew\" makes it anew from another node",
                     status: .damaged)
             }
         }

@@ -58,6 +58,6 @@ public struct KeyOptions: ParsableArguments {
 
     /// The options as they were given, for a command that is shown.
     var words: String {
-        [keys.map { " --keys \($0)" }, nodes.map { " --nodes \($0)" }].compactMap { $0 }.joined()
+        [keys.map { " --keys \($0.shellWord)" }, nodes.map { " --nodes \($0.shellWord)" }].compactMap { $0 }.joined()
     }
 }

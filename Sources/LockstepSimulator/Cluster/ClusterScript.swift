@@ -30,6 +30,8 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
     case lateSubmits
     /// The primary does nothing for four seconds, and goes on as if nothing had happened (R-88).
     case pausedPrimary
+    /// The primary's disk writes nothing for six seconds: a standby, which it leaves in silence, gets the post (R-79, R-87).
+    case stuckPrimary
     /// The primary does not reach the arbiter, and a member dies: commits wait, and nothing is lost (R-76).
     case primaryWithoutArbiter
     /// An older copy of a member's disk is put back: it must halt, and needs another incarnation (R-77).
@@ -49,7 +51,7 @@ package enum ClusterScript: String, CaseIterable, Hashable, Sendable {
             (options.nodes, options.minimum) = (3, 2)
         case .stalePrimary: (options.nodes, options.minimum) = (5, 2)
         case .olderArbiter, .brokenConnections, .growthUnanswered, .shrinkUnanswered, .wipedMember, .lateSubmits,
-            .primaryWithoutArbiter, .olderDisk, .lateAcknowledgements, .lateLearner:
+            .stuckPrimary, .primaryWithoutArbiter, .olderDisk, .lateAcknowledgements, .lateLearner:
             (options.nodes, options.minimum) = (3, 1)
         }
         return options
@@ -103,6 +105,7 @@ extension ClusterSimulation {
         case .campaignUnanswered: kill(primary, isSilent: false)
         case .forgottenRemoval: if let member { remove(member) }
         case .pausedPrimary: primary.pausedUntil = now + 4 * Span.second
+        case .stuckPrimary: primary.stuckUntil = now + 6 * Span.second
         case .primaryWithoutArbiter:
             arbiter.cutUntil[primary.index] = now + 6 * Span.second
             add(.scriptGoesOn(0), after: random.between(0, 1_000) * Span.millisecond)
@@ -127,6 +130,8 @@ extension ClusterSimulation {
             fail(.waiting, "a primary that hears nobody has kept its post for 6 s")
         case .pausedPrimary where arbiter.stored.record.epoch == ended.epoch:
             fail(.waiting, "a primary that does nothing has kept its post for 4 s")
+        case .stuckPrimary where ended.node != nil && arbiter.stored.record.epoch == ended.epoch:
+            fail(.waiting, "a primary whose disk writes nothing has kept its post for 6 s")
         case .olderDisk where away?.hasOlderDisk == true && arbiter.stored.record.epoch == ended.epoch:
             fail(.durability, "nobody noticed the older disk of \(away?.name.name ?? "-")")
         case .olderArbiter:

@@ -100,12 +100,7 @@ extension ClusterSimulation {
     func beat(_ node: ClusterNode) {
         add(.heartbeat(node, life: node.life), after: 100 * Span.millisecond)
         guard node.primary != nil else { return }
-        let tick = tick(of: node)
-        let isStuck = node.writeBegan != .never && tick - node.writeBegan >= Tick.milliseconds(1_000)
-        let end = node.primary?.log.position.sequence ?? .zero
-        guard !isStuck, let pulse = node.primary?.replication?.pulse(channel: Self.channel, end: end, now: tick) else {
-            return
-        }
+        guard let pulse = node.primary?.pulse(writingSince: node.writeBegan, now: tick(of: node)) else { return }
         let heartbeat = Heartbeat(node: node.name, boot: node.boot, time: wall(of: node), stores: [pulse])
         let stamp = FrameStamp(channel: .none, clusterHash: Self.cluster.hash, epoch: .zero)
         let frame = stamp.frame(.replicationReply(.heartbeat(heartbeat)))

@@ -140,6 +140,25 @@ import Testing
         }
     }
 
+    /// PROTOCOL R-10: what another data node says on a channel of no store is counted, and the node goes on.
+    @Test func aChannelOfNoStoreIsCounted() async throws {
+        let cluster = try await DataNodes(1, minimum: 1)
+        try await cluster.running([0]) { lives in
+            _ = try await cluster.primary(with: 1)
+            let endpoint = try TCPEndpoint(cluster.endpoints[0], use: "a test")
+                .advanced(by: NodeServices.replicationOffset).description
+            let strange = FrameStamp(channel: Channel(rawValue: 77), clusterHash: cluster.cluster.hash, epoch: .zero)
+            let known = FrameStamp(channel: Channel(rawValue: 7), clusterHash: cluster.cluster.hash, epoch: .zero)
+            let peer = try RawPeer(endpoint, isDataNode: true)
+            let request = Message.replicationRequest(.recordRequest(nonce: 5))
+            try peer.send(strange.frame(request))
+            guard case .replicationReply(.record)? = try peer.ask(known.frame(request)) else {
+                return #expect(Bool(false), "a RECORD")
+            }
+            #expect(try await lives[0].node.status().stores[0].counters["frames_refused"] == 1)
+        }
+    }
+
     /// PROTOCOL R-82: a promise whose withdrawal found no room stays, whatever lower one comes after it.
     @Test func aLowerPromiseChangesNothing() {
         var facts = JournalArbitration(adopted: .start(of: StoreID(rawValue: 9)))

@@ -213,6 +213,8 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case deposedStays
     /// A member that is silent is not proposed to leave (against R-79).
     case silentStays
+    /// Members that a primary leaves in silence, since its disk does not write, leave the set (against R-79).
+    case leftOutIsSilent
     /// A primary that hears nobody goes on with its heartbeats (against R-79).
     case deafKeepsPost
     /// A post is given away before everything has committed (against R-90).
@@ -241,7 +243,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
         .electedOutsideSet, .epochOfEarlierLife, .cutsToCommit, .incarnationIgnored, .acknowledgedBeforeSync,
         .shrinkAtProposal, .growthAtAnswer, .silenceIsRefusal, .readsUnconfirmed, .majorityConfirms,
         .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
-        .silentStays, .deafKeepsPost, .handoverNotAwaited, .adoptedBelow, .lossNotNoted,
+        .silentStays, .leftOutIsSilent, .deafKeepsPost, .handoverNotAwaited, .adoptedBelow, .lossNotNoted,
         .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening, .lackingCampaigns,
     ]
     /// Those that the simulator finds.
