@@ -205,7 +205,7 @@ struct RoleTests {
 
     private func serve(
         _ log: KeptLog, _ kept: KeptLog, at endpoint: String,
-        _ body: @Sendable (StorePort, StorePort) async throws -> Void
+        _ body: @escaping @Sendable (StorePort, StorePort) async throws -> Void
     ) async throws {
         let primary = try Node(.primary(listen: endpoint, journal: log.source))
         let port = try primary.attach(name: "sum") { SumState() }

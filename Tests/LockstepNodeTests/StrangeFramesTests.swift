@@ -54,7 +54,7 @@ struct StrangeFramesTests {
 
     /// Runs a primary of so many stores; `body` gets its address, and a stamp of its cluster for a channel of no store.
     private static func withNode(
-        stores: Int, _ body: @Sendable (Node, String, FrameStamp) async throws -> Void
+        stores: Int, _ body: @escaping @Sendable (Node, String, FrameStamp) async throws -> Void
     ) async throws {
         let node = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
         for name in ["left", "right"].prefix(stores) { _ = try node.attach(name: name) { SumState() } }

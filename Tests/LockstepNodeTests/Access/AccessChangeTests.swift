@@ -16,7 +16,7 @@ struct AccessChangeTests {
 
     private func withPrimary(
         _ configuration: NodeConfiguration? = nil,
-        _ body: @Sendable (Node, StorePort, String) async throws -> Void
+        _ body: @escaping @Sendable (Node, StorePort, String) async throws -> Void
     ) async throws {
         let node = try Node(configuration ?? ring.primaryNode(), logger: record.logger())
         let port = try node.attach(name: "sum") { SumState() }

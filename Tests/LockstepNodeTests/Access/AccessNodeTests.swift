@@ -18,7 +18,7 @@ struct AccessNodeTests {
     /// Runs a primary with the list of the test.
     private func withPrimary(
         _ configuration: NodeConfiguration? = nil,
-        _ body: @Sendable (Node, StorePort, String) async throws -> Void
+        _ body: @escaping @Sendable (Node, StorePort, String) async throws -> Void
     ) async throws {
         let node = try Node(configuration ?? ring.primaryNode(), logger: record.logger())
         let port = try node.attach(name: "sum") { SumState() }
@@ -27,7 +27,7 @@ struct AccessNodeTests {
 
     private func withClient(
         _ keys: CurveKeyPair?, named name: String, of endpoint: String,
-        _ body: @Sendable (StorePort) async throws -> Void
+        _ body: @escaping @Sendable (StorePort) async throws -> Void
     ) async throws {
         var configuration = NodeConfiguration.client(of: endpoint)
         if let keys { configuration = ring.node(configuration, keys, named: name, of: endpoint) }

@@ -2,25 +2,40 @@ import LockstepCore
 import LockstepNode
 import Synchronization
 
-/// A node that runs while `body` does, and is stopped after it; what `run` throws, this throws.
+/// What has ended beside what.
+private enum Ended<Value: Sendable> {
+    case node((any Error)?)
+    case body(Result<Value, any Error>)
+}
+
+/// A node that runs while `body` does, and is stopped after it; what `run` throws, this throws, and ends `body`.
 @discardableResult
 func withRunning<Result: Sendable>(
-    _ node: Node, _ body: @Sendable () async throws -> Result
+    _ node: Node, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-    try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await node.run() }
-        do {
-            let result = try await body()
-            group.cancelAll()
-            try await group.waitForAll()
-            return result
-        } catch {
-            group.cancelAll()
-            // If the node itself failed, that is the cause of whatever the body met.
-            try await group.waitForAll()
-            throw error
+    var (failure, outcome): ((any Error)?, Swift.Result<Result, any Error>) = (nil, .failure(CancellationError()))
+    await withTaskGroup(of: Ended<Result>.self) { group in
+        group.addTask {
+            do { try await node.run() } catch { return .node(error) }
+            return .node(nil)
+        }
+        group.addTask {
+            do { return .body(.success(try await body())) } catch { return .body(.failure(error)) }
+        }
+        for await ended in group {
+            switch ended {
+            // If the node itself failed, that is the cause of whatever the body meets.
+            case .node(let error):
+                failure = error
+                if error != nil { group.cancelAll() }
+            case .body(let result):
+                outcome = result
+                group.cancelAll()
+            }
         }
     }
+    if let failure { throw failure }
+    return try outcome.get()
 }
 
 /// Waits until `condition` holds, asking again every 2 ms; the suite's time limit ends it otherwise.
