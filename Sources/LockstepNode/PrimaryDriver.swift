@@ -36,6 +36,8 @@ package final class PrimaryDriver: StoreDriver {
     var kept: KeptFacts
     /// When so many members were last heard as must have an action, or the reign began.
     var lastEnoughMembers = MonotonicClock.now
+    /// When a post that is to go to a disk with room is given away next.
+    var nextLeaving = Tick.zero
 
     /// Below this much free space actions get BUSY already.
     package static let reserveBytes: Int64 = 64 << 20
@@ -137,9 +139,7 @@ package final class PrimaryDriver: StoreDriver {
 
     /// Once a second: free space, the journal's growth.
     private func look(now: Tick, wall: LogTime) {
-        if let free = journal.freeBytes() {
-            step(now: now, wall: wall) { $0.freeSpaceChanged(isLow: free < Self.reserveBytes, &$1) }
-        }
+        lookAtRoom(now: now, wall: wall)
         writeNotes()
         keepFacts()
         if desk.isSnapshotDue(at: now) { machine.snapshotDue() }

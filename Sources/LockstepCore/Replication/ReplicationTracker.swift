@@ -188,11 +188,13 @@ package struct ReplicationTracker: Hashable, Sendable {
                 return .removes(member)
             }
         }
+        // While commits wait for one that may not leave, whoever can come makes room for that.
+        let isBlocked = silent(set, now: now).contains { !set.canLose($0) }
         let goal = max(committed, opening, endAtHeartbeat)
         let candidates = followers.filter { member, follower in
             !set.confirmed.record.contains(member) && follower.durable >= goal
                 && now - follower.lastHeard < Tick.milliseconds(Self.silenceMilliseconds)
-                && bans[member].map { now >= $0.until } != false
+                && (isBlocked || bans[member].map { now >= $0.until } != false)
         }
         guard set.required.count < Limits.inSyncMembers, let member = candidates.keys.min() else { return nil }
         return .adds(member)

@@ -84,7 +84,8 @@ extension StandbyStateMachine {
         }
     }
 
-    /// Another node has told what it knows; where the arbiter is away, a record that it knows is followed.
+    /// Another node has told what it knows; where the arbiter is away, a record that it knows is followed: by a node that
+    /// follows nobody, and by one whose primary is silent, if the record is of a later reign.
     ///
     /// Following an old record does no harm: whoever it names refuses, or is silent. But another reign of an epoch that is
     /// known is of an arbiter that was set back, and has another history.
@@ -96,7 +97,10 @@ extension StandbyStateMachine {
         defer { reports[node] = Knowledge(shown: shown, log: report.log) }
         guard let stored = report.record, stored.record.store == log.store else { return }
         shown.wrote(stored)
-        guard phase == .seeking, followed == nil || stored.record.number > (followed?.record.number ?? 0),
+        let isLeft =
+            phase != .halted && election.phase == .asking
+            && stored.record.epoch > (followed?.record.epoch ?? .zero)
+        guard phase == .seeking || isLeft, followed == nil || stored.record.number > (followed?.record.number ?? 0),
             stored.record.epoch >= election.promised, !election.memory.knowsOtherReign(than: stored.record)
         else { return }
         follow(stored, now: now, into: &directives)

@@ -27,6 +27,19 @@ extension PrimaryDriver {
         return refusal
     }
 
+    /// Looks at the room on the disk: with less than the reserve nothing is admitted, and the post goes to a member
+    /// that has room; if none takes it, it is tried again every 10 s.
+    func lookAtRoom(now: Tick, wall: LogTime) {
+        guard let isLow = journal.isLowOnRoom else { return }
+        step(now: now, wall: wall) { $0.freeSpaceChanged(isLow: isLow, &$1) }
+        guard isLow, now >= nextLeaving, host.stop == nil else { return }
+        nextLeaving = now.advanced(byMilliseconds: 10_000)
+        guard giveAwayPost(to: nil) == nil else { return }
+        host.logger.notice(
+            "gives its post away",
+            metadata: [LogKey.peer: "any member", LogKey.reason: "its disk is low on room"])
+    }
+
     /// Has the record read, as soon as that can be.
     func readRecord() { event { $0.readRecord(&$1) } }
 
@@ -139,4 +152,9 @@ struct KeptFacts {
         guard let arbitration = (journal as? any ArbitratedJournal)?.arbitration else { return }
         (memory, committed) = (arbitration.arbiter, arbitration.committed)
     }
+}
+
+extension Journal {
+    /// Whether less than the reserve is free, so that a primary admits nothing; nil: nobody knows.
+    var isLowOnRoom: Bool? { freeBytes().map { $0 < PrimaryDriver.reserveBytes } }
 }

@@ -127,6 +127,8 @@ package final class StandbyDriver: StoreDriver {
                 return step { $0.reported(report, from: node, now: now, into: &$1) }
             }
             guard node == followed?.member.node else { return host.count(.staleFrames) }
+            // As primary it could admit nothing; whoever asks goes on to the next.
+            if case .takeOver = reply, journal.isLowOnRoom == true { return }
             step { $0.received(reply, bytes, epoch: header.epoch, now: now, into: &$1) }
         }
     }

@@ -202,6 +202,37 @@ import Testing
         }
     }
 
+    /// A ban holds nothing up: while commits wait for one that may not leave, whoever has everything comes.
+    @Test mutating func aBanHoldsNothingUp() {
+        open(1, 2)
+        for time in stride(from: Int64(0), through: 2_000, by: 100) {
+            acknowledge(1, 9, at: time)
+            acknowledge(2, 4, at: time)
+        }
+        #expect(proposal(at: 2_000) == .removes(Self.members[2]))
+        _ = set.propose(.removes(Self.members[2]), attempt: AttemptID(rawValue: 1))
+        _ = set.applied(AttemptID(rawValue: 1), revision: 11)
+        tracker.removed(Self.members[2], head: Self.sequence(9), now: at(2_000))
+        acknowledge(1, 9, at: 3_000)
+        for time in stride(from: Int64(3_000), through: 3_500, by: 100) {
+            acknowledge(2, 9, at: time)
+            #expect(proposal(at: time) == nil, "it is banned")
+        }
+        acknowledge(2, 9, at: 3_600)
+        #expect(proposal(at: 3_600) == .adds(Self.members[2]))
+    }
+
+    /// Who is not asked is not silent: nobody leaves while heartbeats leave the store out, and for one silence after.
+    @Test mutating func whoIsNotAskedIsNotSilent() {
+        open(1, 2)
+        acknowledge(1, 9, at: 100)
+        acknowledge(2, 9, at: 100)
+        tracker.heartbeatLeftOut(now: at(1_000))
+        tracker.heardAnybody(now: at(1_500))
+        #expect(proposal(at: 1_599) == nil)
+        #expect(proposal(at: 1_600) == .removes(Self.members[1]))
+    }
+
     /// A learner is proposed when it has the opening, and all but a heartbeat of writes.
     @Test mutating func aLearnerIsProposedWhenItHasCaughtUp() {
         set = ReplicationExample.set(members: 1, minimum: 1)

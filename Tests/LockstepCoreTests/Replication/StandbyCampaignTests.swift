@@ -65,4 +65,30 @@ import Testing
                 own, aboveNumber: 7, above: Example.epoch, after: end, minimum: 1, attempt: AttemptID(rawValue: 8)))
         #expect(Self.campaigns(told: Self.log(3, committed: 3), record: StoredRecord(bound, revision: 9)))
     }
+
+    /// whose primary is silent, and whom the arbiter tells nothing, follows a later reign that another node tells of.
+    @Test func aLaterReignIsFollowedOnAnotherNodesWord() {
+        func follows(_ standby: Example.Standby, epoch: UInt64) -> Bool {
+            var (standby, record) = (standby, Example.record.record)
+            record.epoch = Epoch(rawValue: epoch)
+            record.number += 1
+            record.primary.member = Member(node: Self.other, incarnation: Incarnation(rawValue: 31))
+            let stored = StoredRecord(record, revision: 6)
+            let report = RecordReport(
+                nonce: 0, highest: record.epoch, log: standby.machine.log.summary, shown: ArbiterMemory(), leads: true,
+                record: stored)
+            standby.run { $0.reported(report, from: Self.other, now: $1, into: &$2) }
+            return standby.machine.followed == stored && standby.wanted.contains(.connect(record.primary))
+        }
+        let next = Example.epoch.rawValue + 1
+        #expect(follows(Self.asking(), epoch: next))
+        #expect(!follows(Self.asking(), epoch: next - 1), "no reign but a later one")
+        var hearing = Example.Standby()
+        hearing.plan(.tail, hearing.fetch())
+        #expect(!follows(hearing, epoch: next), "who hears its primary goes by the record")
+        var promising = Self.asking()
+        promising.run { $0.recordRead(Example.record, request: 9, now: $1, into: &$2) }
+        #expect(promising.machine.election.phase == .promising)
+        #expect(!follows(promising, epoch: next + 1), "a campaign is settled by the record")
+    }
 }
