@@ -131,6 +131,22 @@ def slow_sync(lab, fault):
     yield from inject(lab, fault, any_node(lab, fault), f"delay_exit={delay}")
 
 
+@nemesis("no sync of the primary's disk ends; another node must take its place", seconds=(6, 9),
+         needs=("strace", "data-nodes"))
+def hang_sync(lab, fault):
+    letter = a_primary(lab, fault)
+    store = fault.record["store"]
+    epoch = lab.epoch(store)
+    fault.note(target=letter)
+    steps = inject(lab, fault, lab.nodes[letter], f"delay_exit={10**9}")
+    next(steps)
+    yield
+    if lab.epoch(store) == epoch:
+        lab.problems.append(f"{letter}, whose disk does not sync, kept the post of {store} (fault {fault.name})")
+    for _ in steps:
+        pass
+
+
 @nemesis("a sync of a node's disk fails; the node must stop, and is started again", needs=("strace",))
 def failing_sync(lab, fault):
     when = fault.random.randrange(1, 20)

@@ -13,7 +13,7 @@ CLOSE = ("--rest", "0.5", "1")  # seconds from one fault to the next
 DATA = ("--data-nodes", "3")
 ETCD = ["kill-etcd", "pause-etcd", "cut-etcd", "cut-standbys", "cut-one-way", "cut-etcd-kill"]
 RECORDS = ["delete-record", "restore-etcd", "wipe"]
-FAILOVERS = ["kill-primary", "stop-primary", "pause", "host-death", "cut"]
+FAILOVERS = ["kill-primary", "stop-primary", "pause", "host-death", "cut", "hang-sync"]
 
 
 def arguments(seconds, workloads, names, *more):
