@@ -184,6 +184,7 @@ final class Caller {
     // MARK: - Events
 
     func received(_ frame: [UInt8]) {
+        frames.received(frame)
         withBytes(of: frame) { machine.received($0, now: process.now, into: &directives) }
         execute(frame)
     }
