@@ -126,6 +126,24 @@ import Testing
         #expect(storm(1, healthySince: 6) == nil)
     }
 
+    /// What BUSY has asked for is no storm of the client, and what it has not asked for is.
+    @Test func whatBusyAsksForIsNotCounted() {
+        let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
+        let submit = stamp.frame(
+            .submit(Submit(session: .none, first: 7, ackedThrough: 6, count: 1, isVoid: true, actions: 0..<0)))
+        func storm(expected: RequestNumber) -> Int? {
+            var frames = OperationFrames()
+            let busy = Busy(session: .none, expected: expected, retryAfter: 5_000, reason: .windowFull)
+            for _ in 0...OperationFrames.bound(isUnusual: false) {
+                frames.sent(submit, at: 5)
+                frames.received(stamp.frame(.busy(busy)))
+            }
+            return frames.look(healthySince: 0, isUnusual: false) { _ in true }?.count
+        }
+        #expect(storm(expected: 7) == nil)
+        #expect(storm(expected: 8) == OperationFrames.bound(isUnusual: false) + 1, "it is in the log already")
+    }
+
     /// BUSY has a pause for each reason: a primary whose disk is full is asked four times a second by each client.
     @Test func aStormOfBusyIsFound() {
         let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))

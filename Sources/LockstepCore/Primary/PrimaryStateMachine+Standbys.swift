@@ -60,7 +60,7 @@ extension PrimaryStateMachine {
 
     // MARK: - The post
 
-    /// An operator wants `node`, or whoever has everything, to be the primary; nothing is admitted until that is decided.
+    /// The driver wants `node`, or whoever has everything, to be the primary; nothing is admitted until that is decided.
     ///
     /// Why not, if it cannot be done; then nothing has changed.
     package mutating func giveAwayPost(to node: NodeID?) -> HandoverRefusal? {

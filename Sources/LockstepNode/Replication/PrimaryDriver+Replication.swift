@@ -20,7 +20,7 @@ extension PrimaryDriver {
         event { $0.replicationDisconnected(connection, &$1) }
     }
 
-    /// An operator wants another node to be the primary; why not, if it cannot be done.
+    /// An operator, or want of room, wants another node to be the primary; why not, if it cannot be done.
     func giveAwayPost(to node: NodeID?) -> HandoverRefusal? {
         var refusal: HandoverRefusal?
         event { machine, _ in refusal = machine.giveAwayPost(to: node) }

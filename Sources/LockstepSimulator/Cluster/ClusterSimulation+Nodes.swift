@@ -99,7 +99,6 @@ extension ClusterSimulation {
 
     func beat(_ node: ClusterNode) {
         add(.heartbeat(node, life: node.life), after: 100 * Span.millisecond)
-        guard node.primary != nil else { return }
         guard let pulse = node.primary?.pulse(writingSince: node.writeBegan, now: tick(of: node)) else { return }
         let heartbeat = Heartbeat(node: node.name, boot: node.boot, time: wall(of: node), stores: [pulse])
         let stamp = FrameStamp(channel: .none, clusterHash: Self.cluster.hash, epoch: .zero)
