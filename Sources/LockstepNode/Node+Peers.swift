@@ -11,6 +11,7 @@ extension Node {
         var count = 0
         while count < 64, let (frame, connection) = ingressRing.popFirst() {
             count += 1
+            let isLarge = frame.isLarge
             if isKnown(connection, on: .ingress),
                 let host = host(
                     of: frame, rule, from: connection, on: .ingress, answer: { try $0.send($1, to: connection) }),
@@ -18,7 +19,7 @@ extension Node {
             {
                 host.driver?.ingressReceived(frame, from: connection, now: now, wall: wall)
             }
-            if count % 4 == 0, MonotonicClock.now >= end { break }
+            if isLarge || count % 4 == 0, MonotonicClock.now >= end { break }
         }
         while count < 96, let (frame, connection) = bulkRing.popFirst() {
             count += 1

@@ -125,7 +125,9 @@ package final class PrimaryDriver: StoreDriver {
         pump(now: now, wall: wall)
     }
 
-    package var nextDeadline: Tick { min(inPlace(&machine) { $0.nextDeadline }, nextLook) }
+    package var nextDeadline: Tick {
+        toMachine.isEmpty ? min(inPlace(&machine) { $0.nextDeadline }, nextLook) : .zero
+    }
 
     package func tick(now: Tick, wall: LogTime) {
         if now >= inPlace(&machine, { $0.nextDeadline }) {
@@ -163,17 +165,19 @@ package final class PrimaryDriver: StoreDriver {
         machine.step(now: now, wall: wall, state: state, into: &directives, event)
     }
 
-    /// Hands frames to and fro until both lines are empty.
+    /// Hands frames to and fro until both lines are empty, or this node's callers have had 2 ms: what is left waits for
+    /// the next turn, since heartbeats leave between turns.
     private func pump(now: Tick, wall: LogTime) {
+        let end = MonotonicClock.now.advanced(byMilliseconds: 2)
         while true {
-            if let frame = toMachine.popFirst() {
+            if let frame = toClient.popFirst() {
+                host.received(.copied(frame), now: now)
+            } else if MonotonicClock.now < end, let frame = toMachine.popFirst() {
                 let sender = host.sender(on: .local)
                 withBytes(of: frame) { bytes in
                     step(now: now, wall: wall) { $0.received(bytes, from: .local, of: sender, &$1) }
                 }
                 execute(now: now, wall: wall)
-            } else if let frame = toClient.popFirst() {
-                host.received(.copied(frame), now: now)
             } else {
                 return
             }
@@ -278,46 +282,6 @@ package final class PrimaryDriver: StoreDriver {
     }
 
     private var stamp: FrameStamp { inPlace(&machine) { $0.stamp } }
-
-    // MARK: - Status
-
-    package var phase: StoreStatus.Phase { .init(machine.phase) }
-    package var channel: Channel? { machine.configuration.channel }
-    package var position: Position { inPlace(&machine) { $0.committed.position } }
-    package var senders: [SessionID: String] { inPlace(&machine) { $0.log.sessions.senders } }
-    package var readRefusal: ReadRefusal? { inPlace(&machine) { $0.readRefusal } }
-
-    /// Nil while entries are on their way to the journal: the working state holds them, and nothing shows that.
-    package var digest: Digest? {
-        let own = machine.status
-        return own.head == own.committed.position.sequence ? state.digest + machine.log.digest : nil
-    }
-
-    package func fill(_ status: inout StoreStatus, limit: Int) {
-        let own = machine.status
-        status.incarnation = "\(journal.identity.incarnation)"
-        status.isVolatile = journal.isVolatile
-        status.epoch = own.epoch.rawValue
-        status.sequence = own.head.rawValue
-        status.commit = own.committed.position.sequence.rawValue
-        status.hash = "\(own.committed.position.hash)"
-        status.time = own.time.rawValue
-        status.setMark(own.mark)
-        status.setSessions(machine.log.sessions, limit: limit)
-        let (now, commit) = (MonotonicClock.now, status.commit)
-        let peers = machine.listPeers(now: now, limit: limit)
-        func listed(_ peer: PrimaryPeers.Peer) -> StoreStatus.Peer {
-            StoreStatus.Peer(
-                node: peer.node, role: peer.role == .replica ? .replica : .client, applied: peer.applied.rawValue,
-                lag: commit - min(commit, peer.applied.rawValue), mark: peer.mark.map(StoreStatus.Mark.init),
-                silentSeconds: Double(now - peer.lastHeard) / 1e9)
-        }
-        status.peers = peers.live.map(listed)
-        status.peerCount = peers.liveCount
-        status.lostReplicas = peers.lost.map(listed)
-        status.setJournal(journal)
-        status.dataNode = dataNode
-    }
 }
 
 // What the desks tell.

@@ -73,20 +73,22 @@ package final class ReplicaDriver: StoreDriver {
 
     /// Handles frames of the stream and of the bulk link for at most 2 ms, unless the journal is behind.
     package func handleStream(now: Tick) {
-        let end = now.advanced(byMilliseconds: 2)
+        let end = MonotonicClock.now.advanced(byMilliseconds: 2)
         var handled = 0
         while !isHeldUp {
+            let isLarge: Bool
             if let (frame, _) = host.links.bulkRing.popFirst() {
+                isLarge = frame.isLarge
                 frame.withFrame { machine.bulkReceived($0, now: now, state: state, into: &directives) }
             } else if let (frame, _) = host.links.broadcastRing.popFirst() {
+                isLarge = frame.isLarge
                 frame.withFrame { machine.broadcastReceived($0, now: now, state: state, into: &directives) }
             } else {
                 break
             }
             execute(now: now)
             handled += 1
-            // The clock is asked once in a few frames, since a beacon takes less time than the clock.
-            if handled % 4 == 0, MonotonicClock.now >= end { break }
+            if isLarge || handled % 4 == 0, MonotonicClock.now >= end { break }
         }
     }
 

@@ -15,6 +15,7 @@ struct DataNodes {
     private var journals: [MemoryJournal] { disks.map(\.base) }
     let endpoints: [String]
     private let keys: NodeKeys?
+    private let cost: Duration
     /// What the nodes have logged.
     let lines = LogRecord()
 
@@ -24,9 +25,9 @@ struct DataNodes {
         let port: StorePort
     }
 
-    /// Makes the journals and the record of the store.
-    init(_ count: Int, minimum: Int, keys: NodeKeys? = nil) async throws {
-        self.keys = keys
+    /// Makes the journals and the record of the store; an action or a mutation keeps a node's thread for `cost`.
+    init(_ count: Int, minimum: Int, keys: NodeKeys? = nil, cost: Duration = .zero) async throws {
+        (self.keys, self.cost) = (keys, cost)
         arbiter = MemoryArbiter(cluster: cluster)
         endpoints = (0..<count).map { _ in "tcp://127.0.0.1:\(FreePorts.next())" }
         names = (0..<count).compactMap { NodeID("node-\($0)") }
@@ -66,7 +67,8 @@ struct DataNodes {
         configuration.node = names[index]
         configuration.keys = keys
         let node = try Node(configuration, logger: lines.logger())
-        return Life(node: node, port: try node.attach(name: "sum", executor: executor) { SumState() })
+        let cost = cost
+        return Life(node: node, port: try node.attach(name: "sum", executor: executor) { SumState(cost: cost) })
     }
 
     /// Runs nodes while `body` does; the first of them with this executor, and as the first primary, which needs no other.

@@ -12,13 +12,18 @@ final class SumState: ReplicatedState {
     private var captured: [(sum: UInt64, sequence: SequenceNumber)] = []
     private var published: UInt64 = 0
     private let digestsTaken: DigestCount?
+    private let cost: Duration
 
     /// How often a node took the digest of a state.
     final class DigestCount: Sendable {
         let value = Atomic<Int>(0)
     }
 
-    init(digestsTaken: DigestCount? = nil) { self.digestsTaken = digestsTaken }
+    /// An action, and a mutation at another node, keeps the node's thread for `cost`.
+    init(digestsTaken: DigestCount? = nil, cost: Duration = .zero) {
+        self.digestsTaken = digestsTaken
+        self.cost = cost
+    }
 
     func perform(
         _ actions: RawSpan, _ reader: inout ByteReader, count: Int, context: PerformContext,
@@ -28,6 +33,7 @@ final class SumState: ReplicatedState {
             // What cannot be read is refused, as zero is.
             let range = try? reader.readRange(from: actions)
             let byte = range.flatMap { $0.isEmpty ? nil : copyBytes(of: actions, $0)[0] } ?? 0
+            work()
             if byte == 0 {
                 batch.appendItem(.rejected, reason: "zero")
             } else {
@@ -50,7 +56,14 @@ final class SumState: ReplicatedState {
             let range = try reader.readRange(from: bytes)
             guard range.count == 1 else { throw WireError(.payload, at: range.lowerBound) }
             sum += UInt64(copyBytes(of: bytes, range)[0])
+            work()
         }
+    }
+
+    private func work() {
+        guard cost > .zero else { return }
+        let end = ContinuousClock.now + cost
+        while ContinuousClock.now < end {}
     }
 
     var digest: Digest {
