@@ -137,12 +137,10 @@ package struct PrimaryLink: Hashable, Sendable {
     mutating func resynced(nonce: UInt64, now: Tick) -> Bool {
         greet(nonce: nonce, now: now)
         lastHeard = now
-        guard now >= resyncHeld else {
-            helloAt = resyncHeld
-            return false
-        }
-        resyncHeld = now.advanced(byMilliseconds: ClientTiming.firstHello)
-        return true
+        let isHeld = now < resyncHeld
+        if isHeld { helloAt = resyncHeld }
+        resyncHeld = max(now, resyncHeld).advanced(byMilliseconds: ClientTiming.firstHello)
+        return !isHeld
     }
 
     /// HELLO leaves; the next one follows later each time.
