@@ -31,6 +31,9 @@ package enum Limits {
     package static let submitActions = 16_384
     /// A RESULT, and a SUBMIT that a client makes, is closed when it reaches this size.
     package static let frameTargetBytes = 64 << 10
+    /// A SUBMIT that a client makes has at most so many actions, since a node performs a frame in one piece and says no
+    /// heartbeat meanwhile.
+    package static let frameTargetActions = 4_096
     package static let chunkBytes = 256 << 10
     /// Chunks that a joiner has in flight: 4 MiB.
     package static let chunkWindow: UInt32 = 16

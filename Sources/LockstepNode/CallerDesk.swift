@@ -44,9 +44,6 @@ package struct CallerDesk {
         var served = 0
     }
 
-    /// Single actions that become one chunk: as many as a SUBMIT likes to carry.
-    private static let chunkActions = 4_096
-
     package init(metrics: CallerMetrics? = nil, traces: ActionTraces? = nil) {
         self.metrics = metrics
         self.traces = traces
@@ -88,7 +85,7 @@ package struct CallerDesk {
                 continue
             }
             let first = index
-            while index < taken.singleWaiters.count, index - first < Self.chunkActions,
+            while index < taken.singleWaiters.count, index - first < Limits.frameTargetActions,
                 !taken.singleWaiters[index].isDone,
                 index == first || taken.singleEnds[index] - start <= Limits.frameTargetBytes
             { index += 1 }

@@ -113,7 +113,7 @@ package final class StorePort: Sendable {
         of actions: consuming [UInt8], count: Int, waiter: Waiter
     ) throws -> [Submission] {
         let target = Limits.frameTargetBytes
-        if actions.count <= target, count <= 4_096 {
+        if actions.count <= target, count <= Limits.frameTargetActions {
             return [Submission(actions: actions, count: count, waiter: waiter, isSingle: count == 1)]
         }
         let whole = actions
@@ -131,7 +131,7 @@ package final class StorePort: Sendable {
                     throw LockstepError(
                         .tooLarge, "an action of \(range.count) bytes is above the limit of \(Limits.actionBytes)")
                 }
-                if index > first, reader.offset - start > target || index - first == 4_096 {
+                if index > first, reader.offset - start > target || index - first == Limits.frameTargetActions {
                     parts.append(part(start..<before, index - first))
                     (start, first) = (before, index)
                 }

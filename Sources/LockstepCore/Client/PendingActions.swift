@@ -60,7 +60,7 @@ struct PendingActions: Hashable, Sendable {
             let chunk = chunks[unsentIndex]
             let isFirst = unsentIndex == start
             guard isFirst || (!isOfOne && chunk.isVoid == chunks[start].isVoid),
-                isFirst || count + chunk.count <= Limits.submitActions,
+                isFirst || count + chunk.count <= Limits.frameTargetActions,
                 isFirst || bytes + chunk.bytes.count <= Limits.frameTargetBytes
             else { break }
             count += chunk.count
