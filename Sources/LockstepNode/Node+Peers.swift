@@ -4,7 +4,7 @@ internal import LockstepCore
 extension Node {
     /// Handles up to 64 frames of the ingress, for at most 2 ms, and some of the bulk link.
     func handlePeers(now: Tick, wall: LogTime) -> Bool {
-        let end = now.advanced(byMilliseconds: 2)
+        let end = MonotonicClock.now.advanced(byMilliseconds: 2)
         // No frame of a peer changes what is known of a channel or of the cluster: both stay for the turn.
         for (store, host) in hosts.enumerated() { dispatch.setChannel(host.channel, of: store) }
         let rule = services?.cluster.map { FrameHeader.ClusterRule.member($0.hash) } ?? .any

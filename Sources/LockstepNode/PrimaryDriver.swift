@@ -119,14 +119,14 @@ package final class PrimaryDriver: StoreDriver {
     }
 
     package func endTurn(now: Tick, wall: LogTime) {
-        pump(now: now, wall: wall)
+        takeFromClient(now: now, wall: wall)
         step(now: now, wall: wall) { $0.turnEnded(&$1) }
         execute(now: now, wall: wall)
-        pump(now: now, wall: wall)
+        giveToClient(now: now)
     }
 
     package var nextDeadline: Tick {
-        toMachine.isEmpty ? min(inPlace(&machine) { $0.nextDeadline }, nextLook) : .zero
+        toMachine.isEmpty && toClient.isEmpty ? min(inPlace(&machine) { $0.nextDeadline }, nextLook) : .zero
     }
 
     package func tick(now: Tick, wall: LogTime) {
@@ -165,23 +165,24 @@ package final class PrimaryDriver: StoreDriver {
         machine.step(now: now, wall: wall, state: state, into: &directives, event)
     }
 
-    /// Hands frames to and fro until both lines are empty, or this node's callers have had 2 ms: what is left waits for
-    /// the next turn, since heartbeats leave between turns.
-    private func pump(now: Tick, wall: LogTime) {
+    /// Hands what this node's client says to the machine, for 2 ms, and the answers to the client.
+    ///
+    /// What is left waits for the next turn, since heartbeats leave between turns.
+    private func takeFromClient(now: Tick, wall: LogTime) {
         let end = MonotonicClock.now.advanced(byMilliseconds: 2)
-        while true {
-            if let frame = toClient.popFirst() {
-                host.received(.copied(frame), now: now)
-            } else if MonotonicClock.now < end, let frame = toMachine.popFirst() {
-                let sender = host.sender(on: .local)
-                withBytes(of: frame) { bytes in
-                    step(now: now, wall: wall) { $0.received(bytes, from: .local, of: sender, &$1) }
-                }
-                execute(now: now, wall: wall)
-            } else {
-                return
+        repeat {
+            giveToClient(now: now)
+            guard let frame = toMachine.popFirst() else { return }
+            let sender = host.sender(on: .local)
+            withBytes(of: frame) { bytes in
+                step(now: now, wall: wall) { $0.received(bytes, from: .local, of: sender, &$1) }
             }
-        }
+            execute(now: now, wall: wall)
+        } while MonotonicClock.now < end
+    }
+
+    private func giveToClient(now: Tick) {
+        while let frame = toClient.popFirst() { host.received(.copied(frame), now: now) }
     }
 
     func execute(now: Tick, wall: LogTime) {
@@ -297,7 +298,7 @@ extension PrimaryDriver {
             step(now: now, wall: wall) { $0.persistFailed(isDiskFull: false, reason: reason, &$1) }
         }
         execute(now: now, wall: wall)
-        pump(now: now, wall: wall)
+        giveToClient(now: now)
         // The desk has counted this write already.
         stepDownIfAtRest()
     }

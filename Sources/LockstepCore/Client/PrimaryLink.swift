@@ -58,6 +58,8 @@ package struct PrimaryLink: Hashable, Sendable {
     private var helloHeld = Tick.zero
     /// Until when a RESYNC is not answered by HELLO at once.
     private var resyncHeld = Tick.zero
+    /// The next HELLO is one that a RESYNC has caused.
+    private var isAfterResync = false
     private var attemptEnds = Tick.never
     /// When the present connection was greeted first.
     private var greetedAt = Tick.zero
@@ -124,6 +126,7 @@ package struct PrimaryLink: Hashable, Sendable {
     /// Begins anew on the connection: nothing that was said on it before counts.
     mutating func greet(nonce: UInt64, now: Tick) {
         begin(.greeting)
+        isAfterResync = false
         self.nonce = nonce
         boots = []
         greetedAt = now
@@ -137,14 +140,16 @@ package struct PrimaryLink: Hashable, Sendable {
     mutating func resynced(nonce: UInt64, now: Tick) -> Bool {
         greet(nonce: nonce, now: now)
         lastHeard = now
-        let isHeld = now < resyncHeld
-        if isHeld { helloAt = resyncHeld }
-        resyncHeld = max(now, resyncHeld).advanced(byMilliseconds: ClientTiming.firstHello)
-        return !isHeld
+        isAfterResync = true
+        guard now < resyncHeld else { return true }
+        helloAt = resyncHeld
+        return false
     }
 
     /// HELLO leaves; the next one follows later each time.
     mutating func greeted(now: Tick) {
+        if isAfterResync { resyncHeld = now.advanced(byMilliseconds: ClientTiming.firstHello) }
+        isAfterResync = false
         helloAt = now.advanced(byMilliseconds: helloInterval)
         helloInterval = min(helloInterval * 3 / 2, ClientTiming.slowestHello)
         if phase == .welcomed { doubtedSince = min(doubtedSince, now) }
