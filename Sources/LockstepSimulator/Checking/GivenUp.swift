@@ -113,7 +113,7 @@ extension Oracle {
         fail(.expiry, "\(process.name) says that \(session) has ended; the log does not")
     }
 
-    private func isInLog(_ session: SessionID) -> Bool {
+    func isInLog(_ session: SessionID) -> Bool {
         var before = SequenceNumber.zero
         for end in reference.epochEnds {
             if session.sequence <= end.sequence { return end.epoch == session.epoch && session.sequence > before }

@@ -105,7 +105,8 @@ extension Oracle {
             switch result.status {
             case .pending: !isAnswered
             case .acknowledged: isAnswered || result.number == 0
-            case .sessionEnded: standing?.isOver == true
+            // An older copy may have given its epoch the number of one that it forgot.
+            case .sessionEnded: standing?.isOver ?? (hasForked && isInLog(result.session))
             case .sessionUnknown: standing == nil
             }
         guard !isRight else { return }
