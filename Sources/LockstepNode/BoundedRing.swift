@@ -8,11 +8,15 @@ package enum WaitingFrame: Sendable {
     case held(ZeroMQ.Message)
 
     /// A small frame is copied, since keeping it would keep a receive buffer of 8 KiB; a large one is kept as it is.
-    package init(_ message: ZeroMQ.Message) { self = message.count <= 4_096 ? .copied(message.bytes) : .held(message) }
+    package init(_ message: ZeroMQ.Message) {
+        self = message.count <= Self.smallBytes ? .copied(message.bytes) : .held(message)
+    }
 
     /// It may hold thousands of actions or mutations, so the clock is asked after it; of others once in a few, since a
     /// small one takes less time than the clock.
-    package var isLarge: Bool { count > 4_096 }
+    package var isLarge: Bool { count > Self.smallBytes }
+
+    private static let smallBytes = 4_096
 
     package var count: Int {
         switch self {
