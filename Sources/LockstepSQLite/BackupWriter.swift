@@ -88,6 +88,16 @@ package final class BackupWriter {
         return database
     }
 
+    /// Whether a backup that is written to a path takes the place of this file, also where links lead to it.
+    package static func replaces(_ file: String, at path: String) -> Bool {
+        var own = stat()
+        guard stat(file, &own) == 0 else { return false }
+        return [path, path + ".part"].contains { taken in
+            var status = stat()
+            return stat(taken, &status) == 0 && status.st_dev == own.st_dev && status.st_ino == own.st_ino
+        }
+    }
+
     private static func checkFree(_ path: String, overwrites: Bool) throws {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }

@@ -45,9 +45,10 @@ extension SQLiteJournal {
 
     /// Moves every batch after `position` into the quarantine and makes `position` the journal's end.
     ///
-    /// For an operator's recovery, after ``openForRepair()``; the journal is opened and verified anew afterwards.
-    /// `position` must be a batch's or a snapshot's end in this journal, or the log's start. Returns how many batches
-    /// were moved; nothing is deleted for good except snapshots of what was moved.
+    /// For an operator's recovery, after ``openForRepair()``, and for other commands, after ``openVerified(_:)``; the
+    /// journal is opened and verified anew afterwards. `position` must be a batch's or a snapshot's end in this
+    /// journal, or the log's start. Returns how many batches were moved; nothing is deleted for good except snapshots
+    /// of what was moved.
     package func quarantine(after position: Position, reason: String) throws -> Int {
         try onConnection { db in
             try checkEnd(position, db)
@@ -70,7 +71,7 @@ extension SQLiteJournal {
         }
     }
 
-    /// Marks the journal as arbitrated, after ``openForRepair()``, and waits until the mark is durable (PROTOCOL, R-85).
+    /// Marks the journal as arbitrated, after ``openVerified(_:)``, and waits until that is durable (PROTOCOL, R-85).
     ///
     /// A journal that has the mark is left as it is.
     package func markArbitrated() throws {
@@ -78,7 +79,7 @@ extension SQLiteJournal {
         try setMark(JournalArbitration(adopted: head))
     }
 
-    /// Takes the mark away, after ``openForRepair()``, and waits until that is durable (PROTOCOL, R-85).
+    /// Takes the mark away, after ``openVerified(_:)``, and waits until that is durable (PROTOCOL, R-85).
     ///
     /// A journal without the mark is left as it is.
     package func removeArbitratedMark() throws {

@@ -44,7 +44,9 @@ extension SQLiteJournal {
         }
     }
 
-    /// Opens the journal for an operator's repair, without verification: for ``quarantine(after:reason:)`` and notes.
+    /// Opens the journal for an operator's repair, without verification.
+    ///
+    /// For notes, and for a recovery, which takes note itself of what the side mark says.
     package func openForRepair() throws {
         precondition(state.withLock { $0.phase } == .opened, "a journal is opened once")
         do {
@@ -56,6 +58,21 @@ extension SQLiteJournal {
         } catch {
             throw LockstepError.journal(error, path: path)
         }
+    }
+
+    /// Opens journals for an operator's change that writes their side marks anew; all of them, or none.
+    ///
+    /// A new mark says that what is there is all that was acknowledged. So each journal is verified first, as before a
+    /// start (PROTOCOL, R-46, R-47), and none is opened for writing before all of them were. Throws ``LockstepError``.
+    package static func openVerified(_ journals: [SQLiteJournal]) throws {
+        for journal in journals { try journal.checkStart() }
+        for journal in journals { try journal.openForRepair() }
+    }
+
+    private func checkStart() throws {
+        let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
+        defer { try? reader.close() }  // Nothing was written.
+        try reader.checkStart()
     }
 
     private func openForWriting(_ phase: Phase) throws -> DatabaseQueue {

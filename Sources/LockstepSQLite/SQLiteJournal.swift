@@ -145,14 +145,16 @@ package final class SQLiteJournal: ArbitratedJournal {
         for (index, part) in parts.enumerated() {
             let path = above + "/" + part
             let isLast = index == parts.count - 1
-            guard mkdir(path, isLast ? 0o700 : 0o777) != 0, errno != EEXIST else {
-                if isLast { try syncFolder(above.isEmpty ? "/" : above) }
-                above = path
-                continue
+            if mkdir(path, isLast ? 0o700 : 0o777) == 0 {
+                // Each name is in the folder above, and a power cut takes a name that was not synced with all below it.
+                try syncFolder(above.isEmpty ? "/" : above)
+            } else if errno != EEXIST {
+                throw LockstepError(
+                    .journalUnwritable,
+                    "The journal folder \(folder) cannot be made: \(systemMessage()) at \(path). Check the folder "
+                        + "above.")
             }
-            throw LockstepError(
-                .journalUnwritable,
-                "The journal folder \(folder) cannot be made: \(systemMessage()) at \(path). Check the folder above.")
+            above = path
         }
     }
 

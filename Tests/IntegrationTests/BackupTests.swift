@@ -296,6 +296,23 @@ extension IntegrationTests {
             }
         }
 
+        /// An increment does not take the place of the backup that it goes on from, whichever path leads there.
+        @Test func anIncrementDoesNotReplaceItsBackup() async throws {
+            try await Bench.withCluster(replicas: 0) { cluster in
+                let (file, files) = (cluster.folder + "/full", FileManager.default)
+                _ = try Self.backUp(cluster.node(0).path, file)
+                let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+                try files.createSymbolicLink(atPath: file + ".link", withDestinationPath: file)
+                try files.linkItem(atPath: file, toPath: file + ".name")
+                for since in [file, cluster.folder + "/./full", file + ".link", file + ".name"] {
+                    let done = try Bench.lockstep(
+                        "backup", "--data", cluster.node(0).path, "--to", file, "--since", since, "--overwrite")
+                    #expect(done.status == 64 && done.errors.contains("name another file with --to"), "\(done)")
+                    #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == bytes, "since \(since)")
+                }
+            }
+        }
+
         /// Wrong input gets one line that says what to do, and its exit status.
         @Test func whatCannotBeIsSaidInOneLine() async throws {
             try await Bench.withCluster(replicas: 0) { cluster in

@@ -249,6 +249,9 @@
                         let run = try ChildProcess.run(Bench.program, adopt)
                         #expect(run.status == 0, "\(run)")
                     }
+                    try refused(
+                        1, "\"cluster minimum\"", "cluster", "adopt", "--data", data, "--etcd", nodes.etcdEndpoint,
+                        "--minimum", "2")
                     try await serving {
                         let sum = try add(endpoint)
                         #expect(sum == "4")

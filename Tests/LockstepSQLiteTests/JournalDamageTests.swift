@@ -92,6 +92,36 @@ struct JournalDamageTests {
         #expect(error?.message.contains("\(history.end.sequence)") == true)
     }
 
+    /// Goal: an operator's change that writes the mark anew does not take a cut journal for whole: no journal of the
+    /// change is touched, also none that is whole.
+    @Test func aCutJournalIsNotOpenedForAChange() async throws {
+        var history = History(store: folder.store)
+        let journal = try await filled(&history)
+        journal.close()
+        let older = try folder.copy()
+        let end = history.end
+        let again = try folder.journal()
+        _ = try again.recovered()
+        try await again.appended([try history.add()])
+        again.close()
+        try FileManager.default.removeItem(atPath: folder.database)
+        try FileManager.default.copyItem(atPath: older.database, toPath: folder.database)
+        let paths = [folder.database, folder.mark, older.database, older.mark]
+        let before = paths.map { FileManager.default.contents(atPath: $0) }
+        let (whole, cut) = (try older.journal(), try folder.journal())
+        let error = #expect(throws: LockstepError.self) { try SQLiteJournal.openVerified([whole, cut]) }
+        #expect(error?.code == .journalDamaged)
+        #expect(error?.message.contains("a commit returned for \(history.end)") == true)
+        whole.close()
+        cut.close()
+        #expect(before == paths.map { FileManager.default.contents(atPath: $0) })
+
+        let opened = try older.journal()
+        try SQLiteJournal.openVerified([opened])
+        #expect(opened.head == end)
+        opened.close()
+    }
+
     /// Goal: another history of the same length is refused, even though its own chain is right.
     @Test func anotherHistoryBesideTheMarkIsFound() async throws {
         var history = History(store: folder.store)

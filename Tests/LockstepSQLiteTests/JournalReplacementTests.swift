@@ -49,6 +49,66 @@ struct JournalReplacementTests {
         return true
     }
 
+    /// Goal: what a journal says of itself outlives an interrupted swap: a repetition finds all that the first command
+    /// has found (PROTOCOL ).
+    @Test func theNotesOutliveAnInterruptedSwap() async throws {
+        let notes: [JournalNote: String] = [.role: "primary", .audience: "replica-1,replica-2", .lossAccepted: "7:3"]
+        var moves = 0
+        while try await keeps(notes, afterACrashBefore: moves) { moves += 1 }
+        #expect(moves >= 4)
+    }
+
+    /// Replaces a journal with notes, with a crash before a move, and once more; returns whether there was such a move.
+    private func keeps(_ notes: [JournalNote: String], afterACrashBefore move: Int) async throws -> Bool {
+        let running = JournalFolder()
+        let journal = try running.emptyJournal()
+        for (note, text) in notes { try journal.setNote(note, to: text) }
+        var history = History(store: running.store)
+        try await journal.appended(try history.add(count: 3))
+        let folder = try running.copy(named: "-killed")
+        journal.close()
+        var rest = move
+        var isInterrupted = false
+        do {
+            try makeAnew(folder, history.batches) {
+                guard rest > 0 else { throw Crash() }
+                rest -= 1
+            }
+        } catch is Crash { isInterrupted = true }
+        if isInterrupted, move == 0 {
+            // What may not be possible comes first, so that nothing has changed if it fails.
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            let kept = try #require(names.first { $0.hasPrefix("kept-") })
+            #expect(try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/\(kept)") == ["counters.mark"])
+            #expect(try folder.copy().recovered().batches == history.batches)
+        }
+        #expect(found(in: folder) == notes, "after a crash before move \(move)")
+        if isInterrupted { try makeAnew(folder, history.batches) }
+        #expect(found(in: folder) == notes, "after a repetition, with a crash before move \(move)")
+        #expect(try folder.recovered().batches == history.batches)
+        return isInterrupted
+    }
+
+    private func found(in folder: JournalFolder) -> [JournalNote: String] {
+        JournalReplacement.notesToKeep(folder: folder.path, store: JournalFolder.storeName)
+    }
+
+    /// Makes a new journal in the folder, with the notes that are found, and puts it in the place of the old one.
+    private func makeAnew(
+        _ folder: JournalFolder, _ batches: [SealedBatch], step: () throws -> Void = {}
+    ) throws {
+        let notes = found(in: folder)
+        let path = JournalReplacement.freshFolder(of: JournalFolder.storeName, in: folder.path)
+        if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+        let journal = try SQLiteJournal(folder: path, request: folder.request(), create: true)
+        try journal.openForRepair()
+        for (note, text) in notes { try journal.setNote(note, to: text) }
+        try journal.appendRecovered(batches)
+        journal.close()
+        let place = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")
+        _ = try place.swap(with: path, step: step)
+    }
+
     /// Takes the folder's lock, as the command does, and gives it back.
     private func replace(_ folder: JournalFolder, with fresh: JournalFolder, step: () throws -> Void = {}) throws {
         let place = try JournalReplacement(folder: folder.path, store: JournalFolder.storeName, node: "node-1")

@@ -15,7 +15,8 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
                 stopped one it reads the journals. The file is read back and checked before it gets its name. --since makes an \
                 increment: it holds what came after an earlier backup, or after an earlier increment. A store whose entries since \
                 then are no longer kept, or take more room than its state, is in it as a whole. \
-                "\(Server.name) restore" puts a backup and its increments into a new folder.
+                "\(Server.name) restore" puts a backup and its increments into a new folder. A node that runs is asked \
+                by its own keys; if its configuration names them and not its folder, say --keys and --access.
 
                   \(Server.name) backup --data data/primary --to monday.backup
                   \(Server.name) backup --data data/primary --to tuesday.backup --since monday.backup
@@ -42,6 +43,10 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
         var since: String?
         @Option(help: "The store. Default: all of the folder.")
         var store: String?
+        @Option(help: "The key file of a node that runs. Default: the one that \"\(Server.name) init\" noted.")
+        var keys: String?
+        @Option(help: "The access list of a node that runs. Default: the one that \"\(Server.name) init\" noted.")
+        var access: String?
         @Flag(help: "Replace the file if it is there.")
         var overwrite = false
         @Flag(help: "Print JSON.")
@@ -54,12 +59,18 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
                 throw CommandFailure(
                     "\(data) has no store \(store), but \(identity.stores.joined(separator: ", "))", status: .usage)
             }
+            if let since, BackupWriter.replaces(since, at: to) {
+                throw CommandFailure(
+                    "\(to) would take the place of \(since), which it goes on from and is not restored without: name "
+                        + "another file with --to; nothing was written", status: .usage)
+            }
             let earlier = try since.map(BackupReader.init(path:))
             if let earlier, earlier.manifest.cluster != identity.cluster {
                 throw CommandFailure(
                     "\(earlier.path) is of cluster \(earlier.manifest.cluster), \(data) of \(identity.cluster)")
             }
-            let source = try await BackupSource.found(in: folder, identity, stores: store.map { [$0] })
+            let source = try await BackupSource.found(
+                in: folder, identity, stores: store.map { [$0] }, keys: keys, access: access)
             let writer = try BackupWriter(path: to, overwrites: overwrite)
             for name in source.stores { try source.write(name, to: writer, since: earlier) }
             var generator = SystemRandomNumberGenerator()

@@ -21,8 +21,19 @@ enum BackupSource {
         var keys: NodeKeys?
     }
 
-    /// Finds out whether a node runs in the folder; `stores` are those that are wanted, nil for all of the node.
-    static func found(in folder: NodeFolder, _ identity: NodeFolder.Identity, stores: [String]?) async throws -> Self {
+    /// Finds out whether a node runs in the folder, which is then asked by its own keys.
+    ///
+    /// - Parameters:
+    ///   - folder: The node's folder.
+    ///   - identity: What the folder notes.
+    ///   - stores: Those that are wanted; nil: all of the node.
+    ///   - keys: The node's key file in place of the noted one.
+    ///   - access: Its access list in place of the noted one.
+    /// - Returns: The node, or its journals.
+    /// - Throws: ``LockstepError``, ``CommandFailure``.
+    static func found(
+        in folder: NodeFolder, _ identity: NodeFolder.Identity, stores: [String]?, keys: String?, access: String?
+    ) async throws -> Self {
         let stores = stores ?? identity.stores
         do {
             return .stopped(try stores.map { try SQLiteJournalReader(folder: folder.path, storeName: $0) })
@@ -41,7 +52,7 @@ enum BackupSource {
             }
             var endpoint = try TCPEndpoint(text, use: "the node's address")
             if endpoint.isWildcard { endpoint.host = endpoint.isIPv6 ? "[::1]" : "127.0.0.1" }
-            var keys = try folder.keys(of: identity)
+            var keys = try folder.keys(of: identity, keys: keys, access: access)
             // The node itself, whatever address it is reached at.
             if let own = keys?.own { keys?.nodes["\(endpoint)"] = [own.publicKey] }
             return .running(

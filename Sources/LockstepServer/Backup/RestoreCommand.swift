@@ -3,6 +3,7 @@ import LockstepCore
 import LockstepFolders
 import LockstepNode
 import LockstepSQLite
+import ZeroMQ
 
 /// `restore`: makes a node's folder from a backup and its increments.
 public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
@@ -21,9 +22,13 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
                 lacks. If no member is left, it waits for "\(Server.name) cluster promote"; if etcd has no record any more, \
                 for "\(Server.name) cluster rebind". Or with --as-replica and --node, as a replica beside the data nodes.
 
+                A backup has no keys. Where the nodes have some, name the node's key file and the access list: the \
+                folder notes both, as one that "init" makes.
+
                   \(Server.name) restore --from monday.backup --from tuesday.backup --data data/primary
                   \(Server.name) restore --from monday.backup --from tuesday.backup --check
                   \(Server.name) restore --from node-a.backup --data data/node-a --etcd http://127.0.0.1:2379
+                  \(Server.name) restore --from monday.backup --data data/primary --keys node-a.key --access access.json
                 """)
     }
 
@@ -38,6 +43,11 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
     var node: String?
     @Flag(help: "Make a replica's folder of a primary's or a data node's backup.")
     var asReplica = false
+    @Option(
+        help: "The node's key file, which is made if it is not there. Default, with --access: node.key in the folder.")
+    var keys: String?
+    @Option(help: "The access list of the cluster, with which the node gets keys.")
+    var access: String?
     @OptionGroup(title: "Data nodes") var etcd: EtcdOptions
     @Flag(help: "Check the files, and write nothing.")
     var check = false
@@ -50,6 +60,10 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
         if etcd.etcd != nil, check || asReplica {
             throw ValidationError("--etcd makes a data node's folder: leave --check and --as-replica out")
         }
+        guard access != nil || keys == nil else {
+            throw ValidationError("a node with keys needs the access list of its cluster: name it with --access")
+        }
+        if access != nil, check { throw ValidationError("--check makes no folder: leave --keys and --access out") }
         if check == (data != nil) { throw ValidationError("name either --data FOLDER or --check") }
     }
 
@@ -61,13 +75,23 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
         let role = asReplica ? .replica : manifest.role.flatMap(JournalRole.init(rawValue:))
         var report = RestoreReport(
             data: data, node: name.name, role: role?.rawValue, cluster: manifest.cluster, stores: [])
+        var key: PublicKeyLine?
         if let data {
-            let noted = try noted(in: NodeFolder(data), of: manifest)
+            let folder = NodeFolder(data)
+            let noted = try noted(in: folder, of: manifest)
             let restore = JournalRestore(
-                series, to: NodeFolder(data).path, node: name.name, cluster: try parseCluster(manifest.cluster),
+                series, to: folder.path, node: name.name, cluster: try parseCluster(manifest.cluster),
                 role: role, isDataNode: noted != nil)
+            let identity = NodeFolder.Identity(
+                node: restore.node, cluster: "\(restore.cluster)", stores: series.stores, etcd: noted)
+            try checkKeys(of: identity, in: folder)
+            let made = try Self.make(
+                restore, as: identity,
+                access.map { NewNodeKeys(folder: folder, file: keys, access: $0, address: nil) })
+            key = made.key
             report.isDataNode = noted != nil
-            report.stores = try Self.make(restore, noting: noted)
+            report.stores = made.stores
+            report.publicKey = key?.key.z85
         } else {
             for store in series.stores {
                 Output.progress("checking \(store)")
@@ -81,6 +105,17 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
         let kind = report.isDataNode ? "data node" : report.role
         let what = report.data.map { "\($0): \(report.node)" + (kind.map { ", a \($0)" } ?? "") }
         Output.line("\(what ?? "whole"), \(stores)")
+        if let key { Output.line("key \(key)") }
+    }
+
+    /// Refuses what cannot be used, before anything is written; a key file that is not there is made later.
+    private func checkKeys(of identity: NodeFolder.Identity, in folder: NodeFolder) throws {
+        guard let access else { return }
+        guard let keys, FileManager.default.fileExists(atPath: keys) else {
+            _ = try AccessFile(path: access).read()
+            return
+        }
+        _ = try folder.keys(of: identity, keys: keys, access: access)
     }
 
     /// The etcd of a data node that is restored as one; a data node's log is nothing that a primary goes on from unasked.
@@ -105,10 +140,11 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
 
     /// Makes the folder: `node.json` comes last, and no node starts without it.
     private static func make(
-        _ restore: JournalRestore, noting etcd: NodeFolder.Identity.Etcd?
-    ) throws -> [RestoreReport.Store] {
+        _ restore: JournalRestore, as identity: NodeFolder.Identity, _ keys: NewNodeKeys?
+    ) throws -> (stores: [RestoreReport.Store], key: PublicKeyLine?) {
         let folder = NodeFolder(restore.folder)
         let wasThere = try isThere(folder.path)
+        var identity = identity
         do {
             var stores: [RestoreReport.Store] = []
             for store in restore.series.stores {
@@ -116,11 +152,12 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
                 let end = try restore.make(store, state: try Server.stores.detached(store))
                 stores.append(RestoreReport.Store(name: store, end: "\(end)"))
             }
-            try folder.write(
-                NodeFolder.Identity(
-                    node: restore.node, cluster: "\(restore.cluster)", stores: restore.series.stores, etcd: etcd))
+            let key = try keys?.make(&identity, restore.cluster)
+            // A node whose folder notes keys is never served without, so what is noted must be usable.
+            _ = try folder.keys(of: identity)
+            try folder.write(identity)
             Output.progress("")
-            return stores
+            return (stores, key)
         } catch {
             try remove(folder.path, itself: !wasThere)
             throw error
@@ -164,4 +201,6 @@ private struct RestoreReport: Encodable {
     var isDataNode = false
     var cluster: String
     var stores: [Store]
+    /// That of the node's keys; nil if it was given none.
+    var publicKey: String?
 }

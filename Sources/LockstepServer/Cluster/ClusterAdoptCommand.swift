@@ -60,13 +60,14 @@
         private struct Held {
             var store: String
             var journal: SQLiteJournal
-            var end: Position
+            var end: Position { journal.head }
         }
 
         @concurrent func run(noting etcd: NodeFolder.Identity.Etcd) async throws {
             var held: [Held] = []
             defer { for one in held { one.journal.close() } }
             for store in opened.identity.stores { held.append(try hold(store)) }
+            try SQLiteJournal.openVerified(held.map(\.journal))
             let channels = try await opened.arbiter.channels(within: ClusterPlace.patience)
             var missing: [Held] = []
             for one in held where try await !hasRecord(one, channels) { missing.append(one) }
@@ -77,7 +78,7 @@
             for one in missing { try await opened.create(record(of: one), of: one.store) }
         }
 
-        /// Opens a journal, which a running node would not allow, and refuses one that is not a primary's.
+        /// Takes a journal, which a running node would not allow, and refuses one that is not a primary's.
         private func hold(_ store: String) throws -> Held {
             let folder = opened.folder
             let journal = try folder.openJournal(
@@ -92,8 +93,7 @@
                     throw CommandFailure(
                         "the recovery of \(store) in \(folder.path) has not ended: run \"recover\" first")
                 }
-                try journal.openForRepair()
-                return Held(store: store, journal: journal, end: journal.head)
+                return Held(store: store, journal: journal)
             } catch {
                 journal.close()
                 throw error
@@ -111,6 +111,12 @@
                     throw CommandFailure(
                         "etcd has a record of \(one.store) already: number \(record.number), primary "
                             + "\(record.primary.member.node); nothing was changed")
+                }
+                guard record.minimum == minimum else {
+                    throw CommandFailure(
+                        "etcd has the record of \(one.store) already, with the minimum \(record.minimum): say "
+                            + "--minimum \(record.minimum), and change it with \"cluster minimum\" when the node "
+                            + "runs; nothing was changed")
                 }
                 return true
             }
@@ -165,10 +171,14 @@
                 Output.error("etcd does not answer, so nobody knows whether other data nodes run: \(failure.message)")
             }
             let cluster = try parseCluster(identity.cluster)
+            var journals: [SQLiteJournal] = []
+            defer { for journal in journals { journal.close() } }
             for store in identity.stores {
-                let journal = try folder.openJournal(identity, cluster: cluster, store: store, isForDataNode: true)
-                defer { journal.close() }
-                try journal.openForRepair()
+                journals.append(
+                    try folder.openJournal(identity, cluster: cluster, store: store, isForDataNode: true))
+            }
+            try SQLiteJournal.openVerified(journals)
+            for journal in journals {
                 try journal.removeArbitratedMark()
                 try journal.setNote(.role, to: JournalRole.primary.rawValue)
             }

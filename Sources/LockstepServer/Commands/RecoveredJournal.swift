@@ -41,7 +41,6 @@ final class RecoveredJournal {
             Output.progress("")
             // What the alarm named is here now, or was not wanted; and the mark is that of the new end.
             try journal?.setNote(.reportedBehind, to: nil)
-            for (note, text) in recovery.notes { try journal?.setNote(note, to: text) }
             try noteSource()
             try journal?.resetMark()
             try journal?.setNote(.recovering, to: nil)

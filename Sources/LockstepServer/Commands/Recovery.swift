@@ -26,8 +26,6 @@ struct Recovery {
     let known: [String]
     /// By which keys the node is asked, where nodes have some.
     var keys: NodeKeys?
-    /// What a journal that is made anew says of itself, as the one that it replaces did.
-    var notes: [JournalNote: String] = [:]
 
     /// What is known of the journal before a recovery.
     struct Before {
@@ -151,19 +149,20 @@ extension Recovery {
         try refuseArbitrated()
         // Before the folder is locked, which keeps readers away too.
         let (notes, mark) = (
-            notesToKeep(), SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
+            JournalReplacement.notesToKeep(folder: folder.path, store: store),
+            SQLiteJournalReader.mark(folder: folder.path, storeName: store)?.position
         )
         let place = try JournalReplacement(folder: folder.path, store: store, node: identity.node)
-        let fresh = NodeFolder(folder.path + "/fresh-" + store)
+        let fresh = NodeFolder(JournalReplacement.freshFolder(of: store, in: folder.path))
         if FileManager.default.fileExists(atPath: fresh.path) {
             // An interrupted command has left it.
             try FileManager.default.removeItem(atPath: fresh.path)
         }
         let request = JournalRequest(
             cluster: cluster, storeName: store, nodeName: identity.node, channel: Channel(rawValue: UInt16(channel)))
-        try JournalSource.sqlite(at: fresh.path, create: true).open(request).close()
+        try Self.begin(fresh, request, notes)
         let recovery = Recovery(
-            folder: fresh, identity: identity, cluster: cluster, store: store, known: known, keys: keys, notes: notes)
+            folder: fresh, identity: identity, cluster: cluster, store: store, known: known, keys: keys)
         var report = try recovery.run(from: node)
         let reader = try SQLiteJournalReader(folder: fresh.path, storeName: store)
         let findings = try reader.verifyAll()
@@ -190,13 +189,12 @@ extension Recovery {
                 + "that was there; nothing was changed")
     }
 
-    /// The folder's role, the losses that were accepted, and the replicas that a primary waits for at its start (PROTOCOL,
-    /// ), as far as the old journal tells.
-    private func notesToKeep() -> [JournalNote: String] {
-        guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { return [:] }
-        defer { try? reader.close() }  // Nothing was written.
-        var notes: [JournalNote: String] = [:]
-        for note in [JournalNote.role, .lossAccepted, .audience] { notes[note] = reader.note(note) }
-        return notes
+    /// Makes the new journal, which has the notes before anything is fetched: where an interrupted command has moved
+    /// the old one away, no other has them.
+    private static func begin(_ fresh: NodeFolder, _ request: JournalRequest, _ notes: [JournalNote: String]) throws {
+        let journal = try SQLiteJournal(folder: fresh.path, request: request, create: true)
+        defer { journal.close() }
+        try journal.openForRepair()
+        for (note, text) in notes { try journal.setNote(note, to: text) }
     }
 }

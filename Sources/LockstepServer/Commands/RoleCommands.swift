@@ -25,8 +25,11 @@ public struct PromoteCommand<Server: LockstepServer>: ParsableCommand {
     public init() {}
 
     /// Changes the folder's role, if the answer is yes.
-    public func run() throws {
-        try change.run(to: .primary) { _ in
+    public func run() throws { try run(confirming: change.confirm) }
+
+    /// Changes the folder's role, unless `confirmation` throws, which gets the question.
+    package func run(confirming confirmation: (String) throws -> Void) throws {
+        try change.run(to: .primary, confirming: confirmation) { _ in
             """
             As the primary, this node goes on from there:
               - the primary before must never come back: stop it, disable its unit, move its folder away;
@@ -59,8 +62,11 @@ public struct DemoteCommand<Server: LockstepServer>: ParsableCommand {
     public init() {}
 
     /// Changes the folder's role, if the answer is yes.
-    public func run() throws {
-        try change.run(to: .replica) { stores in
+    public func run() throws { try run(confirming: change.confirm) }
+
+    /// Changes the folder's role, unless `confirmation` throws, which gets the question.
+    package func run(confirming confirmation: (String) throws -> Void) throws {
+        try change.run(to: .replica, confirming: confirmation) { stores in
             let first = "As a replica, this node follows another primary:"
             let cut = stores.compactMap { store in
                 store.emptyEnd.map { "  - \(store.name): the empty end after \($0) is kept aside;" }
@@ -90,9 +96,13 @@ struct RoleChange: ParsableArguments {
         var emptyEnd: Position?
     }
 
+    /// Changes the role of all stores.
+    ///
+    /// With a `change` of a journal each is verified first, since its side mark is written anew. Without one the mark
+    /// stays as it is, and the next start compares it.
     func run(
-        to role: JournalRole, meaning: ([Found]) -> String,
-        change: (SQLiteJournal, Found) throws -> Void = { _, _ in }
+        to role: JournalRole, confirming confirmation: (String) throws -> Void, meaning: ([Found]) -> String,
+        change: ((SQLiteJournal, Found) throws -> Void)? = nil
     ) throws {
         let folder = NodeFolder(data)
         let identity = try folder.identity()
@@ -110,12 +120,26 @@ struct RoleChange: ParsableArguments {
             return Output.line("this is a \(role)'s folder already; nothing was changed")
         }
         Output.line(meaning(stores))
-        try confirm("Make \(folder.path) a \(role)'s folder?")
-        for store in stores where store.role != role {
-            let journal = try folder.openJournal(identity, cluster: cluster, store: store.name)
-            defer { journal.close() }
-            try journal.openForRepair()
-            try change(journal, store)
+        try confirmation("Make \(folder.path) a \(role)'s folder?")
+        let changed = stores.filter { $0.role != role }
+        var journals: [SQLiteJournal] = []
+        defer { for journal in journals { journal.close() } }
+        for store in changed {
+            journals.append(try folder.openJournal(identity, cluster: cluster, store: store.name))
+        }
+        if change == nil {
+            for journal in journals { try journal.openForRepair() }
+        } else {
+            try SQLiteJournal.openVerified(journals)
+        }
+        // The folder was not locked while the answer was awaited.
+        for (journal, store) in zip(journals, changed) where journal.head != store.end {
+            throw CommandFailure(
+                "the journal of \(store.name) in \(folder.path) has changed meanwhile; nothing was changed. Stop the "
+                    + "node that has run there, then run this again")
+        }
+        for (journal, store) in zip(journals, changed) {
+            try change?(journal, store)
             try journal.setNote(.role, to: role.rawValue)
         }
         Output.line("\(folder.path) is a \(role)'s folder now")
@@ -131,7 +155,7 @@ struct RoleChange: ParsableArguments {
     }
 
     /// Asks on a terminal; elsewhere the answer must have been given.
-    private func confirm(_ question: String) throws {
+    fileprivate func confirm(_ question: String) throws {
         guard !yes else { return }
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {
             throw CommandFailure("nothing was changed: say --yes to go on", status: .usage)

@@ -71,9 +71,19 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
             guard damaged.isEmpty else {
                 throw CommandFailure(
                     "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else. "
-                        + "\"\(Server.name) recover --data \(options.data.shellWord) --from NODE --anew\" makes it anew from another node",
-                    status: .damaged)
+                        + wayOut, status: .damaged)
             }
+        }
+
+        /// How the node gets a whole journal again; a data node's is not recovered, but made anew (PROTOCOL, R-85).
+        private var wayOut: String {
+            // A node.json that cannot be read says nothing of the node, and is a finding itself.
+            guard let identity = try? NodeFolder(options.data).identity(), identity.etcd != nil else {
+                return "\"\(Server.name) recover --data \(options.data.shellWord) --from NODE --anew\" makes it anew "
+                    + "from another node"
+            }
+            return "It is a data node's, which fetches what it lacks: move it away, and make it anew with "
+                + "\"\(Server.name) init --etcd\", --cluster \(identity.cluster) and --node \(identity.node)"
         }
     }
 

@@ -110,17 +110,23 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         of stores: [String], in folder: NodeFolder, _ cluster: ClusterID, _ name: NodeID, isForDataNode: Bool
     ) throws {
         let source = JournalSource.sqlite(at: folder.path, create: true)
+        var marked: [SQLiteJournal] = []
+        defer { for journal in marked { journal.close() } }
         // A store's channel is the same on all nodes, whichever of the stores they host.
         for (channel, store) in Server.stores.names.enumerated() where stores.contains(store) {
             var request = JournalRequest(
                 cluster: cluster, storeName: store, nodeName: name.name, channel: Channel(rawValue: UInt16(channel)))
             request.isForDataNode = isForDataNode
-            let journal = try source.open(request)
-            defer { journal.close() }
-            guard isForDataNode, let journal = journal as? SQLiteJournal else { continue }
-            try journal.openForRepair()
-            try journal.markArbitrated()
+            let opened = try source.open(request)
+            guard isForDataNode, let journal = opened as? SQLiteJournal else {
+                opened.close()
+                continue
+            }
+            marked.append(journal)
         }
+        // With --cluster one that was there before may have entries, and lack some that were acknowledged.
+        try SQLiteJournal.openVerified(marked)
+        for journal in marked { try journal.markArbitrated() }
     }
 
     /// The cluster of journals that an interrupted `init` has left, so that it can be repeated; nil if there is none.
