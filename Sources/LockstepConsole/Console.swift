@@ -17,6 +17,7 @@ package final class Console: Service {
     let stores: [ConsoleStore]
     let audience: ConsoleAudience
     let desk = ConsoleDesk()
+    private let looks: StatusDesk
     private let primary = Mutex<NodeStatus?>(nil)
 
     /// How often news are looked for; each fourth time the whole status is told.
@@ -40,12 +41,17 @@ package final class Console: Service {
         self.keys = keys
         self.stores = stores
         audience = ConsoleAudience(lingering: lingering)
+        looks = StatusDesk { try await Console.look(at: node, stores) }
     }
 
     /// Works while somebody looks, until the task is cancelled or graceful shutdown is asked for.
     package func run() async {
         await cancelWhenGracefulShutdown {
-            for await _ in self.audience.arrivals { await self.work() }
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await self.looks.run() }
+                for await _ in self.audience.arrivals { await self.work() }
+                group.cancelAll()
+            }
         }
         audience.end()
     }
@@ -60,20 +66,33 @@ package final class Console: Service {
         }
     }
 
-    /// Asks the primary of a replica once a second what it says of itself and its replicas.
+    /// Asks whom the node follows once a second what it says of itself and its replicas.
     ///
-    /// While it does not answer, nothing is known; that it is away is what the replica itself sees.
+    /// While it does not answer, nothing is known; that it is away is what the node itself sees. A data node that
+    /// follows nobody now may follow somebody a second later.
     private func followPrimary() async {
         defer { primary.withLock { $0 = nil } }
         while !Task.isCancelled {
-            guard let endpoint = await node.primaryEndpoint else { return }
-            // A list that cannot be read now has no keys: nothing is known then.
-            let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
-            let bytes = try? await AdministrationClient.ask(at: endpoint, keys: dialing, timeout: .seconds(1))
-            let status = bytes.flatMap { try? JSONDecoder().decode(NodeStatus.self, from: $0) }
+            let status = await primaryStatus()
             primary.withLock { $0 = status }
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }
+    }
+
+    /// What the node that this one follows says; nil if there is none, or it does not answer.
+    ///
+    /// It has only the stores of which that node is the primary, since another data node may be the primary of others.
+    private func primaryStatus() async -> NodeStatus? {
+        guard let endpoint = await node.primaryEndpoint else { return nil }
+        // A list that cannot be read now has no keys: nothing is known then.
+        let dialing = keys.map { $0.dialing(endpoint, list: try? $0.access?.read()) }
+        // Who does not answer, or not with a status, says nothing.
+        guard let bytes = try? await AdministrationClient.ask(at: endpoint, keys: dialing, timeout: .seconds(1)),
+            var status = try? JSONDecoder().decode(NodeStatus.self, from: bytes)
+        else { return nil }
+        let whole = status
+        status.stores.removeAll { whole.role(in: $0) != .primary }
+        return status
     }
 
     // MARK: - Telling
@@ -105,7 +124,7 @@ package final class Console: Service {
     }
 
     private func tellStatus() async {
-        do { send("status", try await status()) } catch {
+        do { send("status", answer(try await Self.look(at: node, stores))) } catch {
             send("stopped", ConsoleProblem(describing: error))
         }
     }
@@ -122,20 +141,27 @@ package final class Console: Service {
         alarms.mapValues { $0.map(\.name) }
     }
 
-    /// The node, and what is kept of its stores.
-    func status() async throws -> StatusAnswer {
-        let status = try await node.status(listing: Self.listLimit)
+    /// The node, and what is kept of its stores; for a request, which does not wait for a thread that hangs.
+    func status() async throws(ConsoleProblem) -> StatusAnswer { answer(try await looks.look()) }
+
+    private func answer(_ look: NodeLook) -> StatusAnswer {
+        StatusAnswer(
+            at: Date().timeIntervalSince1970 * 1_000, node: look.status, primary: primary.withLock { $0 },
+            kept: stores.map { $0.kept() }, runs: look.runs, readers: audience.readers)
+    }
+
+    /// What the node's thread says.
+    private static func look(at node: Node, _ stores: [ConsoleStore]) async throws -> NodeLook {
+        let status = try await node.status(listing: listLimit)
         var runs: [RunsAnswer] = []
         let own = Set(status.stores.filter { status.role(in: $0) == .primary }.map(\.name))
         if !own.isEmpty {
             for store in stores where own.contains(store.name) {
                 // A data node may have lost the post meanwhile.
-                guard let answer = try? await store.runs(Self.listLimit), answer.count > 0 else { continue }
+                guard let answer = try? await store.runs(listLimit), answer.count > 0 else { continue }
                 runs.append(answer)
             }
         }
-        return StatusAnswer(
-            at: Date().timeIntervalSince1970 * 1_000, node: status, primary: primary.withLock { $0 },
-            kept: stores.map { $0.kept() }, runs: runs, readers: audience.readers)
+        return NodeLook(status: status, runs: runs)
     }
 }

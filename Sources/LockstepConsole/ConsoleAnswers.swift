@@ -12,7 +12,8 @@ struct StatusAnswer: Encodable {
     /// Milliseconds since 1970, by the node's host.
     var at: Double
     var node: NodeStatus
-    /// Of a replica, what its primary says of itself; nil of a primary, and while it does not answer.
+    /// What the node that this one follows says of itself and of the stores of which it is the primary; nil if there is
+    /// none, and while it does not answer.
     var primary: NodeStatus?
     var kept: [KeptEntries]
     var runs: [RunsAnswer]

@@ -1,4 +1,4 @@
-internal import Lockstep
+package import Lockstep
 internal import LockstepNode
 internal import Synchronization
 
@@ -45,9 +45,12 @@ final class StoreFollower<R: Reactor>: Sendable {
     private func follow(after start: Snapshot<R.State>) async -> Bool {
         var pace = Pace(now: .now)
         var measureAgain = ContinuousClock.now + Self.measuringInterval
+        var last = start.place
         var commits = store.commits(after: start).makeAsyncIterator()
         do {
             while let commit = try await commits.next() {
+                guard SameLog.mayFollow(commit.place, after: last) else { return false }
+                last = commit.place
                 await keep(commit)
                 if ContinuousClock.now >= measureAgain {
                     guard hasRoom(for: commit.after) else { return false }
@@ -70,27 +73,28 @@ final class StoreFollower<R: Reactor>: Sendable {
         return true
     }
 
-    /// Begins with a state, or goes on with it after a gap; true if nothing was kept before.
+    /// Begins with a state, or goes on with it after a gap; true if nothing was kept of its log before.
     private func begin(at start: Snapshot<R.State>) -> Bool {
-        let capacity = contents.withLock { $0.history?.capacity } ?? KeptStates.count(of: start.state)
-        let (isFirst, dropped) = contents.withLock { contents in
-            contents.isFollowed = true
-            let old = contents.history
-            if let old, old.range.upperBound <= start.place {
-                let missed = start.place.sequence.rawValue - old.range.upperBound.sequence.rawValue
+        let old = contents.withLock { $0.history }
+        // Let go outside of the lock: it may be the last holder of much memory.
+        defer { withExtendedLifetime(old) {} }
+        if let old, let missed = SameLog.gap(from: old.range.upperBound, to: start.place) {
+            contents.withLock { contents in
+                contents.isFollowed = true
                 contents.missed += missed
                 contents.entries.passOver(missed)
-                if missed > 0 { old.passOver(to: start) }
-                return (false, nil as StateHistory<R>?)
             }
-            // The first time, or the node went back: what was kept is of a history that is no more.
-            contents.history = StateHistory(start: start, capacity: capacity)
-            contents.entries.removeAll()
-            return (true, old)
+            if missed > 0 { old.passOver(to: start) }
+            return false
         }
-        // Let go outside of the lock: it may be the last holder of much memory.
-        withExtendedLifetime(dropped) {}
-        return isFirst
+        // The first time, or what was kept may be of a log that is no more.
+        let history = StateHistory<R>(start: start, capacity: KeptStates.count(of: start.state))
+        contents.withLock { contents in
+            contents.isFollowed = true
+            contents.history = history
+            contents.entries.removeAll()
+        }
+        return true
     }
 
     /// Whether as many states as now may be kept; if the state has outgrown that, all are let go, to begin anew.
@@ -120,14 +124,15 @@ final class StoreFollower<R: Reactor>: Sendable {
 
     /// Reads the entries before the first state that the node still has in memory: their lines, without states.
     private func readOlder(than start: Snapshot<R.State>) async {
-        let last = start.place.sequence
+        let last = start.place
         var reach = UInt64(KeptStates.most)
-        while reach > 0, last.rawValue > 0 {
-            let first = SequenceNumber(rawValue: last.rawValue.subtractingWithoutWrap(reach))
+        while reach > 0, last.sequence.rawValue > 0 {
+            let first = SequenceNumber(rawValue: last.sequence.rawValue.subtractingWithoutWrap(reach))
             do {
-                // After the last one it may wait for the next, for which the task is cancelled or which ends it.
+                // After the last one it may wait for the next, for which the task is cancelled or which ends it. What
+                // has replaced the state's log ends it, too: its entries are of a later epoch.
                 for try await entry in store.entries(after: first) {
-                    guard entry.place.sequence <= last else { break }
+                    guard entry.place <= last else { break }
                     contents.withLock { $0.entries.insert(entry) }
                 }
                 return
@@ -206,7 +211,9 @@ final class StoreFollower<R: Reactor>: Sendable {
 
     func values(at path: StatePath, after: UInt64) -> [ValuePoint] {
         var snapshots = contents.withLock { $0.history }?.snapshots ?? []
-        if store.hasState, case let newest = store.snapshot, snapshots.last.map({ $0.place < newest.place }) ?? true {
+        if store.hasState, case let newest = store.snapshot,
+            snapshots.last.map({ SameLog.gap(from: $0.place, to: newest.place) ?? 0 > 0 }) ?? true
+        {
             snapshots.append(newest)
         }
         return snapshots.filter { $0.place.sequence.rawValue > after }.map {
@@ -235,6 +242,26 @@ final class StoreFollower<R: Reactor>: Sendable {
 
     private func rest(_ place: Place) -> String {
         "lockstep journal state-at \(place.sequence) --data DATA --store \(store.name)"
+    }
+}
+
+/// What places tell of whether they are of one log: one that a volatile primary has begun anew counts from 1 again.
+package enum SameLog {
+    /// How many sequence numbers a later state is ahead of an earlier one; nil if they may be of two logs.
+    ///
+    /// Places of one epoch are of one log, since an epoch is one reign (PROTOCOL, R-5). Of two epochs nobody can tell
+    /// who has not seen what lies between.
+    package static func gap(from old: Place, to new: Place) -> UInt64? {
+        guard old.epoch == new.epoch, old.sequence <= new.sequence else { return nil }
+        return new.sequence.rawValue - old.sequence.rawValue
+    }
+
+    /// Whether an entry can be the reactor's next one after a place.
+    ///
+    /// Epochs never fall along a log, and the first entry of each is the node's own (PROTOCOL, R-5). So the reactor has
+    /// none with the very next number in another epoch.
+    package static func mayFollow(_ next: Place, after last: Place) -> Bool {
+        next.sequence > (next.epoch == last.epoch ? last.sequence : last.sequence.next) && next.epoch >= last.epoch
     }
 }
 

@@ -5,6 +5,7 @@ internal import LockstepNode
 /// Where a node listens for HTTP: `HOST:PORT`, such as `127.0.0.1:9100` or `[::1]:9100`.
 struct HTTPAddress: Hashable, Sendable, CustomStringConvertible {
     private let endpoint: TCPEndpoint
+    private let hosts: AdmittedHosts
 
     /// Reads an address; `allowsOtherHosts` lets it be another than a loopback address.
     ///
@@ -15,6 +16,7 @@ struct HTTPAddress: Hashable, Sendable, CustomStringConvertible {
                 .invalidConfiguration,
                 "the HTTP address is \"\(text)\"; write it as HOST:PORT, such as 127.0.0.1:9100, IPv6 in brackets")
         }
+        hosts = AdmittedHosts(of: endpoint)
         guard allowsOtherHosts || endpoint.isLoopback else {
             throw LockstepError(
                 .invalidConfiguration,
@@ -50,22 +52,6 @@ struct HTTPAddress: Hashable, Sendable, CustomStringConvertible {
         case six(sockaddr_in6)
     }
 
-    // MARK: - Who is asked
-
     /// Whether a request that names this host was meant for here.
-    ///
-    /// A page of another site can have its name lead to 127.0.0.1 and then read what is answered; its requests still name
-    /// that site. On a loopback address only the names of loopback are answered; elsewhere the host has names that nobody
-    /// knows here, and everybody who reaches the address may read it anyhow.
-    func admits(host: String) -> Bool {
-        guard endpoint.isLoopback else { return true }
-        let name = Self.withoutPort(host.lowercased())
-        return ["localhost", "127.0.0.1", "[::1]", endpoint.host.lowercased()].contains(name)
-    }
-
-    private static func withoutPort(_ host: String) -> String {
-        guard let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") else { return host }
-        let port = host[host.index(after: colon)...]
-        return port.allSatisfy { ("0"..."9").contains($0) } ? String(host[..<colon]) : host
-    }
+    func admits(host: String) -> Bool { hosts.admits(host) }
 }

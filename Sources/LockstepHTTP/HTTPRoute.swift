@@ -3,6 +3,9 @@ package struct HTTPRoute: Sendable {
     /// The whole path, such as `/metrics`; no patterns.
     package let path: String
     /// Answers a GET or HEAD of the path; runs on the concurrent pool.
+    ///
+    /// Its connection has a place until it returns, and nothing ends it. So it must not wait for the node's thread,
+    /// which may hang.
     package let answer: @Sendable (HTTPQuery) async -> HTTPAnswer
 
     package init(_ path: String, answer: @escaping @Sendable (HTTPQuery) async -> HTTPAnswer) {

@@ -214,6 +214,8 @@ package struct HTTPTimes: Hashable, Sendable {
     /// How long a client may take for an answer, or an event, that it is sent.
     package var reading = Duration.seconds(5)
     /// How long a route may take for its answer.
+    ///
+    /// One that comes later is not sent, and its connection ends when the route returns.
     package var answering = Duration.seconds(30)
     /// How often an event stream without events gives a sign of life.
     package var signOfLife = Duration.seconds(10)

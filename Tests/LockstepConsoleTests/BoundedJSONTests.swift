@@ -81,6 +81,16 @@ import Testing
         #expect(BoundedJSON(Refusing(), limit: 100).text.contains("it cannot be encoded"))
     }
 
+    /// Goal: the time grows as the number of pairs does, and is not over if they are copied for each key.
+    @Test(.timeLimit(.minutes(1))) func aLargeMapOfNumbersIsWhole() {
+        let numbers = Dictionary(uniqueKeysWithValues: (0..<200_000).map { ($0, $0 * 3) })
+        let json = BoundedJSON(numbers, limit: 4 << 20)
+        // In the order in which the map encodes itself.
+        let pairs = numbers.map { "\"\($0.key)\":\($0.value)" }
+        let isWhole = json.text == "{" + pairs.joined(separator: ",") + "}"
+        #expect(isWhole && !json.isCut, "\(json.text.utf8.count) bytes, \(json.text.prefix(100))")
+    }
+
     @Test func aLongTextIsCut() {
         let json = BoundedJSON(["a": String(repeating: "x", count: 5_000)], limit: 400)
         #expect(json.isCut && json.text.hasPrefix(#"{"a":"xxx"#) && json.text.hasSuffix(#"x…"}"#))
@@ -94,6 +104,19 @@ import Testing
         var map: ReplicatedMap<String, Int64> = [:]
         var inner: Inner
         struct Inner: Encodable { var list: [Int64] }
+    }
+
+    private struct Plain: Encodable { var counts: [String: Int] }
+
+    /// Goal: a large dictionary is measured in a time that grows as it does, and no further than there is room.
+    @Test(.timeLimit(.minutes(1))) func aLargeDictionaryIsMeasured() {
+        var plain = Plain(counts: [:])
+        for number in 0..<1_000 { plain.counts["counter-\(number)"] = number }
+        #expect(KeptStates.count(of: plain) == KeptStates.most)
+        for number in 0..<100_000 { plain.counts["counter-\(number)"] = number }
+        #expect(KeptStates.count(of: plain) == 32)
+        for number in 0..<300_000 { plain.counts["counter-\(number)"] = number }
+        #expect(KeptStates.count(of: plain) == KeptStates.fewest)
     }
 
     /// A map that copies share is not counted; an array within the state is.

@@ -1,4 +1,5 @@
 import Counters
+import Dispatch
 import Foundation
 import Lockstep
 import LockstepConsole
@@ -175,8 +176,53 @@ import Testing
     /// A status while the node does not run is a problem in a line, not an end.
     @Test func withoutARunningNodeItSaysSo() async throws {
         let site = try Site()
-        let answer = try await site.answer("/api/status")
-        #expect(answer.status == 503)
-        #expect(try await site.text("/api/status").contains("does not run"))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await site.console.run() }
+            let answer = try await site.answer("/api/status")
+            #expect(answer.status == 503)
+            #expect(try await site.text("/api/status").contains("does not run"))
+            group.cancelAll()
+        }
+    }
+
+    /// A node's thread that hangs keeps no request.
+    ///
+    /// More of them than the HTTP address has connections are answered, each with a problem, and none waits long; when
+    /// the thread goes on the status is there again.
+    @Test func aThreadThatHangsKeepsNoRequest() async throws {
+        let site = try Site()
+        try await site.whileRunning {
+            let (begun, end) = (AsyncStream<Void>.makeStream(), DispatchSemaphore(value: 0))
+            async let held: Void = Self.hold(site.node, begun.continuation, until: end)
+            for await _ in begun.stream {}
+            let start = ContinuousClock.now
+            let first = await Self.statuses(of: 70, at: site)
+            // The node has been silent for long enough: nobody waits any more.
+            let later = await Self.statuses(of: 70, at: site)
+            let waited = ContinuousClock.now - start
+            end.signal()
+            await held
+            #expect(first == Array(repeating: 503, count: 70) && later == first)
+            #expect(waited < .seconds(20))
+            while try await site.answer("/api/status").status != 200 { try Task.checkCancellation() }
+        }
+    }
+
+    /// Keeps the node's thread until `end`.
+    private static func hold(
+        _ node: isolated Node, _ begun: AsyncStream<Void>.Continuation, until end: DispatchSemaphore
+    ) {
+        begun.finish()
+        end.wait()
+    }
+
+    private static func statuses(of count: Int, at site: Site) async -> [Int] {
+        await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<count {
+                // What is not answered has no status; 0 is none.
+                group.addTask { (try? await site.answer("/api/status").status) ?? 0 }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
     }
 }

@@ -47,6 +47,8 @@ struct JSONTreeEncoder: Encoder {
             try growth.take(key.stringValue.utf8.count + 4, at: place)
             let child = JSONNode()
             if case .object(var pairs) = node.content {
+                // Taken out meanwhile, so that the pairs are not copied for each key.
+                node.content = .nothing
                 pairs.append((key.stringValue, child))
                 node.content = .object(pairs)
             }

@@ -33,7 +33,8 @@ private struct OwnParts: Encodable {
     func encode(to encoder: any Encoder) throws {
         guard !(value is any SharedByCopies) else { return }
         let mirror = Mirror(reflecting: value)
-        // What is no struct with fields is all its own.
+        // What is no struct with fields is all its own. It encodes itself, also a map whose keys are texts: to be
+        // measured it needs no order of its keys, and ends with the room. To sort them all would take a look at each.
         guard mirror.displayStyle == .struct, !mirror.children.isEmpty else { return try value.encode(to: encoder) }
         var container = encoder.unkeyedContainer()
         for child in mirror.children {

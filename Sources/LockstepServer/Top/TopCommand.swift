@@ -68,7 +68,8 @@ enum TopLooks {
         let looks = await asked(places, by: keys)
         let statuses = looks.compactMap(\.status)
         let known = Set(statuses.filter { $0.role == .primary }.map(\.cluster))
-        let others = statuses.filter { !known.contains($0.cluster) }.compactMap(\.primary)
+        let own = Set(statuses.compactMap(\.endpoint))
+        let others = statuses.filter { !known.contains($0.cluster) }.compactMap(\.primary).filter { !own.contains($0) }
         let primaries = Set(others).sorted().map { NodeLocation.address($0) }.filter { !places.contains($0) }
         return looks + (await asked(primaries, by: keys))
     }

@@ -23,8 +23,6 @@
         static let headBytes = 64 << 10
         /// The most fields.
         static let headFields = 100
-        /// The most bytes of a body, which nothing reads.
-        static let bodyBytes = 64 << 10
 
         private let counts: FaceCounts
         private let connections: Int
@@ -87,9 +85,8 @@
             if isOver { return .full }
             if (head.path?.utf8.count ?? 0) > Self.targetBytes { return .uriTooLong }
             if head.headerFields.contains(.transferEncoding) { return .lengthRequired }
-            if let length = head.headerFields[.contentLength] {
-                guard let length = Int(length), length <= Self.bodyBytes else { return .contentTooLarge }
-            }
+            // Nothing reads a body; and each part of one would begin the idle time anew.
+            if let length = head.headerFields[.contentLength], Int(length) != 0 { return .contentTooLarge }
             return nil
         }
 

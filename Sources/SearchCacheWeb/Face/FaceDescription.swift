@@ -64,6 +64,15 @@
                         A wrong request: missingQuery, repeatedParameter, unknownParameter, badEncoding, pageNotANumber,
                         pageOutOfRange, queryTooLong or badRequest.
                       content: { application/json: { schema: { $ref: "#/components/schemas/Problem" } } }
+                    "403":
+                      description: >-
+                        A browser asks for a page of another site (otherSite): `Sec-Fetch-Site` is `cross-site` or `same-site`.
+                      content: { application/json: { schema: { $ref: "#/components/schemas/Problem" } } }
+                    "421":
+                      description: >-
+                        The face has a loopback address, and the request names another host than `localhost`, `127.0.0.1`, `[::1]` or
+                        that address (otherHost).
+                      content: { application/json: { schema: { $ref: "#/components/schemas/Problem" } } }
                     "422":
                       description: The backend does not take this query (refused).
                       content: { application/json: { schema: { $ref: "#/components/schemas/Problem" } } }
@@ -171,8 +180,8 @@
               responses:
                 Problem:
                   description: >-
-                    404 notFound, 405 methodNotAllowed, 411 lengthRequired, 413 contentTooLarge (a body above 64 KiB), 414
-                    uriTooLong (above 8 KiB), 431 headersTooLarge (above 64 KiB or 100 fields), 500 failed, 503 full or stopping.
+                    404 notFound, 405 methodNotAllowed, 411 lengthRequired, 413 contentTooLarge (any body), 414 uriTooLong (above
+                    8 KiB), 421 otherHost, 431 headersTooLarge (above 64 KiB or 100 fields), 500 failed, 503 full or stopping.
                   content: { application/json: { schema: { $ref: "#/components/schemas/Problem" } } }
               schemas:
                 Answer:

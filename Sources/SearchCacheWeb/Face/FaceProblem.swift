@@ -95,13 +95,16 @@
         static let badEncoding = FaceProblem(
             400, "badEncoding", "a parameter is no UTF-8 after percent-decoding, as in q=caf%C3%A9")
         static let badRequest = FaceProblem(400, "badRequest", "this is no request of HTTP/1.1")
+        static let otherSite = FaceProblem(
+            403, "otherSite", "a page of another site may not search here; it may link to /?q=WORDS")
         static let notFound = FaceProblem(
             404, "notFound", "there are /, /search, /health, /metrics and /openapi.yaml")
         static let methodNotAllowed = FaceProblem(405, "methodNotAllowed", "use GET or HEAD")
         static let lengthRequired = FaceProblem(411, "lengthRequired", "a body needs a Content-Length; none is wanted")
-        static let contentTooLarge = FaceProblem(
-            413, "contentTooLarge", "no body is wanted, and none above 64 KiB read")
+        static let contentTooLarge = FaceProblem(413, "contentTooLarge", "no body is wanted")
         static let uriTooLong = FaceProblem(414, "uriTooLong", "a request's path and query have at most 8 KiB")
+        static let otherHost = FaceProblem(
+            421, "otherHost", "name localhost, 127.0.0.1, [::1] or the address itself as the host")
         static let headersTooLarge = FaceProblem(
             431, "headersTooLarge", "a request's head has at most 64 KiB, 100 fields")
         static let busy = FaceProblem(

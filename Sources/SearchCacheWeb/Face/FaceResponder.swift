@@ -14,6 +14,8 @@
         let role: String
         let node: String
         let settings: SearchFace.Settings
+        /// Whom a request may name.
+        let hosts: AdmittedHosts
         let counts: FaceCounts
         let logger: Logger
         /// This host's clock.
@@ -24,13 +26,14 @@
         private let description = ByteBuffer(string: SearchFace.description)
 
         init(
-            _ search: CachedSearch, node: NodeID, role: String, settings: SearchFace.Settings, counts: FaceCounts,
-            logger: Logger, now: @escaping @Sendable () -> LogTime
+            _ search: CachedSearch, node: NodeID, role: String, settings: SearchFace.Settings, hosts: AdmittedHosts,
+            counts: FaceCounts, logger: Logger, now: @escaping @Sendable () -> LogTime
         ) {
             self.search = search
             self.node = node.name
             self.role = role
             self.settings = settings
+            self.hosts = hosts
             self.counts = counts
             self.logger = logger
             self.now = now
@@ -51,10 +54,12 @@
         }
 
         private func route(_ request: HTTPRequest, _ start: ContinuousClock.Instant) async -> Response {
+            // What the absolute form of a target names is not looked at: no browser sends that form to a server.
+            guard request.authority.map({ hosts.admits($0) }) ?? true else { return response(.otherHost) }
             let target = FaceTarget(request.path ?? "/")
             let answer: (() async -> Response)? =
                 switch target.path {
-                case "/search": { await search(target.query, request.headerFields[.ifNoneMatch], start) }
+                case "/search": { await search(target.query, request.headerFields, start) }
                 case "/health": { health() }
                 case "/metrics": { metrics() }
                 case "/openapi.yaml": { response(.ok, "application/yaml; charset=utf-8", description) }
@@ -68,15 +73,27 @@
 
         // MARK: - Searches
 
-        private func search(_ query: Substring?, _ known: String?, _ start: ContinuousClock.Instant) async -> Response {
+        private func search(
+            _ query: Substring?, _ headers: HTTPFields, _ start: ContinuousClock.Instant
+        ) async -> Response {
+            guard !Self.isOfAnotherSite(headers) else { return response(.otherSite) }
             do {
-                return try response(await answer(to: SearchParameters(query)), known, start)
+                return try response(await answer(to: SearchParameters(query)), headers[.ifNoneMatch], start)
             } catch let problem as FaceProblem {
                 return response(problem)
             } catch {
                 logger.error("an answer cannot be encoded", metadata: ["error": "\(error)"])
                 return response(FaceProblem(500, "failed", "the answer cannot be encoded"))
             }
+        }
+
+        /// Whether a browser asks for a page of another site.
+        ///
+        /// Such a page cannot read the answer, but each of its questions could cost a request to the backend. Programs
+        /// do not send the field.
+        private static func isOfAnotherSite(_ headers: HTTPFields) -> Bool {
+            guard let site = headers[.secFetchSite] else { return false }
+            return site == "cross-site" || site == "same-site"
         }
 
         private func answer(to wanted: SearchParameters) async throws(FaceProblem) -> FaceAnswer {
@@ -221,6 +238,7 @@
     extension HTTPField.Name {
         static let cacheStatus = named("Cache-Status")
         static let referrerPolicy = named("Referrer-Policy")
+        static let secFetchSite = named("Sec-Fetch-Site")
         /// The node that answered.
         static let lockstepNode = named("Lockstep-Node")
 

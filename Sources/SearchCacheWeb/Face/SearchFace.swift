@@ -65,7 +65,8 @@
         ///     anything but loopback is allowed (``NodeConfiguration/allowsPlaintext``), since everybody who reaches the
         ///     address may search, and whether an address that this host does not have yet is waited for
         ///     (``NodeConfiguration/waitsForAddress``).
-        ///   - host: An address of this host.
+        ///   - host: An address of this host. On a loopback address requests must name loopback, or the address, as
+        ///     their host.
         ///   - port: 0 lets the system choose one; see `onRunning`.
         ///   - settings: Bounds.
         ///   - logger: Gets what goes wrong; by default nothing is logged.
@@ -103,12 +104,15 @@
                 case .data: "data"
                 case .replica, .client: "replica"
                 }
-            self.host = host == "localhost" ? "127.0.0.1" : host
+            let own = host == "localhost" ? "127.0.0.1" : host
+            let address = TCPEndpoint(host: own.contains(":") ? "[\(own)]" : own, port: UInt16(port))
+            self.host = own
             self.port = port
             waitsForAddress = node.waitsForAddress
             self.onRunning = onRunning
             responder = FaceResponder(
-                search, node: node.node, role: role, settings: settings, counts: FaceCounts(), logger: logger, now: now)
+                search, node: node.node, role: role, settings: settings, hosts: AdmittedHosts(of: address),
+                counts: FaceCounts(), logger: logger, now: now)
         }
 
         private static func isLoopback(_ host: String) -> Bool {

@@ -12,19 +12,26 @@ struct Site: Sendable {
     let shown: ConsoleStore
     let console: Console
 
-    init(lingering: Duration = .seconds(30)) throws {
-        node = try Node(.local())
+    init(_ configuration: NodeConfiguration = .local(), lingering: Duration = .seconds(30)) throws {
+        node = try Node(configuration)
         store = try node.store(Counters(), named: "counters")
         shown = ConsoleStore(store)
         console = Console(node: node, stores: [shown], lingering: lingering)
     }
 
-    /// Runs both for as long as `body` takes.
+    /// Runs both for as long as `body` takes, which begins when the store is live.
     func whileRunning(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        try await whileStarted {
+            try await store.whenLive()
+            try await body()
+        }
+    }
+
+    /// Runs both for as long as `body` takes, also while a replica has no primary yet.
+    func whileStarted(_ body: @escaping @Sendable () async throws -> Void) async throws {
         try await node.whileRunning {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await console.run() }
-                try await store.whenLive()
                 try await body()
                 group.cancelAll()
             }

@@ -36,15 +36,16 @@
         /// What is too long, or no HTTP, is answered once, and the connection ends.
         @Test(
             arguments: [
-                ("GET /search?q=\(long) HTTP/1.1\r\nHost: x\r\n\r\n", 414, "uriTooLong"),
-                ("GET / HTTP/1.1\r\nHost: x\r\nX: \(huge)\r\n\r\n", 431, "headersTooLarge"),
-                ("GET /\(huge) HTTP/1.1\r\nHost: x\r\n\r\n", 431, "headersTooLarge"),
+                ("GET /search?q=\(long) HTTP/1.1\r\nHost: localhost\r\n\r\n", 414, "uriTooLong"),
+                ("GET / HTTP/1.1\r\nHost: localhost\r\nX: \(huge)\r\n\r\n", 431, "headersTooLarge"),
+                ("GET /\(huge) HTTP/1.1\r\nHost: localhost\r\n\r\n", 431, "headersTooLarge"),
                 ("GET / HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n", 431, "headersTooLarge"),
-                ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n", 413, "contentTooLarge"),
-                ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 411, "lengthRequired"),
+                ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n", 413, "contentTooLarge"),
+                ("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 413, "contentTooLarge"),
+                ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 411, "lengthRequired"),
                 ("this is not HTTP\r\n\r\n", 400, "badRequest"),
-                ("GET / HTTP/1.1\r\nHost: x\r\nbad header: 1\r\n\r\n", 400, "badRequest"),
-                ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1e3\r\n\r\n", 400, "badRequest"),
+                ("GET / HTTP/1.1\r\nHost: localhost\r\nbad header: 1\r\n\r\n", 400, "badRequest"),
+                ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1e3\r\n\r\n", 400, "badRequest"),
             ]
         ) func whatIsTooLongEndsTheConnection(text: String, status: Int, word: String) async throws {
             try await withFace(ScriptedBackend.plain, runsNode: false) { face in
@@ -66,8 +67,8 @@
             }
             try await withFace(backend) { face in
                 async let exchange = face.exchange(
-                    "GET /search?q=x HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n"
-                )
+                    "GET /search?q=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                        + "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
                 try await face.wait(for: "lockstep_face_waiting", 1)
                 latch.open()
                 let text = try await exchange
@@ -76,13 +77,13 @@
             }
         }
 
-        /// A connection serves one request after the other; bodies that are too large are read and dropped.
+        /// A connection serves one request after the other.
         @Test func aConnectionIsKept() async throws {
             try await withFace(ScriptedBackend.plain) { face in
                 let text = try await face.exchange(
-                    "POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
-                        + "GET /search?q=x HTTP/1.1\r\nHost: x\r\n\r\n"
-                        + "GET /search?q=x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    "POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+                        + "GET /search?q=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                        + "GET /search?q=x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 let statuses = text.matches(of: /HTTP\/1\.1 (\d+)/).map { String($0.1) }
                 #expect(statuses == ["405", "200", "200"])
             }
@@ -94,7 +95,7 @@
             settings.connections = 1
             try await withFace(ScriptedBackend.plain, settings: settings) { face in
                 try await face.connected { inbound, outbound in
-                    try await outbound.write(ByteBuffer(string: "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"))
+                    try await outbound.write(ByteBuffer(string: "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"))
                     var iterator = inbound.makeAsyncIterator()
                     #expect(try await iterator.next() != nil)
                     let more = try await face.get("/search?q=x")
@@ -108,7 +109,7 @@
         }
 
         /// A connection on which nothing, or only a part of a request, comes is ended.
-        @Test(arguments: ["", "GET /health HTTP/1.1\r\nHost: x\r\nX: "])
+        @Test(arguments: ["", "GET /health HTTP/1.1\r\nHost: localhost\r\nX: "])
         func whoSendsNothingIsEnded(text: String) async throws {
             var settings = SearchFace.Settings()
             settings.idleTime = .milliseconds(200)
@@ -136,7 +137,7 @@
                 #expect(try await face.get("/search?q=x").status == 200)
                 try await face.connected(readsByItself: false) { _, outbound in
                     // 40 MB of answers, which is more than the system buffers.
-                    let request = "GET /search?q=x HTTP/1.1\r\nHost: x\r\n\r\n"
+                    let request = "GET /search?q=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
                     try await outbound.write(ByteBuffer(string: String(repeating: request, count: 200)))
                     try await face.wait(for: "lockstep_face_connections", 2)
                     // The one that asks is open itself.
@@ -192,6 +193,44 @@
             var settings = SearchFace.Settings()
             settings.waitingSearches = 0
             #expect(throws: LockstepError.self) { try SearchFace(search, node: configuration, settings: settings) }
+        }
+
+        /// A page of another site whose name leads here reads nothing, and makes nobody ask the backend.
+        @Test(arguments: ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example"])
+        func whatNamesAnotherHostIsNotAnswered(host: String) async throws {
+            let backend = ScriptedBackend.plain
+            try await withFace(backend) { face in
+                for path in ["/search?q=a", "/health", "/metrics", "/openapi.yaml", "/", "/x"] {
+                    let text = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+                    let answer = try WebAnswer(try await face.exchange(text))
+                    #expect(answer.status == 421, "\(path)")
+                    #expect(try answer.problem == "otherHost")
+                }
+                #expect(backend.calls.count == 0)
+            }
+        }
+
+        /// Loopback has several names, with and without a port.
+        @Test(arguments: ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:8080"])
+        func theNamesOfLoopbackAreAnswered(host: String) async throws {
+            try await withFace(ScriptedBackend.plain) { face in
+                let text = "GET /search?q=a HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+                let answer = try WebAnswer(try await face.exchange(text))
+                #expect(answer.status == 200)
+            }
+        }
+
+        /// A browser's page of another site does not search, though it may link to the page here; programs do.
+        @Test(arguments: [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)])
+        func pagesOfOtherSitesDoNotSearch(site: String, status: Int) async throws {
+            let backend = ScriptedBackend.plain
+            try await withFace(backend) { face in
+                let answer = try await face.get("/search?q=a", ["Sec-Fetch-Site: \(site)"])
+                #expect(answer.status == status)
+                if status == 403 { #expect(try answer.problem == "otherSite") }
+                #expect(backend.calls.count == (status == 403 ? 0 : 1))
+                #expect(try await face.get("/?q=a", ["Sec-Fetch-Site: \(site)"]).status == 200)
+            }
         }
 
         /// A port that is taken is named as that.
