@@ -13,6 +13,10 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     private var request: RunRequest?
     /// The effect of the action that is about to be accepted.
     private var pending: DeferredEffect<R>?
+    /// A feedback's emission was let through: the state is looked at when it has been applied.
+    ///
+    /// If the primary had no room for it, that is after another entry, where the answer is as true.
+    private var isFeedbackNext = false
     /// Working states at batch ends that wait for their commit, the oldest first.
     private var captured: [Snapshot<R.State>] = []
     /// Room for what is decoded before its turn; taken out while it is in use, so that no access has to be checked.
@@ -180,40 +184,20 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
     }
 
     package func isLive(_ cause: EffectCause, ticket: UInt64) -> Bool {
-        runtime?.isLive(cause, ticket: ticket, in: box.state) ?? false
+        guard let runtime, runtime.isLive(cause, ticket: ticket, in: box.state) else { return false }
+        if case .feedback = cause { isFeedbackNext = true }
+        return true
     }
 
     package var nextDue: LogTime? { R.nextDue(in: box.state) }
 
     package func performDue(at time: LogTime, context: ReduceStamp, into mutations: inout ByteWriter) -> Int {
-        let due = R.mutationsDue(in: box.state, at: time, limit: Limits.dueMutations).prefix(Limits.dueMutations)
         let reducing = ReduceContext(time: context.time, epoch: context.epoch, sequence: context.sequence)
-        var body = ByteWriter()
-        var count = 0
-        for mutation in due {
-            let start = body.count
-            do {
-                try body.writeMeasured { try codings.mutation.encode(mutation, &$0) }
-                // What cannot be read back would stop every replica.
-                try withBytes(of: body.bytes) { bytes in
-                    var reader = ByteReader(offset: start, end: bytes.byteCount)
-                    _ = try codings.mutation.decodeChecked(bytes, try reader.readRange(from: bytes))
-                }
-            } catch {
-                // It stays due, and is tried again every second; those after it and the node go on.
-                body.truncate(to: start)
-                continue
-            }
-            guard body.count <= Limits.actionBytes - 64 else {
-                body.truncate(to: start)
-                break
-            }
-            R.reduce(into: &box.state, mutation, reducing)
-            count += 1
-        }
-        mutations.writeVarint(UInt64(count))
-        mutations.writeRaw(body.bytes)
-        return count
+        var due = DueMutations<R>(at: time, reducing: reducing, coding: codings.mutation)
+        due.take(from: &box.state)
+        mutations.writeVarint(UInt64(due.count))
+        mutations.writeRaw(due.written.bytes)
+        return due.count
     }
 
     package func apply(
@@ -225,6 +209,9 @@ package final class ReactorState<R: Reactor>: ReplicatedState {
         try add(mutations, count: count, entry: 0, bytes, context, to: &ahead, &decoded)
         try apply(&ahead, &decoded, bytes, context)
         mutationsAhead = (ahead, decoded)
+        guard isFeedbackNext else { return }
+        isFeedbackNext = false
+        runtime?.wasReduced(to: box.state, at: position.1)
     }
 
     package func apply(

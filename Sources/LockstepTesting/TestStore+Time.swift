@@ -26,27 +26,44 @@ extension TestStore {
     public var now: LogTime { time.wall }
 
     /// Passes from one moment at which something happens to the next, as long as `isWanted`.
+    ///
+    /// The primary may hold the rest of what is more than one entry has for a second (PROTOCOL, R-65): it comes after
+    /// that. A state that would bring the same again has not taken it away, and fails the test.
     func pass(upTo end: Duration, at place: CallSite, while isWanted: () -> Bool) {
         var stuck: LogTime?
+        var heldUntil = Duration.zero
         while isWanted(), let primary {
-            let timer = primary.state.nextDue.flatMap { $0 == stuck ? nil : time.elapsed(at: $0) }
+            let timer = primary.state.nextDue.flatMap { $0 == stuck ? nil : max(heldUntil, time.elapsed(at: $0)) }
             let sleeper = clock.deadlines.first?.offset
             guard let next = [timer, sleeper].compactMap({ $0 }).min(), next <= end else { return }
             if next == sleeper {
                 clock.advanceToNextSleeper()
             } else {
+                // What came before this moment, and is still there, may be held: its second is not over.
+                let isOffered = next > clock.elapsed
                 clock.advance(by: max(.zero, next - clock.elapsed))
+                let offered = mutationsDue(of: primary)
                 primary.tick()
                 if let due = primary.state.nextDue, time.elapsed(at: due) <= clock.elapsed {
-                    stuck = due
-                    let text =
-                        "the state still waits for a time that has come, \(due): nextDue(in:) names it, and what "
-                        + "mutationsDue(in:at:limit:) brings for it does not take it away"
-                    fail(text, at: place)
+                    heldUntil = clock.elapsed + .seconds(1)
+                    if isOffered, mutationsDue(of: primary) == offered {
+                        stuck = due
+                        let text =
+                            "the state still waits for a time that has come, \(due): nextDue(in:) names it, and what "
+                            + "mutationsDue(in:at:limit:) brings for it does not take it away"
+                        fail(text, at: place)
+                    }
                 }
             }
             guard settle(at: place) else { return }
         }
+    }
+
+    /// What the state would bring to the log now, as bytes; nil for what cannot be written.
+    private func mutationsDue(of primary: TestPrimary<R>) -> [[UInt8]?] {
+        let due = R.mutationsDue(in: primary.state.workingState, at: time.wall, limit: Limits.dueMutations)
+        // That a mutation cannot be written is told by its staying, since the primary passes over it.
+        return due.map { try? R.mutationCoding.encoded($0) }
     }
 
     /// Waits in real time until something can be received, or until no effect runs.

@@ -40,18 +40,14 @@ extension Effect {
     /// never begins. Effects that all end at once become one entry. What a part keeps for its end
     /// (``Emitter/atEnd(_:)``, ``after(_:emit:reply:)``) is committed with the end of the whole only by the last part; by
     /// another it is emitted before the next part begins, which shall see it, and may be repeated after a restart.
+    /// A policy of a part does not count: give it to the whole.
     public static func concat(_ first: Effect, _ rest: Effect...) -> Effect { concat([first] + rest) }
 
     /// Does one effect after the other; there is at least one.
     public static func concat(_ effects: [Effect]) -> Effect {
         guard let last = effects.last else { preconditionFailure("there is at least one effect to concatenate") }
         let cancels = effects.flatMap { $0.deferred?.cancels ?? [] }
-        guard effects.contains(where: \.isDeferred) else {
-            let mutations = effects.flatMap(\.emitted)
-            guard !cancels.isEmpty else { return Effect(.many(mutations), reply: last.atOnceReply) }
-            return Effect(
-                .many(mutations), reply: last.reply, deferred: DeferredEffect(body: nil, cancels: cancels))
-        }
+        guard effects.contains(where: \.isDeferred) else { return atOnce(effects, cancels, reply: last.atOnceReply) }
         return Effect(
             deferred: DeferredEffect(
                 body: { emit in
@@ -61,10 +57,13 @@ extension Effect {
     }
 
     /// Does effects side by side; the reply is the first one's, and the first error ends the others.
+    ///
+    /// Effects that all end at once become one entry. In it, as in the end of the whole, what the parts bring is in the
+    /// order of the parts. A policy of a part does not count: give it to the whole.
     public static func merge(_ first: Effect, _ rest: Effect...) -> Effect {
         let effects = [first] + rest
         let cancels = effects.flatMap { $0.deferred?.cancels ?? [] }
-        guard effects.contains(where: \.isDeferred) else { return concat(rest + [first]) }
+        guard effects.contains(where: \.isDeferred) else { return atOnce(effects, cancels, reply: first.atOnceReply) }
         return Effect(
             deferred: DeferredEffect(
                 body: { emit in
@@ -82,6 +81,13 @@ extension Effect {
                         return reply
                     }
                 }, plan: mergedPlan(effects), cancels: cancels, until: mergedUntil(effects)))
+    }
+
+    /// Parts that all end at once, as one effect.
+    private static func atOnce(_ effects: [Effect], _ cancels: [String], reply: R.Reply) -> Effect {
+        let mutations = Mutations.many(effects.flatMap(\.emitted))
+        guard !cancels.isEmpty else { return Effect(mutations, reply: reply) }
+        return Effect(mutations, reply: reply, deferred: DeferredEffect(body: nil, cancels: cancels))
     }
 
     /// An action that ends one of the parts ends the whole.

@@ -29,7 +29,8 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         var lifetime: UInt64
         /// What it asks of the state besides.
         var isWanted: (@Sendable (R.State) -> Bool)?
-        var resume: CheckedContinuation<EmissionOutcome, Never>
+        /// Nil: the effect's task was cancelled while it waited.
+        var resume: CheckedContinuation<EmissionOutcome?, Never>
     }
 
     private struct Contents: Sendable {
@@ -40,6 +41,8 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         var ends: [RunID: CheckedContinuation<EmissionOutcome, Never>] = [:]
         /// Lives of feedback that may emit, with the question whether the state still asks for them.
         var lives: [UInt64: Life] = [:]
+        /// The life whose emission was let through, until it has been reduced.
+        var reducing: Life?
         var lastNumber: UInt64 = 0
         var port: (any EffectPort)?
     }
@@ -47,6 +50,7 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     private struct Life: Sendable {
         /// Of a feedback's effect; a source has none.
         var name: String?
+        var fulfilment: Fulfilment?
         var isWanted: @Sendable (R.State) -> Bool
     }
 
@@ -89,7 +93,9 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         signal?.stop()
     }
 
-    package func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {
+    package func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) { answer(ticket, outcome) }
+
+    private func answer(_ ticket: UInt64, _ outcome: EmissionOutcome?) {
         contents.withLock { $0.emissions.removeValue(forKey: ticket) }?.resume.resume(returning: outcome)
     }
 
@@ -107,7 +113,20 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         if let isWanted = questions.emission, !isWanted(state) { return false }
         // The machine knows itself which actions run.
         if case .action = cause { return true }
-        return questions.life?.isWanted(state) ?? false
+        guard let life = questions.life, life.isWanted(state) else { return false }
+        guard let fulfilment = life.fulfilment else { return true }
+        // What the state asks for now is the work of the next life.
+        guard !fulfilment.isNoted else { return false }
+        contents.withLock { $0.reducing = life }
+        return true
+    }
+
+    /// What ``isLive(_:ticket:in:)`` let through of a feedback was reduced, as the entry `sequence`, and gave `state`.
+    ///
+    /// The state is asked here, since one without the request may never be shown: the next entry can ask for it again.
+    func wasReduced(to state: R.State, at sequence: SequenceNumber) {
+        guard let life = contents.withLock({ $0.reducing.take() }), !life.isWanted(state) else { return }
+        life.fulfilment?.note(sequence)
     }
 
     // MARK: - Tasks
@@ -222,8 +241,9 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         guard let port = contents.withLock({ $0.port }) else { throw CancellationError() }
         let bytes = try EffectCoding<R>.emission(mutations)
         let outcome = await untilTaken { await self.emission(bytes, scope, isWanted, port) }
-        guard case .committed(let epoch, let sequence) = outcome else {
-            if condition?.hasFailed != true { scope.wasDropped() }
+        guard case .committed(let epoch, let sequence)? = outcome else {
+            // A cancellation of its task says nothing about what the state asks for.
+            if outcome == .dropped, condition?.hasFailed != true { scope.wasDropped() }
             throw CancellationError()
         }
         try await port.waitUntilShown(sequence)
@@ -233,20 +253,20 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     private func emission(
         _ bytes: [UInt8], _ scope: EmitterScope<R>, _ isWanted: (@Sendable (R.State) -> Bool)?,
         _ port: any EffectPort
-    ) async -> EmissionOutcome {
+    ) async -> EmissionOutcome? {
         let ticket = number()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withCheckedContinuation { (continuation: CheckedContinuation<EmissionOutcome?, Never>) in
                 contents.withLock {
                     $0.emissions[ticket] = Emission(
                         lifetime: scope.lifetime, isWanted: isWanted, resume: continuation)
                 }
                 // A cancellation before this line found nothing to resume.
-                guard !Task.isCancelled else { return emission(ticket, .dropped) }
+                guard !Task.isCancelled else { return answer(ticket, nil) }
                 port.emit(scope.cause, mutations: bytes, ticket: ticket)
             }
         } onCancel: {
-            emission(ticket, .dropped)
+            answer(ticket, nil)
         }
     }
 
@@ -258,14 +278,15 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         throw CancellationError()
     }
 
-    /// Repeats while the primary is busy, which is a matter of milliseconds or of a full disk.
-    private func untilTaken(_ attempt: () async -> EmissionOutcome) async -> EmissionOutcome {
+    /// Repeats while the primary is busy, which is a matter of milliseconds or of a full disk; nil if the task is
+    /// cancelled.
+    private func untilTaken(_ attempt: () async -> EmissionOutcome?) async -> EmissionOutcome? {
         var delay = Duration.milliseconds(2)
         while true {
             let outcome = await attempt()
             guard outcome == .busy else { return outcome }
             // Only cancellation ends the sleep early.
-            guard (try? await clock.sleep(for: delay)) != nil else { return .dropped }
+            guard (try? await clock.sleep(for: delay)) != nil else { return nil }
             delay = min(delay * 2, .milliseconds(200))
         }
     }
@@ -281,9 +302,12 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
 
     /// Lets a life emit as long as the state asks for it.
     ///
-    /// A feedback's effect has a name, for ``liveFeedback``.
-    func begin(life: UInt64, name: String? = nil, while isWanted: @escaping @Sendable (R.State) -> Bool) {
-        contents.withLock { $0.lives[life] = Life(name: name, isWanted: isWanted) }
+    /// A feedback's effect has a name, for ``liveFeedback``, and is told when it has fulfilled its request.
+    func begin(
+        life: UInt64, name: String? = nil, fulfilment: Fulfilment? = nil,
+        while isWanted: @escaping @Sendable (R.State) -> Bool
+    ) {
+        contents.withLock { $0.lives[life] = Life(name: name, fulfilment: fulfilment, isWanted: isWanted) }
     }
 
     func end(life: UInt64) { contents.withLock { $0.lives[life] = nil } }
@@ -291,60 +315,5 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     /// The effects of feedback that run, by the order in which they began.
     package var liveFeedback: [String] {
         contents.withLock { contents in contents.lives.sorted { $0.key < $1.key }.compactMap(\.value.name) }
-    }
-}
-
-/// Stops one effect; whoever is first of the two, the effect or the signal, decides.
-final class StopSignal: Sendable {
-    private let contents = Mutex(Contents())
-
-    private struct Contents: Sendable {
-        var isStopped = false
-        var waiter: CheckedContinuation<Void, Never>?
-    }
-
-    func stop() {
-        contents.withLock { contents in
-            contents.isStopped = true
-            return contents.waiter.take()
-        }?.resume()
-    }
-
-    private func wait() async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = contents.withLock { contents in
-                    guard !contents.isStopped, !Task.isCancelled else { return true }
-                    contents.waiter = continuation
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
-        } onCancel: {
-            stop()
-        }
-    }
-
-    /// Runs a body; nil if it was stopped, or its task was cancelled, before it came to its end.
-    ///
-    /// It is awaited in any case.
-    func race<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value
-    ) async -> Result<Value, any Error>? {
-        await withTaskGroup(of: Result<Value, any Error>?.self) { group in
-            group.addTask {
-                do { return .success(try await body()) } catch {
-                    if error is CancellationError, Task.isCancelled { return nil }
-                    return .failure(error)
-                }
-            }
-            group.addTask {
-                await self.wait()
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
-        }
     }
 }

@@ -12,9 +12,10 @@ public struct Emitter<R: Reactor>: Sendable {
     /// Commits one mutation, as an entry of its own.
     ///
     /// - Returns: Its place, when it has committed and ``state`` includes it: an effect reads its own writes.
-    /// - Throws: `CancellationError` if the effect was cancelled, was superseded, has ended, or its node stops: then the
-    ///   mutation is not in the log, except that of a stopping node nobody can tell. ``LockstepError`` of code `refused`
-    ///   for a mutation that cannot be encoded, or `tooLarge` for one above 1 MiB.
+    /// - Throws: `CancellationError` if the effect was cancelled, was superseded, has ended, or its node stops. If the
+    ///   task was cancelled while it waited here, nobody can tell whether the mutation is in the log: what was already
+    ///   sequenced commits all the same. Otherwise it is not there. ``LockstepError`` of code `refused` for a mutation
+    ///   that cannot be encoded, or `tooLarge` for one above 1 MiB.
     @discardableResult
     public func callAsFunction(_ mutation: R.Mutation) async throws -> Place {
         try await callAsFunction(contentsOf: [mutation])

@@ -13,7 +13,9 @@ import LockstepCore
 /// entry that took its request away. What ends, or fails, is not begun again while its request stays; a failure is
 /// reported and concerns nobody else. After a restart the next primary begins exactly what its state asks for.
 ///
-/// A mutation that fulfils a request should take it out of the state: then it is committed exactly once.
+/// A mutation that fulfils a request should take it out of the state: then it is committed exactly once. If its own
+/// effect emitted it, the same request is begun anew when it comes back, however soon. If another entry takes a request
+/// away, and it is back before the primary looks, it counts as never gone: what has ended is not begun again.
 public struct Feedback<R: Reactor>: Sendable {
     /// 1 to 64 letters, digits, `-`, `_` and `.`; it is in the log as the cause of what it emits.
     public let name: String
@@ -29,7 +31,8 @@ public struct Feedback<R: Reactor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The feedback's name.
-    ///   - request: What the state asks for; a pure function, called for each newer state and for each emission.
+    ///   - request: What the state asks for; a pure function, called for each newer state, and on the node's thread
+    ///     before and after each emission.
     ///   - effect: Runs on the concurrent pool.
     /// - Returns: The feedback, for ``Reactor/feedback``.
     public static func react<Request: Equatable & Sendable>(
@@ -62,8 +65,8 @@ public struct Feedback<R: Reactor>: Sendable {
     /// - Parameters:
     ///   - name: The feedback's name.
     ///   - requests: What the state asks for, by identity.
-    ///   - effect: Gets the identity, the first payload, and those that follow, each different from the one before; of
-    ///     payloads that it does not come to in time only the newest is kept.
+    ///   - effect: Gets the identity, the payload with which it begins, and those that follow, each different from the
+    ///     one before; of payloads that it does not come to in time only the newest is kept.
     /// - Returns: The feedback, for ``Reactor/feedback``.
     public static func react<ID: Hashable & Comparable & Sendable, Request: Equatable & Sendable>(
         _ name: String, toEach requests: @escaping @Sendable (R.State) -> [ID: Request],
@@ -93,7 +96,8 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
         var number: UInt64
         var request: Request
         var signal: StopSignal
-        var updates: AsyncStream<Request>.Continuation
+        var payloads: Payloads<Request>
+        var fulfilment: Fulfilment
     }
 
     func run(_ runtime: EffectRuntime<R>) async {
@@ -102,9 +106,12 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
             for await snapshot in States(published: runtime.published) {
                 let wanted = requests(snapshot.state)
                 let ids = Set(wanted.map(\.0))
+                // What was fulfilled has gone, even if the same is asked for again.
+                let gone = lives.filter { id, life in
+                    !ids.contains(id) || life.fulfilment.isIncluded(in: snapshot.place)
+                }
                 // In the order in which they began: a simulated run must be the same each time.
-                let gone = lives.filter { !ids.contains($0.key) }.sorted { $0.value.number < $1.value.number }
-                for (id, life) in gone {
+                for (id, life) in gone.sorted(by: { $0.value.number < $1.value.number }) {
                     stop(life, runtime)
                     lives[id] = nil
                 }
@@ -113,7 +120,7 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
                         guard life.request != request else { continue }
                         if followsChanges {
                             lives[id]?.request = request
-                            life.updates.yield(request)
+                            life.payloads.replace(with: request)
                             continue
                         }
                         stop(life, runtime)
@@ -128,19 +135,21 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
 
     private func stop(_ life: Life, _ runtime: EffectRuntime<R>) {
         runtime.end(life: life.number)
-        life.updates.finish()
+        life.payloads.finish()
         life.signal.stop()
     }
 
     private func begin(
         _ id: ID, _ request: Request, _ runtime: EffectRuntime<R>, in group: inout DiscardingTaskGroup
     ) -> Life {
-        let (stream, updates) = AsyncStream.makeStream(of: Request.self, bufferingPolicy: .bufferingNewest(1))
-        let life = Life(number: runtime.number(), request: request, signal: StopSignal(), updates: updates)
+        let life = Life(
+            number: runtime.number(), request: request, signal: StopSignal(), payloads: Payloads(request),
+            fulfilment: Fulfilment())
         let isWanted: @Sendable (R.State) -> Bool = { [current = self.request, followsChanges] state in
             current(state, id).map { followsChanges || $0 == request } ?? false
         }
-        runtime.begin(life: life.number, name: "\(name) for \(id)", while: isWanted)
+        runtime.begin(
+            life: life.number, name: "\(name) for \(id)", fulfilment: life.fulfilment, while: isWanted)
         group.addTask { [effect, name] in
             var outcome: Result<Void, any Error>?
             var isAgain = false
@@ -150,13 +159,14 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
                     idempotencyKey: "\(name)/\(id)")
                 outcome = await life.signal.race { [isAgain] in
                     if isAgain { try await runtime.wait { !isWanted($0) } }
-                    try await effect(id, request, stream, Emitter(scope))
+                    let (request, updates) = life.payloads.begin()
+                    try await effect(id, request, updates, Emitter(scope))
                     try await runtime.emitKept(scope)
                 }
                 _ = scope.end()
                 // Refused, and not stopped: its request went and came back between two looks at the state, or is on its
-                // way back, or goes for good, and then this is stopped.
-                isAgain = scope.hasDropped
+                // way back, or goes for good, and then this is stopped. What follows a fulfilled one is another life's.
+                isAgain = scope.hasDropped && !life.fulfilment.isNoted
             } while isAgain && outcome != nil
             runtime.end(life: life.number)
             if case .failure(let error) = outcome, !(error is CancellationError) {

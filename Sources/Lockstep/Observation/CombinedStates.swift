@@ -24,14 +24,16 @@ public func combine<A: Reactor, B: Reactor, C: Reactor>(
 
 /// The states of several stores together, each with its own place in its own log; see ``combine(_:_:)``.
 ///
-/// It begins with the current states and goes on with the newest of all whenever one of them is newer; a slow consumer
-/// misses some in between. The stores have no common order, so a combination says nothing of which change was first. It
-/// ends when all of them have.
+/// It begins with the current states, as soon as each store was live once, and goes on with the newest of all whenever
+/// one of them is newer; a slow consumer misses some in between. The stores have no common order, so a combination says
+/// nothing of which change was first. It ends when all of them have, and without a state if one ends that was never
+/// live.
 public struct CombinedStates<Element: Sendable>: AsyncSequence, Sendable {
     /// It does not fail.
     public typealias Failure = Never
 
-    /// For each store: waits for another version than this; false at its end, and when the task is cancelled.
+    /// For each store: waits for another version than this, 0 for the first; false at its end, and when the task is
+    /// cancelled.
     let waits: [@Sendable (UInt64) async -> Bool]
     /// The newest states, and their versions.
     let take: @Sendable () -> (Element, [UInt64])
@@ -60,12 +62,22 @@ public struct CombinedStates<Element: Sendable>: AsyncSequence, Sendable {
         /// The newest states as soon as one is newer than the last ones; nil when no store will change again.
         public mutating func next() async -> Element? {
             guard !Task.isCancelled else { return nil }
-            if !versions.isEmpty {
-                guard await waitForOne() else { return nil }
-            }
+            guard await versions.isEmpty ? waitForAll() : waitForOne() else { return nil }
             let (element, newest) = source.take()
             versions = newest
             return element
+        }
+
+        /// Waits until each store has shown a state; false if one of them never will.
+        private func waitForAll() async -> Bool {
+            await withTaskGroup(of: Bool.self) { group in
+                for wait in source.waits { group.addTask { await wait(0) } }
+                for await isShown in group where !isShown {
+                    group.cancelAll()
+                    return false
+                }
+                return true
+            }
         }
 
         private func waitForOne() async -> Bool {

@@ -21,16 +21,19 @@ extension Store {
     /// The pulses of a value, from this call on (guarantee 13).
     ///
     /// What it did before is not told, nor is what a replica takes over at joining told more than once; several
-    /// assignments between two states that this consumer saw are one event that says so.
+    /// assignments between two states that this consumer saw are one event that says so. Of a store that was not live
+    /// yet, the first state that a loop sees is where it begins: what is in the journal happened before.
     ///
     /// - Parameters:
     ///   - pulse: The wrapper, by its dollar name: `pulses(\.$alert)`.
     ///   - current: Whether the value as it is now comes first.
-    /// - Returns: The pulses; each loop over them begins with what this call saw.
+    /// - Returns: The pulses; each loop over them begins with what this call saw, if it saw a state of the cluster.
     public func pulses<Value: Sendable>(
         _ pulse: @escaping @Sendable (R.State) -> Pulse<Value>, includingCurrent current: Bool = false
     ) -> Pulses<R.State, Value> {
-        let baseline = current ? PulseBaseline() : PulseBaseline(pulse(state))
+        guard !current else { return Pulses(states: states, pulse: pulse, baseline: PulseBaseline()) }
+        // Asked before the state is read, so that the state is one of the cluster's.
+        let baseline = published.isShown ? PulseBaseline(pulse(state)) : nil
         return Pulses(states: states, pulse: pulse, baseline: baseline)
     }
 }
@@ -94,17 +97,18 @@ public struct Pulses<State: Sendable, Value: Sendable>: AsyncSequence, Sendable 
 
     let states: States<State>
     let pulse: @Sendable (State) -> Pulse<Value>
-    let baseline: PulseBaseline
+    /// Nil: what the first state has.
+    let baseline: PulseBaseline?
 
     package init(
-        states: States<State>, pulse: @escaping @Sendable (State) -> Pulse<Value>, baseline: PulseBaseline
+        states: States<State>, pulse: @escaping @Sendable (State) -> Pulse<Value>, baseline: PulseBaseline?
     ) {
         self.states = states
         self.pulse = pulse
         self.baseline = baseline
     }
 
-    /// Starts where the sequence was made.
+    /// Starts where the sequence was made, or with the first state of a store that was not live then.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Waits for pulses.
@@ -114,7 +118,7 @@ public struct Pulses<State: Sendable, Value: Sendable>: AsyncSequence, Sendable 
 
         private let pulse: @Sendable (State) -> Pulse<Value>
         private var states: States<State>.Iterator
-        private var baseline: PulseBaseline
+        private var baseline: PulseBaseline?
 
         init(_ source: Pulses) {
             pulse = source.pulse
@@ -125,7 +129,9 @@ public struct Pulses<State: Sendable, Value: Sendable>: AsyncSequence, Sendable 
         /// The next pulse; nil at the end.
         public mutating func next() async -> PulseEvent<Value>? {
             while let snapshot = await states.next() {
-                if let event = baseline.event(of: pulse(snapshot.state)) { return event }
+                let latest = pulse(snapshot.state)
+                if let event = baseline?.event(of: latest) { return event }
+                if baseline == nil { baseline = PulseBaseline(latest) }
             }
             return nil
         }

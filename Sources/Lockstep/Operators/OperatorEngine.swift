@@ -30,6 +30,9 @@ final class OperatorEngine<Machine: OperatorMachine>: Sendable {
             }
         }
 
+        /// Whether the machine's deadline has come.
+        func isDue(at now: Duration) -> Bool { machine.deadline.map { $0 <= now } ?? false }
+
         /// Those who may go on, in the order of the slots.
         mutating func takeReady() -> [CheckedContinuation<Void, Never>] {
             Slot.allCases.compactMap { mayGoOn($0) ? waiting[$0.rawValue].take() : nil }
@@ -92,6 +95,8 @@ final class OperatorEngine<Machine: OperatorMachine>: Sendable {
         let now = time.now()
         let ready: [CheckedContinuation<Void, Never>] = contents.withLock { contents in
             guard !contents.isStopped, contents.machine.outbox.ending == nil else { return [] }
+            // A value may have moved the deadline since the sleeper woke; it sleeps again then.
+            if case .timePassed = event, !contents.isDue(at: now) { return [] }
             contents.machine.handle(event, at: now)
             return contents.takeReady()
         }
@@ -153,7 +158,7 @@ final class OperatorEngine<Machine: OperatorMachine>: Sendable {
             guard let deadline = contents.withLock({ $0.machine.deadline }) else { continue }
             // It throws only when everything is to end.
             do { try await time.sleep(deadline) } catch { return }
-            if let deadline = contents.withLock({ $0.machine.deadline }), deadline <= time.now() { handle(.timePassed) }
+            handle(.timePassed)
         }
     }
 }

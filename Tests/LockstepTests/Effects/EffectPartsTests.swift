@@ -5,7 +5,7 @@ import Testing
 /// Effects that are made of parts, some of which fail.
 private struct Parts: Reactor {
     enum Action: Codable, Sendable, Hashable {
-        case retried, recovered, merged, held, endless, unwritable, stop
+        case retried, recovered, merged, mergedAtOnce, mergedCancelling, first(String), held, endless, unwritable, stop
     }
 
     /// It travels as JSON, which has no infinity.
@@ -57,6 +57,10 @@ private struct Parts: Reactor {
                     stage.open("second is done")
                     return 2
                 })
+        case .mergedAtOnce: return .merge(.emit(1, reply: 1), .emit([2, 3], reply: 2), .emit(4, reply: 4))
+        case .mergedCancelling:
+            return .merge(.emit(1, reply: 1), .emit([2, 3], reply: 2).cancelling("endless"), .emit(4, reply: 4))
+        case .first(let door): return .concat(waiting(door).policy(.first("first")), .emit(1, reply: 0))
         case .held:
             return .concat(waiting("held").cancelled { $0 == .stop }, .emit(1, reply: 0))
         case .endless: return waiting("endless").cancellable("endless")
@@ -112,6 +116,32 @@ private struct Parts: Reactor {
             let receipt = try await store.send(.merged)
             let state = try await store.read { $0 }
             #expect(receipt.reply == 1 && state == [1, 2])
+        }
+    }
+
+    /// O29: parts that end at once are one entry, in the order of the parts, with the reply of the first.
+    @Test(arguments: [false, true])
+    func partsThatEndAtOnceKeepTheirOrder(isCancelling: Bool) async throws {
+        try await withParts(Parts(stage: Stage())) { store, _ in
+            let action: Parts.Action = isCancelling ? .mergedCancelling : .mergedAtOnce
+            let receipt = try await store.send(action)
+            let state = try await store.read { $0 }
+            #expect(receipt.reply == 1 && state == [1, 2, 3, 4])
+        }
+    }
+
+    /// A policy belongs to the whole effect; that of a part does not count.
+    @Test func aPolicyOfAPartDoesNotCount() async throws {
+        try await withParts(Parts(stage: Stage())) { store, stage in
+            let one = try store.submit(.first("one"))
+            await stage.noted("at one")
+            let two = try store.submit(.first("two"))
+            guard case .accepted = try await two.accepted() else { return unexpected() }
+            stage.open("one")
+            stage.open("two")
+            for submitted in [one, two] {
+                guard case .committed = try await submitted.finished() else { return unexpected() }
+            }
         }
     }
 

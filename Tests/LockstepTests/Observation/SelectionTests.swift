@@ -61,6 +61,39 @@ import Testing
         }
     }
 
+    /// Guarantee 13: who listens before the store is live is not told of what its journal brings; the current value
+    /// comes for whoever asks for it.
+    @Test func pulsesBeforeTheStoreIsLiveAreNotTold() async throws {
+        let published = PublishedState(snapshot([], at: 0), isShown: false)
+        published.ownerBegan()
+        let loop = try NodeEventLoop(name: "test-pulses")
+        let port = StorePort(name: "alerts", inbox: Inbox(signaller: loop.signaller))
+        let store = Store<Alerts>(port: port, published: published)
+        let pulses = store.pulses(\.$alert)
+        var current = store.pulses(\.$alert, includingCurrent: true).makeAsyncIterator()
+        let alerts: [String?] = ["1", "2", "3", "4", "5"]
+        published.publish(snapshot(alerts, at: 5))
+        #expect(await current.next() == PulseEvent(value: "5", assignments: 1))
+        let seen = CurrentValue<PulseEvent<String?>?>(nil)
+        let listener = Task {
+            for await event in pulses {
+                seen.accept(event)
+                break
+            }
+        }
+        // The loop takes the state that was shown, and asks for another.
+        while !published.isWanted, seen.value == nil { await Task.yield() }
+        published.publish(snapshot(alerts + ["6"], at: 6))
+        await listener.value
+        #expect(seen.value == PulseEvent(value: "6", assignments: 1))
+        // Now there is a state to begin with.
+        var later = store.pulses(\.$alert).makeAsyncIterator()
+        published.publish(snapshot(alerts + ["6", "7"], at: 7))
+        #expect(await later.next() == PulseEvent(value: "7", assignments: 1))
+        published.ownerEnded()
+        #expect(await later.next() == nil)
+    }
+
     /// K42, O15: `select` compares values or keys with their neighbours; `selectAll` keeps repeated ones.
     @Test func selectionsRemoveNeighboursOrKeepThem() async throws {
         let published = PublishedState(snapshot([nil], count: 10, at: 1))
@@ -130,6 +163,38 @@ import Testing
                 break
             }
         }
+    }
+
+    /// O4, guarantee 16: it begins when each of its stores has shown a state, and never shows an initial one.
+    @Test func combinedStatesBeginWhenAllAreShown() async {
+        let one = PublishedState(snapshot([], at: 0), isShown: false)
+        let two = PublishedState(snapshot([], count: 7, at: 1))
+        for part in [one, two] { part.ownerBegan() }
+        let combined = CombinedStates<Int>(waits: [one.isNewer, two.isNewer]) {
+            let (a, b) = (one.currentVersion(), two.currentVersion())
+            return (a.snapshot.state.count * 10 + b.snapshot.state.count, [a.version, b.version])
+        }
+        let first = Task { () -> Int? in
+            for await sum in combined { return sum }
+            return nil
+        }
+        while !one.isWanted { await Task.yield() }
+        one.publish(snapshot([], count: 4, at: 2))
+        #expect(await first.value == 47)
+        for part in [one, two] { part.ownerEnded() }
+    }
+
+    /// Guarantee 16: a combination of stores that were never live shows nothing, and ends with the node.
+    @Test func whatWasNeverLiveIsNotCombined() async throws {
+        let node = try Node(.replica(of: "tcp://127.0.0.1:9"))
+        let echo = try node.store(Echo(), named: "echo")
+        let alerts = try node.store(Alerts(), named: "alerts")
+        let first = Task { () -> Int? in
+            for await (one, two) in combine(echo, alerts) { return one.state.count + two.state.count }
+            return nil
+        }
+        try await withRunning(node) {}
+        #expect(await first.value == nil, "the loop ends with the node, and no state came")
     }
 
     /// O4: it ends when all of its stores have, and not before.

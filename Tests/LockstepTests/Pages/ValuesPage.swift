@@ -13,7 +13,7 @@ import Testing
             case opened(String, for: Duration)
             case bid(String, by: String, Int)
             case due(String, LogTime)
-            case gone([String])
+            case gone(String)
         }
         enum Query: Codable, Sendable {
             case isOpen(String)
@@ -62,7 +62,7 @@ import Testing
             case .due(let lot, let deadline):
                 // Cancelled or put off meanwhile: then there is nothing to do.
                 if state.closing.fired(lot, deadline: deadline) { state.lots[lot]?.isOver = true }
-            case .gone(let bidders): state.present.removeExpired(bidders, at: context.time)
+            case .gone(let bidder): state.present.removeExpired([bidder], at: context.time)
             }
         }
 
@@ -72,8 +72,8 @@ import Testing
 
         static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation] {
             let closing = state.closing.due(at: time, limit: limit).map { Mutation.due($0.id, $0.deadline) }
-            let gone = state.present.expired(at: time, limit: limit - closing.count)
-            return gone.isEmpty ? closing : closing + [.gone(gone)]
+            let gone = state.present.expired(at: time, limit: limit - closing.count).map { Mutation.gone($0) }
+            return closing + gone
         }
 
         static func answer(_ query: Query, in state: State, _ context: AnswerContext) throws -> Answer {
