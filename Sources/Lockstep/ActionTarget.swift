@@ -1,6 +1,5 @@
 package import LockstepCore
 public import LockstepNode
-import Synchronization
 
 /// Where actions are sent: a ``Store``, or a ``RemoteStore`` that holds no replica.
 public protocol ActionTarget<R>: Sendable {
@@ -13,12 +12,16 @@ public protocol ActionTarget<R>: Sendable {
     ///
     /// - Parameters:
     ///   - action: What to do.
-    ///   - timeout: How long to wait; `nil` waits for as long as the node runs.
+    ///   - timeout: How long to wait, for its end too; `nil` waits for as long as the node runs.
     /// - Returns: The reply and the action's place in the log.
-    /// - Throws: ``LockstepError``: `rejected` with the reason, certainly without effect; `failed` or `cancelled` for an
-    ///   effect that began, whose emissions stay; `timeout` for one that goes on; `outcomeUnknown`, whose
-    ///   ``LockstepError/pending`` is what to ask ``outcomes(of:timeout:)`` about; `tooLarge`, `timeout` and `stopped`
-    ///   if it was not submitted.
+    /// - Throws: ``LockstepError``. Certainly without effect are `rejected` and `denied`, with the reason, and what
+    ///   was not submitted: `timeout`, `tooLarge`, `refused`, `unavailable` and `stopped`. The outcome is open with
+    ///   `outcomeUnknown`, whose ``LockstepError/pending`` is what to ask ``outcomes(of:timeout:)`` about, and with
+    ///   `sessionEnded`, where nobody knows it any more. An effect that began has `failed` or was `cancelled`, and its
+    ///   emissions stay; or it goes on, `unfinished`, and its ``LockstepError/run`` is what to wait for with
+    ///   ``end(of:timeout:)``. With `unreadable` the action took effect, and its reply cannot be read.
+    ///   `CancellationError` if the task was cancelled before the action was submitted, or while its effect went on,
+    ///   which is cancelled, too.
     @_disfavoredOverload
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply>
 
@@ -32,12 +35,18 @@ public protocol ActionTarget<R>: Sendable {
 
     /// Sends an action and returns at once, with a handle of its stages.
     ///
+    /// - Parameters:
+    ///   - action: What to do.
+    ///   - timeout: How long each of both stages may take: the answer, and after it the end of an effect that goes on.
+    ///     `nil`: as long as the node runs.
+    /// - Returns: What the two stages are waited for with.
     /// - Throws: ``LockstepError`` of code `tooLarge` or `refused` for an action that cannot be sent.
     func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R>
 
     /// Waits for the end of an accepted action of this store's session.
     ///
-    /// - Throws: ``LockstepError``: `timeout`, after which to wait again; `sessionEnded` if the end is no longer kept.
+    /// - Throws: ``LockstepError``: `unfinished` when the time is over or the node stops, after which to wait again;
+    ///   `sessionEnded` if the end is no longer kept; `stopped` if this node had stopped before. `CancellationError`.
     func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply>
 
     /// Asks the primary to end an accepted action of this store's session, and returns at once.
@@ -127,17 +136,16 @@ public struct Answered<Answer: Sendable>: Sendable {
     }
 }
 
-/// What a store and a remote store share: the way to the node, and what was acknowledged.
+/// What a store and a remote store share: the way to the node, and the codings.
 final class SendingEnd<R: Reactor>: Sendable {
     let port: StorePort
     let action = R.actionCoding
     let reply = R.replyCoding
-    /// The highest sequence number of an answer, for reads of one's own writes.
-    private let acknowledged = Atomic<UInt64>(0)
 
     init(port: StorePort) { self.port = port }
 
-    var minimum: SequenceNumber { SequenceNumber(rawValue: acknowledged.load(ordering: .acquiring)) }
+    /// What must be in a state that shows one's own writes.
+    var minimum: SequenceNumber { port.acknowledged }
 
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply> {
         guard let traces = port.traces else { return try await receipt(of: action, timeout: timeout) }
@@ -179,7 +187,6 @@ final class SendingEnd<R: Reactor>: Sendable {
 
     func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
         let ending = try await port.end(of: run, timeout: timeout)
-        acknowledged.max(ending.sequence.rawValue, ordering: .acquiringAndReleasing)
         return Outcome(end: ending, of: run, coding: reply)
     }
 
@@ -206,9 +213,5 @@ final class SendingEnd<R: Reactor>: Sendable {
         }
     }
 
-    func outcomes(_ replies: RawReplies) -> Outcomes<R.Reply> {
-        let outcomes = Outcomes(replies, coding: reply)
-        if let last = outcomes.last { acknowledged.max(last.sequence.rawValue, ordering: .acquiringAndReleasing) }
-        return outcomes
-    }
+    func outcomes(_ replies: RawReplies) -> Outcomes<R.Reply> { Outcomes(replies, coding: reply) }
 }

@@ -1,4 +1,15 @@
 package import LockstepCore
+internal import LockstepNode
+
+extension AsyncThrowingStream.Iterator where Element == SealedBatch, Failure == any Error {
+    /// The next batch; nil when the node has stopped or the task is cancelled.
+    mutating func nextOfNode() async throws -> SealedBatch? {
+        do { return try await next(isolation: #isolation) } catch {
+            if error is CancellationError || (error as? LockstepError)?.code == .stopped { return nil }
+            throw error
+        }
+    }
+}
 
 /// The committed entries of a store, in order; see ``Store/entries(after:)``.
 public struct Entries<R: Reactor>: AsyncSequence {
@@ -45,7 +56,7 @@ public struct Entries<R: Reactor>: AsyncSequence {
         /// The next entry; `nil` when the node has stopped or the task is cancelled.
         public mutating func next() async throws -> LoggedEntry<R>? {
             while ready.isEmpty {
-                guard let batch = try await batches.next(isolation: #isolation) else { return nil }
+                guard let batch = try await batches.nextOfNode() else { return nil }
                 ready = try await Self.entries(of: batch, after: after, coding, &names, firstNames).reversed()
             }
             return ready.removeLast()

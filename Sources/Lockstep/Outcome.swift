@@ -45,8 +45,9 @@ public enum Outcome<Reply: Sendable>: Sendable {
 
     /// The receipt of a committed action.
     ///
-    /// - Throws: ``LockstepError`` with code `rejected` or `denied` and the reason, or code `refused` for a reply that
-    ///   cannot be read.
+    /// - Throws: ``LockstepError``: `rejected` or `denied`, certainly without effect; `unfinished` for an accepted action,
+    ///   whose effect goes on; `failed` or `cancelled` for an effect that began, whose emissions stay; `unreadable` for
+    ///   an action that took effect and whose reply cannot be read.
     public func get() throws -> Receipt<Reply> {
         switch self {
         case .committed(let receipt): return receipt
@@ -54,14 +55,13 @@ public enum Outcome<Reply: Sendable>: Sendable {
         case .void(let place):
             throw LockstepError(.rejected, "the action was given up before it reached the log, at \(place)")
         case .denied(let reason, _): throw LockstepError(.denied, reason)
-        case .accepted(let run, _):
-            throw LockstepError(.unavailable, "action \(run) was accepted and goes on: wait with end(of:)")
+        case .accepted(let run, _): throw EndDesk.unfinished(run)
         case .failed(let reason, _, _): throw LockstepError(.failed, reason)
         case .cancelled(_, let place):
             throw LockstepError(.cancelled, "the action's effect was cancelled or superseded, at \(place)")
         case .unreadable(let error, let place):
             throw LockstepError(
-                .refused, "the action took effect at \(place), but its reply cannot be read; update this program",
+                .unreadable, "the action took effect at \(place), but its reply cannot be read; update this program",
                 underlying: error)
         }
     }

@@ -162,9 +162,14 @@ package final class PublishedState<State: Sendable>: Sendable {
     }
 
     /// It is gone; with the last one, whoever waits learns that nothing will come.
-    package func ownerEnded() {
+    package func ownerEnded() { finishUnlessOwned { $0.owners -= 1 } }
+
+    /// The node has ended: if its state never was there, or is gone, nothing will come.
+    package func nodeEnded() { finishUnlessOwned { _ in } }
+
+    private func finishUnlessOwned(_ change: (inout Contents) -> Void) {
         let waiters = contents.withLock { contents in
-            contents.owners -= 1
+            change(&contents)
             guard contents.owners == 0 else {
                 return [] as [(id: UInt64, continuation: CheckedContinuation<Void, Never>)]
             }

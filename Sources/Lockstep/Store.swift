@@ -19,7 +19,10 @@ public struct Store<R: Reactor>: ActionTarget {
         problems = failures
         let standing = CurrentValue(port.readiness.standing)
         standingValue = standing
-        port.readiness.observe { standing.accept($0) }
+        port.readiness.observe {
+            standing.accept($0)
+            if $0.readiness == .stopped { published.nodeEnded() }
+        }
     }
 
     /// The name under which the store was attached to its node.
@@ -61,11 +64,12 @@ public struct Store<R: Reactor>: ActionTarget {
 
     /// The newest published state.
     ///
-    /// It includes every commit that an observer was told of, and is at most 10 ms behind the node while it is read,
-    /// 100 ms when it is first read after a pause. Until the store was live for the first time, or its journal brought
-    /// entries, it is the initial state at the place 0:0: ``whenLive()`` waits for that. Looking into it, as in `store.state.values[name]`, costs a lock and
-    /// one counted reference, about 30 ns, and copies nothing; keeping it copies its fields. Whoever keeps it for long
-    /// keeps its memory and makes writes dearer.
+    /// It includes every commit that an observer was told of. It is at most 10 ms behind the node while it is read, and
+    /// 100 ms at the first reading after a pause, 1 s if the pause was longer than a second. Until the store was live
+    /// for the first time, or its journal brought entries, it is the initial state at the place 0:0: ``whenLive()``
+    /// waits for that. Looking into it, as in `store.state.values[name]`, costs a lock and one counted reference, about
+    /// 30 ns, and copies nothing; keeping it copies its fields. Whoever keeps it for long keeps its memory and makes
+    /// writes dearer.
     @inlinable
     public var state: R.State {
         _read {

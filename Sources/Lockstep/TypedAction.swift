@@ -58,11 +58,11 @@ public struct TypedAction<R: Reactor, Reply: Sendable>: Sendable {
 
     /// The promised reply.
     ///
-    /// - Throws: ``LockstepError`` of code `refused` for a reply that was not promised, which says of which reactor.
+    /// - Throws: ``LockstepError`` of code `unreadable` for a reply that was not promised, which says of which reactor.
     public func receipt(_ receipt: Receipt<R.Reply>) throws -> Receipt<Reply> {
         guard case .committed(let typed) = outcome(.committed(receipt)) else {
             throw LockstepError(
-                .refused,
+                .unreadable,
                 "the action took effect at \(receipt.place), but was replied to with another case than this program "
                     + "expects: the primary's \(R.self) is of another version; update this program or the primary")
         }
@@ -120,7 +120,7 @@ public struct TypedQuery<R: Reactor, Answer: Sendable>: Sendable {
 extension ActionTarget {
     /// Sends an action and waits up to 30 seconds until it is committed; see ``send(_:timeout:)``.
     ///
-    /// - Throws: Also ``LockstepError`` of code `refused` if the reply is not the promised one: the action took effect,
+    /// - Throws: Also ``LockstepError`` of code `unreadable` if the reply is not the promised one: the action took effect,
     ///   and the primary's reactor is of another version.
     public func send<Reply>(_ action: TypedAction<R, Reply>) async throws -> Receipt<Reply> {
         try await send(action, timeout: .seconds(30))

@@ -1,4 +1,5 @@
 #if Etcd
+    public import LockstepCore
     public import LockstepNode
 
     extension NodeConfiguration {
@@ -10,16 +11,20 @@
         /// ``Node/run()`` on, and is listed there as long as it runs.
         ///
         /// - Parameters:
+        ///   - node: The node's name, with which its journals were made: a record knows its members by their names, and a
+        ///     node of another name never leads.
         ///   - listen: `tcp://HOST:PORT` of an address that the others reach; the node takes this port and the three after it.
         ///   - journal: Where the log is kept, on a disk.
         ///   - etcd: Who keeps the records.
         /// - Returns: A data node's configuration, with defaults for the rest.
         public static func dataNode(
-            listen: String, journal: JournalSource, etcd: EtcdConfiguration
+            _ node: NodeID, listen: String, journal: JournalSource, etcd: EtcdConfiguration
         ) -> NodeConfiguration {
             let arbiter = ArbiterSource(
                 check: { try etcd.check() }, open: { cluster in try EtcdArbiter(etcd, cluster: cluster) })
-            return NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: arbiter))
+            var configuration = NodeConfiguration(role: .data(listen: listen, journal: journal, arbiter: arbiter))
+            configuration.node = node
+            return configuration
         }
     }
 #endif

@@ -14,8 +14,8 @@ package final class AdministrationServer {
         case status(withDigests: Bool)
         /// The encoded state of a store.
         case dump(store: String)
-        /// The accepted actions of a store that have not ended.
-        case runs(store: String)
+        /// A page of a store's accepted actions that have not ended: those that were accepted after a sequence number.
+        case runs(store: String, after: String?)
         /// Ends one of them as failed.
         case abandon(store: String, run: String)
         /// A page of a store's sessions: those that were opened after one.
@@ -45,7 +45,7 @@ package final class AdministrationServer {
         package var store: String? {
             switch self {
             case .status: nil
-            case .dump(let store), .runs(let store), .abandon(let store, _), .sessions(let store, _),
+            case .dump(let store), .runs(let store, _), .abandon(let store, _), .sessions(let store, _),
                 .closeSessions(let store, _), .post(let store, _), .handover(let store, _):
                 store
             }
@@ -123,7 +123,7 @@ package final class AdministrationServer {
             switch (command.command, command.store) {
             case ("status", _): return try answer(.status(withDigests: command.digests ?? false))
             case ("dump", let store?): return try answer(.dump(store: store))
-            case ("runs", let store?): return try answer(.runs(store: store))
+            case ("runs", let store?): return try answer(.runs(store: store, after: command.after))
             case ("abandon", let store?):
                 guard let run = command.run else {
                     throw LockstepError(.administration, "name the action that is to be abandoned")

@@ -11,6 +11,9 @@ package struct AskDesk {
     private var orphans: [Query] = []
 
     private struct Read {
+        var query: [UInt8]
+        /// What the answer's state must include; zero where nothing of this node's callers.
+        var minimum: SequenceNumber
         var deadline: Tick
         /// Why the node that was asked could not answer, as it said last.
         var reason = ""
@@ -37,16 +40,28 @@ package struct AskDesk {
     }
 
     package static let full = LockstepError(.unavailable, "too many questions wait at this node: try again later")
-    /// Callers of `resolve` that wait, and numbers that one of them may ask about.
+    /// Callers of `resolve` that wait.
     private static let resolutionBound = 1_024
+    /// Numbers that one of them may ask about at a time.
+    package static let numberBound = 1_024
 
     package init() {}
 
     package mutating func add(
-        _ id: UInt64, deadline: Tick, resume: @escaping (Result<ReadAnswer, any Error>) -> Void
+        _ id: UInt64, query: [UInt8], minimum: SequenceNumber, deadline: Tick,
+        resume: @escaping (Result<ReadAnswer, any Error>) -> Void
     ) {
-        reads[id] = Read(deadline: deadline, resume: resume)
+        reads[id] = Read(query: query, minimum: minimum, deadline: deadline, resume: resume)
         nextDeadline = min(nextDeadline, deadline)
+    }
+
+    /// Wants no more than `minimum` from here on; returns the reads that wanted more, in the order of their numbers.
+    package mutating func lower(to minimum: SequenceNumber) -> [(id: UInt64, query: [UInt8])] {
+        let ids = reads.filter { $0.value.minimum > minimum }.keys.sorted()
+        return ids.compactMap { id in
+            reads[id]?.minimum = minimum
+            return reads[id].map { (id: id, query: $0.query) }
+        }
     }
 
     package mutating func answered(_ id: UInt64, _ outcome: Result<ReadAnswer, any Error>) {
@@ -85,7 +100,7 @@ package struct AskDesk {
     /// Adds numbers that are to be asked about; false, and the caller is told, if there are too many.
     package mutating func add(_ id: UInt64, _ pending: PendingOutcome, _ waiter: Waiter) -> Bool {
         sweep()
-        guard resolutions.count < Self.resolutionBound, pending.numbers.count <= Self.resolutionBound else {
+        guard resolutions.count < Self.resolutionBound, pending.numbers.count <= Self.numberBound else {
             waiter.fail(Self.full)
             return false
         }

@@ -9,12 +9,16 @@ package import LockstepCore
 ///
 /// Numbers are given in the order of `staged`, so the answers, which come in the order of the numbers, belong to the
 /// first of `outstanding`. What is here is bounded by the inbox's bound and the session's window.
+///
+/// The numbers of one caller follow each other and are of one session, also where its actions came in parts.
 package struct CallerDesk {
     private var taken = InboxContents()
     private var staged: Deque<Staged> = []
-    private var outstanding: Deque<Outstanding> = []
-    private var deadlines = DeadlineHeap<Waiter>()
-    private var late = LateAnswers()
+    var outstanding: Deque<Outstanding> = []
+    var deadlines = DeadlineHeap<Waiter>()
+    var late = LateAnswers()
+    /// Whose the last staged actions of a caller with several are.
+    private var lastCaller: ObjectIdentifier?
     /// Actions with a number and without an answer.
     package private(set) var unanswered = 0
     /// A caller left without the answer to a number of this session: somebody may ask for it later.
@@ -29,13 +33,13 @@ package struct CallerDesk {
         var owner: Owner
     }
 
-    private enum Owner {
+    enum Owner {
         case one(Waiter)
         /// Each action has a caller of its own.
         case each([Waiter])
     }
 
-    private struct Outstanding {
+    struct Outstanding {
         var first: RequestNumber
         /// How many of its numbers have no answer yet.
         var left: Int
@@ -75,6 +79,21 @@ package struct CallerDesk {
     }
 
     private mutating func stage() {
+        // What is left of a caller whose first parts came before has no other caller's actions before it.
+        let last = lastCaller
+        let rest = taken.chunks.prefix { ObjectIdentifier($0.waiter) == last }.count
+        for chunk in taken.chunks[..<rest] { stage(chunk) }
+        stageSingles()
+        for chunk in taken.chunks[rest...] { stage(chunk) }
+        if let chunk = taken.chunks.last { lastCaller = ObjectIdentifier(chunk.waiter) }
+        taken.removeActions()
+    }
+
+    private mutating func stage(_ chunk: Submission) {
+        staged.append(Staged(actions: chunk.actions, count: chunk.count, owner: .one(chunk.waiter)))
+    }
+
+    private mutating func stageSingles() {
         var start = 0
         var index = 0
         while index < taken.singleWaiters.count {
@@ -96,10 +115,6 @@ package struct CallerDesk {
                     owner: .each(Array(taken.singleWaiters[first..<index]))))
             start = end
         }
-        for chunk in taken.chunks {
-            staged.append(Staged(actions: chunk.actions, count: chunk.count, owner: .one(chunk.waiter)))
-        }
-        taken.removeActions()
     }
 
     /// Whether actions wait to be given numbers.
@@ -111,7 +126,7 @@ package struct CallerDesk {
     ) -> Bool {
         var isAnySubmitted = false
         while let next = staged.first {
-            guard let next = withoutLeavers(next) else {
+            guard let next = withoutLeavers(next, session) else {
                 staged.removeFirst()
                 continue
             }
@@ -144,11 +159,15 @@ package struct CallerDesk {
         }
     }
 
-    /// What is left to be submitted when the actions of callers who were told "without effect" are taken out; nil if
-    /// nothing is.
-    private func withoutLeavers(_ next: Staged) -> Staged? {
+    /// What is left to be submitted in this session; nil if nothing is.
+    ///
+    /// Taken out are the actions of callers who do not wait any longer, and the rest of one whose first actions have
+    /// numbers of a session before.
+    private mutating func withoutLeavers(_ next: Staged, _ session: SessionID) -> Staged? {
         switch next.owner {
-        case .one(let waiter): return waiter.isDone ? nil : next
+        case .one(let waiter):
+            if let pending = waiter.pending, pending.session != session { sessionEnded(waiter) }
+            return waiter.isDone ? nil : next
         case .each(let waiters):
             guard waiters.contains(where: \.isDone) else { return next }
             var rest = ByteWriter(capacity: next.actions.count)
@@ -246,6 +265,7 @@ package struct CallerDesk {
         }
         waiter.stopSubmitting()
         hasUnknown = true
+        keepAnswers(of: waiter)
         waiter.fail(Self.unknown(pending, "its caller did not wait for the answer"))
         return pending.numbers
     }
@@ -258,22 +278,33 @@ package struct CallerDesk {
         return nil
     }
 
-    /// The session ended: what has a number has no answer, for ever; what has none is submitted in the next session.
+    /// If all answers are there to a caller's numbers, but not to all of its actions, who asks again gets them.
+    private mutating func keepAnswers(of waiter: Waiter) {
+        guard let pending = waiter.pending, let answers = waiter.answers else { return }
+        late.insert(answers, for: pending)
+    }
+
+    /// The session ended: what has a number and no answer gets none, for ever; what has none is submitted in the next
+    /// session, except the rest of a caller whose first actions have numbers.
     package mutating func sessionLost(_ session: SessionID) {
         for next in outstanding {
             switch next.owner {
-            case .one(let waiter): fail(waiter)
-            case .each(let waiters): for waiter in waiters[next.served...] { fail(waiter) }
+            case .one(let waiter): sessionEnded(waiter)
+            case .each(let waiters): for waiter in waiters[next.served...] { sessionEnded(waiter) }
             }
         }
         outstanding.removeAll()
         unanswered = 0
         hasUnknown = false
+        // All that such a caller submitted may be answered. Parts that are still in the inbox are found by `submit`.
+        for next in staged { if case .one(let waiter) = next.owner { sessionEnded(waiter) } }
+    }
 
-        func fail(_ waiter: Waiter) {
-            guard let pending = waiter.pending else { return }
-            waiter.failAll(Self.unknown(pending, "the session \(session) has ended"))
-        }
+    private mutating func sessionEnded(_ waiter: Waiter) {
+        guard let pending = waiter.pending else { return }
+        waiter.stopSubmitting()
+        keepAnswers(of: waiter)
+        waiter.failAll(Self.unknown(pending, "the session \(pending.session) has ended"))
     }
 
     /// The node stops: what has a number has an unknown outcome, the rest has none.
@@ -296,39 +327,6 @@ package struct CallerDesk {
         staged.removeAll()
         outstanding.removeAll()
         unanswered = 0
-    }
-
-    // MARK: - Asking again
-
-    package enum Resolution {
-        /// It was answered after its caller had gone, or will be as soon as the answer comes.
-        case served
-        /// This node no longer knows the numbers: the primary does, or their session is over.
-        case unknown
-    }
-
-    /// Looks for the answers to numbers whose outcome a caller did not learn.
-    package mutating func resolve(_ pending: PendingOutcome, for resolver: Waiter) -> Resolution {
-        if resolver.deadline != .never { deadlines.insert(resolver, at: resolver.deadline) { $0.isDone } }
-        if let replies = late[pending] {
-            resolver.succeed(replies)
-            return .served
-        }
-        for next in outstanding {
-            switch next.owner {
-            case .one(let waiter) where waiter.pending == pending:
-                waiter.resolve(for: resolver)
-                return .served
-            case .each(let waiters):
-                guard pending.numbers.count == 1, pending.numbers.lowerBound >= next.first,
-                    let waiter = waiters[next.served...].first(where: { $0.pending == pending })
-                else { continue }
-                waiter.resolve(for: resolver)
-                return .served
-            case .one: continue
-            }
-        }
-        return .unknown
     }
 
     private static func unknown(_ pending: PendingOutcome, _ why: String) -> LockstepError {

@@ -62,27 +62,40 @@ package struct EndDesk {
 
     package mutating func ticked(_ now: Tick) {
         guard now >= nextDeadline else { return }
-        let error = LockstepError(
-            .timeout, "the action was accepted, and its effect goes on; wait for its end again, or cancel it")
-        fail(error) { $0.deadline <= now }
+        fail({ Self.unfinished($0) }, where: { $0.deadline <= now })
         nextDeadline = waiting.values.lazy.flatMap { $0 }.map(\.deadline).min() ?? .never
+    }
+
+    /// What a caller is told who does not wait any longer for the end of this run.
+    package static func unfinished(_ run: RunID) -> LockstepError {
+        LockstepError(
+            .unfinished, "action \(run) was accepted, and its effect goes on; wait for its end, or cancel it", run: run)
     }
 
     package mutating func cancel(_ id: UInt64) -> Bool {
         let before = count
-        fail(CancellationError()) { $0.id == id }
+        fail({ _ in CancellationError() }, where: { $0.id == id })
         return count < before
     }
 
-    package mutating func failAll(_ error: any Error) { fail(error) { _ in true } }
+    /// This node has stopped; what was accepted goes on, here at its next start or at another primary.
+    package mutating func stop() {
+        fail(
+            { run in
+                LockstepError(
+                    .unfinished,
+                    "action \(run) was accepted, and its effect goes on; this node has stopped before its end", run: run
+                )
+            }, where: { _ in true })
+    }
 
-    private mutating func fail(_ error: any Error, where isMeant: (Waiting) -> Bool) {
+    private mutating func fail(_ error: (RunID) -> any Error, where isMeant: (Waiting) -> Bool) {
         for (run, waiters) in waiting {
             let (left, gone) = (waiters.filter { !isMeant($0) }, waiters.filter(isMeant))
             guard !gone.isEmpty else { continue }
             waiting[run] = left.isEmpty ? nil : left
             count -= gone.count
-            for waiter in gone { waiter.resume(.failure(error)) }
+            for waiter in gone { waiter.resume(.failure(error(run))) }
         }
     }
 }

@@ -214,6 +214,12 @@ package final class Inbox: Sendable {
         taken = consume other
     }
 
+    /// Takes back work for which a turn had no time: it stays before what came since, and counts against the bound.
+    package func giveBack(_ errands: ArraySlice<Errand>) {
+        guard !errands.isEmpty else { return }
+        contents.withLock { $0.contents.errands.insert(contentsOf: errands, at: 0) }
+    }
+
     /// Refuses everything from now on; what is here stays to be taken.
     package func close(_ error: LockstepError) {
         contents.withLock { $0.closed = $0.closed ?? error }

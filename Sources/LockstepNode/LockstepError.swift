@@ -8,8 +8,11 @@ public struct LockstepError: Error, Sendable, CustomStringConvertible {
     public let message: String
     /// The error that caused this one, if there is one.
     public let underlying: (any Error)?
-    /// What to ask again about; only with ``Code-swift.struct/outcomeUnknown``.
+    /// What to ask again about: with ``Code-swift.struct/outcomeUnknown``, and with ``Code-swift.struct/timeout`` of
+    /// such a question.
     public let pending: PendingOutcome?
+    /// The accepted action that goes on; only with ``Code-swift.struct/unfinished``.
+    public let run: RunID?
     /// The source file that made the error, as `Module/File.swift`.
     public let fileID: String
     /// The line of ``fileID``.
@@ -18,12 +21,13 @@ public struct LockstepError: Error, Sendable, CustomStringConvertible {
     /// Makes an error; the place of the call is taken if none is given.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil, pending: PendingOutcome? = nil,
-        fileID: String = #fileID, line: Int = #line
+        run: RunID? = nil, fileID: String = #fileID, line: Int = #line
     ) {
         self.code = code
         self.message = message
         self.underlying = underlying
         self.pending = pending
+        self.run = run
         self.fileID = fileID
         self.line = line
     }
@@ -57,7 +61,7 @@ extension LockstepError {
             case journalUnwritable, journalNewer, diskFull, journalFailed, rejected, outcomeUnknown, sessionEnded
             case notPrimary, unavailable, primaryBehind, ahead, diverged, tooLarge, refused, timeout, stopped
             case positionTooOld, clockRefused, addressInUse, administration, failed, cancelled, wrongRole
-            case denied
+            case denied, unfinished, unreadable
         }
 
         private let value: Value
@@ -95,6 +99,10 @@ extension LockstepError {
         public static let failed = Code(.failed)
         /// The action was accepted and its effect was cancelled or superseded; what it had emitted stays.
         public static let cancelled = Code(.cancelled)
+        /// The action was accepted, and its effect goes on: wait for the end of ``LockstepError/run``, or cancel it.
+        public static let unfinished = Code(.unfinished)
+        /// The action took effect, and its reply cannot be read by this version of the program.
+        public static let unreadable = Code(.unreadable)
         /// Whether the action took effect is not known; see ``LockstepError/pending``.
         public static let outcomeUnknown = Code(.outcomeUnknown)
         /// The session has ended, so its numbers can no longer be asked for.
@@ -113,7 +121,7 @@ extension LockstepError {
         public static let tooLarge = Code(.tooLarge)
         /// The other side refused; the message has its reason.
         public static let refused = Code(.refused)
-        /// The time that was given has passed.
+        /// The time that was given has passed; an action that was sent is without effect.
         public static let timeout = Code(.timeout)
         /// The node or the client has stopped, or is stopping.
         public static let stopped = Code(.stopped)

@@ -3,8 +3,9 @@ extension Node {
     ///
     ///     let count = try await node.whileRunning { try await votes.send(.vote("Ada")).reply }
     ///
-    /// What `body` waits for fails when the node does, and the node's error is the one that is thrown. For a node that
-    /// runs as long as its program there is ``run()``.
+    /// What `body` asks of the node fails when the node does, and the node's error is the one that is thrown, also if
+    /// `body` returns. `body` is not cancelled: what waits for something else than the node goes on. For a node that runs
+    /// as long as its program there is ``run()``.
     ///
     /// - Parameter body: Uses the node's stores; it runs where the caller does.
     /// - Returns: What `body` returns, when the node has stopped.
@@ -17,8 +18,7 @@ extension Node {
             do {
                 let value = try await body()
                 group.cancelAll()
-                // It was told to stop, and has what the caller came for: how it ended changes nothing.
-                while (try? await group.next()) != nil {}
+                try await group.waitForAll()
                 return value
             } catch {
                 group.cancelAll()

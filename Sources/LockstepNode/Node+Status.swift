@@ -38,7 +38,13 @@ extension Node {
     static func listLimit(stores: Int) -> Int { min(1_000, 3_000 / max(1, stores)) }
 
     /// The node that this one was told to follow, or of several the one that it follows now; nil for a primary.
+    ///
+    /// Of a data node it is the primary of the first of its stores that has another one, by the record that it knows.
     package var primaryEndpoint: String? {
+        if case .data = configuration.given.role {
+            let own = [StoreHost.ownEndpoint, services?.ingressEndpoint]
+            return hosts.filter { $0.primary == nil }.map(\.client.endpoint).first { !own.contains($0) }
+        }
         let upstreams = configuration.given.role.upstreams
         return upstreams.count > 1 ? hosts.first?.client.endpoint ?? upstreams.first : upstreams.first
     }
@@ -53,7 +59,7 @@ extension Node {
         switch request {
         case .status(let withDigests): try status(withDigests: withDigests).json()
         case .dump(let store): try dump(store)
-        case .runs(let store): try encoder.encode(Runs(store: store, runs: try primary(of: store).unfinishedRuns))
+        case .runs(let store, let after): try encoder.encode(try runs(of: store, after: after))
         case .abandon(let store, let run): try abandon(run, of: store)
         case .sessions(let store, let after): try encoder.encode(try sessions(of: store, after: after))
         case .closeSessions(let store, let choice):
@@ -63,11 +69,6 @@ extension Node {
         case .handover(let store, let node):
             try encoder.encode(try beginHandover(of: store, to: node))
         }
-    }
-
-    private struct Runs: Encodable {
-        var store: String
-        var runs: [UnfinishedRun]
     }
 
     private var encoder: JSONEncoder {
@@ -103,7 +104,10 @@ extension Node {
         var state: Data
     }
 
-    /// The encoded state of a store; encoding it here stops the node meanwhile, hence the bound.
+    /// The encoded state of a store.
+    ///
+    /// Nothing else happens on this node while the state is encoded, and its size is known only then: one above the
+    /// bound, which is that of an answer, is encoded in vain.
     private func dump(_ name: String) throws -> Data {
         guard let host = hosts.first(where: { $0.name == name }), let state = host.state else {
             throw LockstepError(.administration, "this node holds no state of a store named \(name)")

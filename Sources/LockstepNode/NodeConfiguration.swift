@@ -10,7 +10,11 @@ public import LockstepCore
 /// A value. It is checked as a whole when a ``Node`` is made of it; each refusal is one line that says what to change.
 public struct NodeConfiguration: Sendable {
     /// The node's name in logs, in status and at its peers; by default the host's name and a random suffix.
-    public var node: NodeID
+    ///
+    /// A replica or data node with ``keys`` needs the name that its keys have in the access lists of the others, and a
+    /// data node the one with which its journals were made.
+    public var node: NodeID { didSet { hasDefaultName = false } }
+    private(set) var hasDefaultName = true
     /// The cluster that the node belongs to.
     ///
     /// A replica or client without one takes that of its primary, for the life of the process; a primary, and a replica
@@ -53,9 +57,9 @@ public struct NodeConfiguration: Sendable {
     public var holdsEffects = false
     /// How large the batches after a journal's newest snapshot may become before the next is taken, in bytes.
     ///
-    /// 1 MiB or more, by default 64 MiB; four times that snapshot if that is more. A start reads the newest snapshot
-    /// and every batch after it, at some 100 MB a second; a snapshot costs the encoding of the whole state, beside the
-    /// node's work, and its bytes on disk.
+    /// The next snapshot is due when those batches exceed this value, 64 MiB by default and 1 MiB at least, or four times
+    /// the newest snapshot, whichever is larger. A start reads the newest snapshot and every batch after it, at some
+    /// 100 MB a second; a snapshot costs the encoding of the whole state, beside the node's work, and its bytes on disk.
     public var snapshotAfterBytes = 64 << 20
     /// Serves a journal although it was last served in the other role; by default a journal keeps its role.
     ///
@@ -77,6 +81,14 @@ public struct NodeConfiguration: Sendable {
             switch self {
             case .primary, .data: true
             case .replica, .client: false
+            }
+        }
+
+        /// Whether others take the node only under the name of its keys, since it tells them what it has of the log.
+        var isGreetedByName: Bool {
+            switch self {
+            case .replica, .data: true
+            case .primary, .client: false
             }
         }
     }
@@ -127,7 +139,7 @@ public struct NodeConfiguration: Sendable {
 
     /// A node without state: it sends actions and asks questions.
     ///
-    /// - Parameter node: The `tcp://HOST:PORT` of a primary.
+    /// - Parameter node: The `tcp://HOST:PORT` of a primary, or of a replica, which passes actions on.
     /// - Returns: A client's configuration, with defaults for the rest.
     public static func client(of node: String) -> NodeConfiguration { client(of: [node]) }
 
@@ -212,6 +224,11 @@ package struct CheckedConfiguration: Sendable {
             upstreams = try Self.connecting(nodes, isOpen: isOpen)
         }
         try given.keys?.check(listens: self.listen != nil, upstreams: upstreams)
+        if given.keys != nil, given.hasDefaultName, given.role.isGreetedByName {
+            throw LockstepError(
+                .invalidConfiguration,
+                "the node has keys and no name: set node to the name of its keys in the access list of its primary")
+        }
         if let listen, listen.port != 0, upstreams.contains(listen) {
             throw LockstepError(
                 .invalidConfiguration, "the node would be a replica of itself: \(listen) is its own address")

@@ -16,7 +16,10 @@ public struct NodeStatus: Codable, Hashable, Sendable {
     public var uptimeSeconds: Double
     /// Where clients and replicas connect; `nil` if nowhere.
     public var endpoint: String?
-    /// Of a replica or a client, the endpoint that it was told to follow; `nil` of a primary.
+    /// The endpoint that the node follows; `nil` if there is none.
+    ///
+    /// A replica or a client was told it. Of a data node it is that of the primary of the first of its stores whose
+    /// primary is another node.
     public var primary: String?
     /// Whether the node talks to other hosts without keys, so that anybody on their network may read and write.
     public var isPlaintext: Bool?

@@ -169,7 +169,7 @@ package final class PrimaryDriver: StoreDriver {
     ///
     /// What is left waits for the next turn, since heartbeats leave between turns.
     private func takeFromClient(now: Tick, wall: LogTime) {
-        let end = MonotonicClock.now.advanced(byMilliseconds: 2)
+        let end = MonotonicClock.now.advanced(byMilliseconds: StoreHost.callersMilliseconds)
         repeat {
             giveToClient(now: now)
             guard let frame = toMachine.popFirst() else { return }

@@ -18,6 +18,8 @@ extension StoreHost {
         case .finishing:
             guard stop?.isFinished(isIdle: desk.isIdle, now: now) ?? false else { return }
             desk.stop(Self.stopped)
+            // Before the session is closed, which would take their ends for lost.
+            ends.stop()
             let isWelcomed = client.welcome != nil
             guard stop?.callersEnded(isWelcomed: isWelcomed, hasUnanswered: desk.hasUnknown) ?? false else {
                 return beginDraining(now: now)
@@ -53,7 +55,7 @@ extension StoreHost {
         readers.failAll(error)
         feed.failAll(error)
         asks.failAll(error)
-        ends.failAll(error)
+        ends.stop()
         watchDesk.failAll(error)
         links.close()
         driver?.close()

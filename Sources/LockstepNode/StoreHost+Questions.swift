@@ -2,6 +2,9 @@ package import LockstepCore
 
 /// Questions of callers: what became of numbers, how fresh the state is, what a reactor answers, which batches follow.
 extension StoreHost {
+    /// Finds the answers to numbers, here or at the primary.
+    ///
+    /// No answers at all mean that they are not here, and too many to ask the primary about at a time.
     package func resolve(
         _ id: UInt64, _ pending: PendingOutcome, deadline: Tick,
         resume: @escaping (Result<RawReplies, any Error>) -> Void
@@ -12,6 +15,7 @@ extension StoreHost {
             asks.note(id, waiter)
             return
         }
+        guard pending.numbers.count <= AskDesk.numberBound else { return waiter.succeed(RawReplies(pieces: [])) }
         guard asks.add(id, pending, waiter) else { return }
         for number in pending.numbers {
             guard client.query(pending.session, number, now: MonotonicClock.now, into: &directives) else {
@@ -116,7 +120,54 @@ extension StoreHost {
             id: id, level: level, minimum: minimum, query: query, isIndexOnly: isIndexOnly, now: MonotonicClock.now,
             into: &directives)
         guard isTaken else { return resume(.failure(AskDesk.full)) }
-        asks.add(id, deadline: deadline, resume: resume)
+        asks.add(
+            id, query: query, minimum: level == .session ? minimum : .zero, deadline: deadline, resume: resume)
+    }
+
+    // MARK: - What was acknowledged
+
+    func sessionOpened() {
+        guard let session = client.session else { return }
+        acknowledged.opened(session.id, by: session.incarnation)
+        showAcknowledged()
+    }
+
+    func answered(_ answers: ClientDirective.Answers, in frame: ReplyFrame) {
+        note(answers)
+        desk.answered(answers, in: frame, session: client.session?.id ?? .none)
+    }
+
+    func runEnded(_ ended: RunEnded, in frame: ReplyFrame) {
+        acknowledged.note(ended.epoch, ended.sequence)
+        showAcknowledged()
+        let item = withBytes(of: frame.bytes) { copyBytes(of: $0, ended.item) }
+        let end = RunEnding(epoch: ended.epoch, sequence: ended.sequence, emissions: ended.emissions, item: item)
+        ends.ended(ended.id, end)
+    }
+
+    func queryAnswered(_ session: SessionID, _ answers: ClientDirective.Answers, in frame: ReplyFrame) {
+        note(answers)
+        asks.queryAnswered(session, answers, in: frame)
+    }
+
+    private func note(_ answers: ClientDirective.Answers) {
+        acknowledged.note(answers.epoch, answers.firstSequence.advanced(by: answers.count - 1))
+        showAcknowledged()
+    }
+
+    /// Callers are told after this, so that whoever has an answer reads what it is about.
+    func showAcknowledged() {
+        let (before, sequence) = (port.acknowledged, acknowledged.sequence)
+        guard sequence != before else { return }
+        port.setAcknowledged(sequence)
+        guard sequence < before else { return }
+        // Questions that are under way would wait for a log that is gone; each has left the room that it takes again.
+        for read in asks.lower(to: sequence) {
+            client.cancelRead(read.id)
+            _ = client.read(
+                id: read.id, level: .session, minimum: sequence, query: read.query, isIndexOnly: false,
+                now: MonotonicClock.now, into: &directives)
+        }
     }
 
     func readAnswered(_ result: ReadResult, in frame: ReplyFrame, now: Tick) {
@@ -136,13 +187,13 @@ extension StoreHost {
     package var senders: [SessionID: String] { driver?.senders ?? [:] }
 
     package func batches(
-        _ id: UInt64, after sequence: SequenceNumber, resume: @escaping (Result<[SealedBatch], any Error>) -> Void
+        _ id: UInt64, after place: FeedPlace, resume: @escaping (Result<FeedAnswer, any Error>) -> Void
     ) {
         guard !wasCancelled(id) else { return resume(.failure(CancellationError())) }
         guard state != nil else {
             return resume(.failure(LockstepError(.unavailable, "a client has no entries: read them on a replica")))
         }
-        feed.request(id, after: sequence, resume: resume)
+        feed.request(id, after: place, resume: resume)
     }
 
     /// A caller no longer waits.

@@ -32,7 +32,7 @@ extension StoreHost {
     var primaryAdvice: String {
         services.arbiter == nil
             ? "does it run, and does the network let it through?"
-            : "\"lockstep cluster status\" says which node leads, and who is missing"
+            : "\"cluster status\" says which node leads, and who is missing"
     }
 
     /// Where the primary is looked for, in words.

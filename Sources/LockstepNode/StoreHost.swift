@@ -30,6 +30,7 @@ package final class StoreHost {
     package var readers = ReaderDesk()
     package var feed = FeedDesk()
     var asks = AskDesk()
+    var acknowledged = AcknowledgedPlace()
     var ends = EndDesk()
     var watchDesk = WatchDesk()
     var counters: [ProtocolCounter: UInt64] = [:]
@@ -120,11 +121,11 @@ package final class StoreHost {
         return !replica.isHeldUp
     }
 
-    /// Takes what callers left, and submits what the credit allows.
+    /// Takes what callers left, does some of their work, and submits what the credit allows.
     package func handleCallers(now: Tick) -> Bool {
         let (leaving, errands) = desk.take(from: port.inbox, withActions: true)
         for waiter in leaving { leave(waiter, because: CancellationError()) }
-        for errand in errands { errand.run(self) }
+        handle(errands)
         let isAnySubmitted = submitStaged(now: now)
         return isAnySubmitted || !leaving.isEmpty || !errands.isEmpty
     }
@@ -253,14 +254,11 @@ package final class StoreHost {
             case .opened:
                 deniedUntil = .zero
                 clear(.refused)
+                sessionOpened()
                 _ = submitStaged(now: now)
-            case .answered(let answers): desk.answered(answers, in: bytes, session: client.session?.id ?? .none)
+            case .answered(let answers): answered(answers, in: bytes)
             case .lost(let session, _): desk.sessionLost(session)
-            case .ended(let ended):
-                let item = withBytes(of: bytes.bytes) { copyBytes(of: $0, ended.item) }
-                let end = RunEnding(
-                    epoch: ended.epoch, sequence: ended.sequence, emissions: ended.emissions, item: item)
-                ends.ended(ended.id, end)
+            case .ended(let ended): runEnded(ended, in: bytes)
             case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)
             case .readDelayed(let result):
@@ -269,7 +267,7 @@ package final class StoreHost {
             case .queried(let result):
                 asks.queried(result)
                 stopAsking()
-            case .queryAnswered(let session, let answers): asks.queryAnswered(session, answers, in: bytes)
+            case .queryAnswered(let session, let answers): queryAnswered(session, answers, in: bytes)
             case .refused(let refused): self.refused(refused)
             case .noPrimary(let endpoint): noPrimary(endpoint)
             case .closed: if stop?.stage == .closing { beginDraining(now: now) }
@@ -306,6 +304,8 @@ package final class StoreHost {
             return refused(Refused(nonce: 0, reason: .wrongCluster, text: text))
         }
         services.wasWelcomed = true
+        acknowledged.welcomed(isVolatile: welcome.isVolatile, welcome.incarnation)
+        showAcknowledged()
         links.welcomed()
         storeIsKnown()
         services.learned(welcome.cluster)
@@ -342,6 +342,8 @@ package final class StoreHost {
     // MARK: - Callers
 
     private func leave(_ waiter: Waiter, because error: any Error) {
-        if let numbers = desk.leave(waiter, because: error) { client.giveUp(numbers) }
+        // The numbers of another session have other callers' actions.
+        guard let numbers = desk.leave(waiter, because: error), waiter.session == client.session?.id else { return }
+        client.giveUp(numbers)
     }
 }

@@ -81,16 +81,6 @@ extension StorePort {
     }
 }
 
-/// An accepted action that has not ended, as an operator sees it.
-package struct UnfinishedRun: Codable, Hashable, Sendable {
-    /// `epoch:sequence#number`.
-    package var id: String
-    package var sequence: UInt64
-    package var attempts: UInt64
-    package var emissions: UInt64
-    package var isRunning: Bool
-}
-
 extension StoreHost {
     package func awaitEnd(
         _ id: UInt64, _ run: RunID, deadline: Tick, resume: @escaping (Result<RunEnding, any Error>) -> Void
@@ -100,13 +90,4 @@ extension StoreHost {
     }
 
     package func cancelRun(_ run: RunID) { client.cancelRun(run, now: MonotonicClock.now) }
-
-    package var unfinishedRuns: [UnfinishedRun] {
-        guard let machine = primary?.machine else { return [] }
-        return machine.unfinishedRuns.map { run, isRunning in
-            UnfinishedRun(
-                id: "\(run.id)", sequence: run.sequence.rawValue, attempts: run.attempts, emissions: run.emissions,
-                isRunning: isRunning)
-        }
-    }
 }

@@ -52,6 +52,8 @@ package final class StorePort: Sendable {
     package let gate = ReadGate()
     /// The highest sequence number that readers see, for reads that need not wait.
     private let published = Atomic<UInt64>(0)
+    /// What ``AcknowledgedPlace`` has, for callers on any thread.
+    private let acknowledgedNumber = Atomic<UInt64>(0)
     private let lastID = Atomic<UInt64>(0)
     private let sends = Atomic<UInt64>(0)
 
@@ -68,6 +70,16 @@ package final class StorePort: Sendable {
     }
 
     package func setPublished(_ sequence: SequenceNumber) { published.store(sequence.rawValue, ordering: .releasing) }
+
+    /// What a session read of this node's callers must include.
+    package var acknowledged: SequenceNumber {
+        SequenceNumber(rawValue: acknowledgedNumber.load(ordering: .acquiring))
+    }
+
+    /// The node's thread alone sets it, before it resumes a caller with what is acknowledged.
+    func setAcknowledged(_ sequence: SequenceNumber) {
+        acknowledgedNumber.store(sequence.rawValue, ordering: .releasing)
+    }
 
     func makeID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
 
@@ -87,7 +99,8 @@ package final class StorePort: Sendable {
 
     /// Submits actions, each a length and its bytes, and waits for their answers.
     ///
-    /// The actions get consecutive numbers of one session. Costs a lock and a resumption, whatever the count.
+    /// The actions get consecutive numbers of one session. Costs a lock and a resumption, whatever the count. If the
+    /// session ends when only the first of them have numbers, the rest is not submitted; `pending` names the first.
     ///
     /// - Throws: ``LockstepError``: `tooLarge` for an action above its limit; `timeout` or `stopped` if nothing was
     ///   submitted; `outcomeUnknown`, whose `pending` can be given to ``resolve(_:timeout:)``, if something was. A caller
@@ -147,11 +160,34 @@ package final class StorePort: Sendable {
 
     /// Asks what became of actions whose caller got `outcomeUnknown`.
     ///
-    /// Waits for an answer that is still to come. Actions that had not reached the log are answered as void then.
+    /// Waits for an answer that is still to come. Actions that had not reached the log are answered as void then. The
+    /// primary is asked about ``AskDesk/numberBound`` numbers at a time.
     ///
     /// - Throws: ``LockstepError``: `sessionEnded` if nobody knows it; `timeout`, after which it may be called again.
     package func resolve(_ pending: PendingOutcome, timeout: Duration) async throws -> RawReplies {
         let deadline = Self.deadline(after: timeout)
+        let whole = try await resolve(pending, until: deadline)
+        guard whole.pieces.isEmpty else { return whole }
+        var pieces: [RawReplies.Piece] = []
+        var rest: ClosedRange<RequestNumber>? = pending.numbers
+        while let numbers = rest {
+            let count = min(numbers.upperBound - numbers.lowerBound, UInt64(AskDesk.numberBound) - 1)
+            let last = numbers.lowerBound + count
+            let part = PendingOutcome(session: pending.session, numbers: numbers.lowerBound...last)
+            do {
+                pieces += try await resolve(part, until: deadline).pieces
+            } catch let error as LockstepError where error.pending != nil {
+                // Who asks again asks about all: no part of the answers was handed out.
+                throw LockstepError(
+                    error.code, error.message, underlying: error.underlying, pending: pending, fileID: error.fileID,
+                    line: error.line)
+            }
+            rest = last < numbers.upperBound ? (last + 1)...numbers.upperBound : nil
+        }
+        return RawReplies(pieces: pieces)
+    }
+
+    private func resolve(_ pending: PendingOutcome, until deadline: Tick) async throws -> RawReplies {
         let id = makeID()
         return try await waiting(id) { host, continuation in
             host.resolve(id, pending, deadline: deadline) { continuation.resume(with: $0) }
@@ -215,13 +251,16 @@ package final class StorePort: Sendable {
     /// The committed batches after `sequence`, as they come; of one that ends within a batch, that batch again first.
     ///
     /// Each step takes what the resend window holds, at most 1,024 batches at a time; so a consumer costs no memory, and
-    /// one that is slower than the window lasts gets `positionTooOld`.
-    package func batches(after sequence: SequenceNumber) -> AsyncThrowingStream<SealedBatch, any Error> {
-        let cursor = BatchCursor(after: sequence)
+    /// one that is slower than the window lasts gets `positionTooOld`. So does one whose log was replaced by another,
+    /// from its first step on if it knows the epoch of the entry at `sequence`.
+    package func batches(
+        after sequence: SequenceNumber, in epoch: Epoch? = nil
+    ) -> AsyncThrowingStream<SealedBatch, any Error> {
+        let cursor = BatchCursor(FeedPlace(sequence: sequence, epoch: epoch))
         return AsyncThrowingStream { [self] in
             if let batch = cursor.pop() { return batch }
             let id = makeID()
-            let place = cursor.sequence
+            let place = cursor.place
             cursor.fill(
                 try await waiting(id) { host, continuation in
                     host.batches(id, after: place) { continuation.resume(with: $0) }
@@ -265,16 +304,20 @@ package struct ReadAnswer: Sendable {
 ///
 /// `@unchecked Sendable`: used by the stream's own steps only, of which a stream runs one at a time.
 private final class BatchCursor: @unchecked Sendable {
-    private(set) var sequence: SequenceNumber
+    private(set) var place: FeedPlace
     private var batches: Deque<SealedBatch> = []
 
-    init(after sequence: SequenceNumber) { self.sequence = sequence }
+    init(_ place: FeedPlace) { self.place = place }
 
-    func fill(_ batches: [SealedBatch]) { self.batches = Deque(batches) }
+    func fill(_ answer: FeedAnswer) {
+        batches = Deque(answer.batches)
+        place.generation = answer.generation
+    }
 
     func pop() -> SealedBatch? {
         guard let batch = batches.popFirst() else { return nil }
-        sequence = batch.head.last
+        place.sequence = batch.head.last
+        place.epoch = batch.head.epoch
         return batch
     }
 }

@@ -65,13 +65,16 @@ package final class StoreRegistry: Sendable {
         }
     }
 
-    /// The node is gone: whoever still waits is told.
+    /// The node is gone: whoever still waits is told, also for stores that it never opened.
     package func end() {
         let attached = stores.withLock { stores in
             stores.isClosed = true
             return stores.attached
         }
-        for store in attached { store.port.inbox.end(StoreHost.stopped) }
+        for store in attached {
+            store.port.inbox.end(StoreHost.stopped)
+            store.port.readiness.set(.stopped)
+        }
     }
 
     package var stop: StopRequest { StopRequest(rawValue: stopRequest.load(ordering: .acquiring)) ?? .none }

@@ -65,13 +65,27 @@ package final class Waiter: @unchecked Sendable {
     /// What to ask again about; nil before any of its actions has a number.
     package var pending: PendingOutcome? { numbers.map { PendingOutcome(session: session, numbers: $0) } }
 
+    /// Its actions, or the next part of them, have these numbers.
     package func took(_ numbers: ClosedRange<RequestNumber>, of session: SessionID) {
-        self.session = session
-        self.numbers = (self.numbers?.lowerBound ?? numbers.lowerBound)...numbers.upperBound
+        guard let before = self.numbers else {
+            self.session = session
+            self.numbers = numbers
+            return
+        }
+        precondition(
+            self.session == session && numbers.lowerBound == before.upperBound + 1,
+            "the numbers of one caller follow each other and are of one session")
+        self.numbers = before.lowerBound...numbers.upperBound
     }
 
     /// The rest of its actions will not be submitted: it has all answers when those with numbers are there.
     package func stopSubmitting() { count = numbers?.count ?? 0 }
+
+    /// The answers to all numbers that it has; nil if it has none, or one is missing.
+    package var answers: RawReplies? {
+        guard let numbers, answered >= numbers.count else { return nil }
+        return RawReplies(pieces: pieces)
+    }
 
     package func resolve(for resolver: Waiter) { resolvers.append(resolver) }
 

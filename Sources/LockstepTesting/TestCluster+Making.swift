@@ -14,12 +14,12 @@ extension TestCluster {
     ///   - clients: At least 1.
     ///   - seed: What the times of frames and writes, and all random faults, are drawn from.
     ///   - replicasHaveJournals: Whether a replica that is killed starts again from its own disk, or from nothing.
-    ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 60 s as in a node.
+    ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 600 s as in a node.
     ///   - faults: Faults that strike at random from the start on, with their strengths; none unless given.
     public convenience init(
         _ reactor: @autoclosure @escaping () -> R, clock: VirtualClock = VirtualClock(), replicas: Int = 2,
         clients: Int = 1, seed: UInt64 = 1,
-        replicasHaveJournals: Bool = true, sessionTimeToLive: Duration = .seconds(60),
+        replicasHaveJournals: Bool = true, sessionTimeToLive: Duration = .seconds(600),
         faults: [ClusterFault: Double] = [:]
     ) {
         precondition(replicas >= 1 && clients >= 1, "a test cluster has at least one replica and one client")
@@ -53,11 +53,11 @@ extension TestCluster {
     ///     one.
     ///   - clients: At least 1.
     ///   - seed: What the times of frames and writes, and all random faults, are drawn from.
-    ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 60 s as in a node.
+    ///   - sessionTimeToLive: How long the cluster remembers a sender that it does not hear of; 600 s as in a node.
     ///   - faults: Faults that strike at random from the start on, with their strengths; none unless given.
     public convenience init(
         _ reactor: @autoclosure @escaping () -> R, clock: VirtualClock = VirtualClock(), dataNodes: Int,
-        minimum: Int? = nil, clients: Int = 1, seed: UInt64 = 1, sessionTimeToLive: Duration = .seconds(60),
+        minimum: Int? = nil, clients: Int = 1, seed: UInt64 = 1, sessionTimeToLive: Duration = .seconds(600),
         faults: [DataNodeFault: Double] = [:]
     ) {
         let least = minimum ?? min(2, dataNodes)

@@ -39,7 +39,7 @@ extension TestStore {
 
     /// The reply to an action.
     ///
-    /// - Throws: ``LockstepError``: `rejected`, `failed` or `cancelled`; `unavailable` while its effect goes on.
+    /// - Throws: ``LockstepError``: `rejected`, `failed` or `cancelled`; `unfinished` while its effect goes on.
     public func reply(to action: SentAction<R>) throws -> R.Reply {
         guard let outcome = outcome(of: action) else { throw LockstepError(.rejected, "\(action) was not taken") }
         return try outcome.get().reply

@@ -7,7 +7,7 @@ import LockstepNode
 enum ArbiterContract: String, CaseIterable, Sendable {
     case createsOnce, keepsChannelsApart, givesTheLowestChannel, comparesTheRevision, comparesTheWholeValue
     case showsWhatIsThere, settlesASecondAsking, appliesOneOfMany, hintsAtChanges, endsItsHints, listsNodes
-    case replacesANode, withdrawsANode
+    case replacesANode, withdrawsANode, listsANodeWithAllStores
 
     private static let time = Duration.seconds(10)
 
@@ -27,12 +27,15 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         case .listsNodes: try await Self.listsNodes(arbiter, &findings)
         case .replacesANode: try await Self.replacesANode(arbiter, &findings)
         case .withdrawsANode: try await Self.withdrawsANode(arbiter, &findings)
+        case .listsANodeWithAllStores: try await Self.listsANodeWithAllStores(arbiter, &findings)
         }
         return findings.texts
     }
 
     /// Whether it holds only if it takes less time than a lease lasts.
-    var isOfLeases: Bool { [.listsNodes, .replacesANode, .withdrawsANode].contains(self) }
+    var isOfLeases: Bool {
+        [.listsNodes, .replacesANode, .withdrawsANode, .listsANodeWithAllStores].contains(self)
+    }
 
     struct Findings {
         var texts: [String] = []
@@ -244,6 +247,17 @@ enum ArbiterContract: String, CaseIterable, Sendable {
         findings.expect(!unknown, "a lease that nobody gave is not renewed")
         let stranger = try await arbiter.keepAlive(NodeLease(node: first.node, id: second.id), within: time)
         findings.expect(!stranger, "a node is not listed under the lease of another")
+    }
+
+    private static func listsANodeWithAllStores(_ arbiter: any Arbiter, _ findings: inout Findings) async throws {
+        var address = ArbiterExample.address(1)
+        address.journals = (1...StoreRegistry.storeBound).map { number in
+            NodeAddress.Journal(
+                store: StoreID(rawValue: UInt128(number)), incarnation: Incarnation(rawValue: UInt128(number)))
+        }
+        _ = try await arbiter.register(address, within: time)
+        let listed = try await arbiter.nodes(within: time)
+        findings.expect(listed == [address], "a node with \(address.journals.count) stores is listed with all of them")
     }
 
     private static func replacesANode(_ arbiter: any Arbiter, _ findings: inout Findings) async throws {

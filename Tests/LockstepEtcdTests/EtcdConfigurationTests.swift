@@ -35,7 +35,9 @@
         @Test func aNodeRefusesAWrongConfigurationBeforeItRuns() throws {
             func make(_ endpoint: String, listen: String = "tcp://127.0.0.1:7400") throws {
                 _ = try Node(
-                    .dataNode(listen: listen, journal: .memory, etcd: EtcdConfiguration(endpoints: [endpoint])))
+                    .dataNode(
+                        try #require(NodeID("node-1")), listen: listen, journal: .memory,
+                        etcd: EtcdConfiguration(endpoints: [endpoint])))
             }
             try make("http://127.0.0.1:2379")
             let etcd = #expect(throws: LockstepError.self) { try make("http://127.0.0.1") }

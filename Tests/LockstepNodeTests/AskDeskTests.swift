@@ -79,6 +79,85 @@ import Testing
         }
     }
 
+    /// Goal: more numbers than a question may have are asked about in parts, one after the other, and the answers are
+    /// in the order of the numbers (PROTOCOL, QUERY).
+    @Test(.timeLimit(.minutes(5))) func manyNumbersAreAskedAboutInParts() async throws {
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        let port = try primary.attach(name: "sum") { SumState() }
+        let count = 2 * AskDesk.numberBound + 1
+        try await withRunning(primary) {
+            let endpoint = try await primary.listening()
+            // It acknowledges no answer, so that all of them are kept.
+            let peer = try RawPeer(endpoint)
+            let session = try Self.submit(count, from: peer)
+            try await until {
+                let read = try await port.ask([], level: .linearizable, minimum: .zero, timeout: StorePort.patience)
+                return try SumState.sum(read.answer) == UInt64(count)
+            }
+            let client = try Node(.client(of: endpoint))
+            let remote = try client.attachRemote(name: "sum")
+            try await withRunning(client) {
+                let asked = PendingOutcome(session: session, numbers: 1...UInt64(count))
+                let replies = try await remote.resolve(asked, timeout: StorePort.patience)
+                let sums = try replies.outcomes().map { try SumState.sum($0.reply) }
+                #expect(sums == Array(1...UInt64(count)))
+            }
+            withExtendedLifetime(peer) {}
+        }
+    }
+
+    /// Opens a session and submits so many actions, each of which adds 1.
+    private static func submit(_ count: Int, from peer: RawPeer) throws -> SessionID {
+        let hello = Hello(
+            nonce: 1, role: .client, node: "raw", incarnation: .none, boot: BootID(rawValue: 1), store: "sum",
+            known: .none)
+        let greeting = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero).frame(.hello(hello))
+        let open = Open(
+            client: ClientKey(rawValue: 7), nonce: 7, timeToLive: 60_000_000, windowNumbers: 131_072,
+            windowBytes: 4 << 20)
+        var welcome: Welcome?
+        while welcome == nil { if case .welcome(let new) = try peer.ask(greeting) { welcome = new } }
+        let found = try #require(welcome)
+        let stamp = FrameStamp(channel: found.channel, clusterHash: found.cluster.hash, epoch: .zero)
+        let opening = stamp.frame(.open(open))
+        var session: SessionID?
+        while session == nil { if case .opened(let new) = try peer.ask(opening) { session = new.session } }
+        let opened = try #require(session)
+        let actions = SumState.actions(Array(repeating: 1, count: count))
+        let submit = Submit(
+            session: opened, first: 1, ackedThrough: 0, count: count, isVoid: false, actions: 0..<actions.count)
+        try peer.send(withBytes(of: actions) { stamp.frame(.submit(submit), source: $0) })
+        return opened
+    }
+
+    /// Goal: one who asks about many numbers in vain can ask about all of them again.
+    @Test(.timeLimit(.minutes(5))) func whoAsksAboutManyInVainIsToldOfAll() async throws {
+        let node = try Node(.client(of: "tcp://127.0.0.1:22499"))
+        let port = try node.attachRemote(name: "sum")
+        let asked = pending(1...UInt64(AskDesk.numberBound) + 1)
+        try await withRunning(node) {
+            await #expect {
+                _ = try await port.resolve(asked, timeout: .milliseconds(50))
+            } throws: {
+                guard let error = $0 as? LockstepError else { return false }
+                return error.code == .timeout && error.pending == asked
+            }
+        }
+    }
+
+    /// Goal: reads that want more than the log that is there are found, once, to be asked anew (PROTOCOL, R-43).
+    @Test func readsThatWantTooMuchAreFoundOnce() {
+        var desk = AskDesk()
+        for (id, minimum) in [(3, 100), (1, 50), (2, 5), (4, 0)] as [(UInt64, UInt64)] {
+            desk.add(id, query: [UInt8(id)], minimum: SequenceNumber(rawValue: minimum), deadline: .never) { _ in }
+        }
+        let found = desk.lower(to: SequenceNumber(rawValue: 5))
+        #expect(found.map(\.id) == [1, 3])
+        #expect(found.map(\.query) == [[1], [3]])
+        let again = desk.lower(to: SequenceNumber(rawValue: 5))
+        #expect(again.isEmpty)
+    }
+
     /// Goal: one who asks in vain is told that the outcome stays open, and not that the action had no effect.
     @Test(.timeLimit(.minutes(5))) func whoAsksInVainIsNotToldThatNothingHappened() async throws {
         let node = try Node(.client(of: "tcp://127.0.0.1:22499"))

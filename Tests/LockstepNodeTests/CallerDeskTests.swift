@@ -8,6 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 final class CallerDeskTests {
     private static let session = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2))
+    private static let another = SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 9))
     private let loop: NodeEventLoop
     private let inbox: Inbox
     private var desk = CallerDesk()
@@ -29,12 +30,32 @@ final class CallerDeskTests {
         return waiter
     }
 
+    /// One caller whose actions come in parts of so many.
+    private func put(_ name: String, parts: [Int]) -> Waiter {
+        let waiter = Waiter(count: parts.reduce(0, +), deadline: .never) { [unowned self] in outcomes[name] = $0 }
+        for count in parts { inbox.put([part(count, of: waiter)]) }
+        return waiter
+    }
+
+    private func part(_ count: Int, of waiter: Waiter) -> Submission {
+        Submission(actions: SumState.actions(Array(repeating: 1, count: count)), count: count, waiter: waiter)
+    }
+
+    /// Asks about these numbers of a session; false if they are not known here.
+    private func ask(_ name: String, _ numbers: ClosedRange<RequestNumber>) -> Bool {
+        let resolver = Waiter(count: numbers.count, deadline: .never) { [unowned self] in outcomes[name] = $0 }
+        switch desk.resolve(PendingOutcome(session: Self.session, numbers: numbers), for: resolver) {
+        case .served: return true
+        case .unknown: return false
+        }
+    }
+
     private func take() { _ = desk.take(from: inbox, withActions: true) }
 
     /// Submits with credit for `credit` chunks.
-    private func submit(credit: Int = .max) {
+    private func submit(credit: Int = .max, session: SessionID = CallerDeskTests.session) {
         var credit = credit
-        _ = desk.submit(session: Self.session) { _, count in
+        _ = desk.submit(session: session) { _, count in
             guard credit > 0 else { return nil }
             credit -= 1
             defer { next += UInt64(count) }
@@ -43,7 +64,7 @@ final class CallerDeskTests {
     }
 
     /// Answers these numbers, each with one byte, its number.
-    private func answer(_ numbers: ClosedRange<RequestNumber>) {
+    private func answer(_ numbers: ClosedRange<RequestNumber>, session: SessionID = CallerDeskTests.session) {
         var writer = ByteWriter()
         for number in numbers {
             withBytes(of: [UInt8(number)]) { ReplyItem.write(.committed, $0, 0..<1, to: &writer) }
@@ -52,7 +73,7 @@ final class CallerDeskTests {
             ClientDirective.Answers(
                 first: numbers.lowerBound, count: numbers.count, epoch: Epoch(rawValue: 1),
                 firstSequence: SequenceNumber(rawValue: 100 + numbers.lowerBound), items: 0..<writer.count),
-            in: ReplyFrame(bytes: writer.bytes), session: Self.session)
+            in: ReplyFrame(bytes: writer.bytes), session: session)
     }
 
     private func replies(_ name: String) throws -> [UInt8]? {
@@ -179,6 +200,84 @@ final class CallerDeskTests {
         #expect(late.count == LateAnswers.capacity)
         #expect(late[PendingOutcome(session: Self.session, numbers: 10...10)] == nil)
         #expect(late[PendingOutcome(session: Self.session, numbers: 11...11)] != nil)
+    }
+
+    /// The session ends between two parts of one caller's actions: the outcome of those with numbers is open, the rest
+    /// is never sent, and nothing of the next session counts as this caller's (PROTOCOL, R-27).
+    @Test
+    func theRestOfACallerWhoseSessionEndedIsNotSent() throws {
+        next = 100
+        let waiter = put("a", parts: [2, 3])
+        _ = put("b", parts: [2])
+        take()
+        submit(credit: 1)
+        answer(100...101)
+        #expect(outcomes["a"] == nil)
+        desk.sessionLost(Self.session)
+        let error = #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.pending == PendingOutcome(session: Self.session, numbers: 100...101))
+        next = 1
+        submit(session: Self.another)
+        #expect(desk.unanswered == 2 && waiter.pending == error?.pending)
+        answer(1...2, session: Self.another)
+        #expect(try replies("b") == [1, 2])
+        // What was answered is not lost.
+        let isKnown = ask("again", 100...101)
+        #expect(isKnown)
+        #expect(try replies("again") == [100, 101])
+    }
+
+    /// The same where the second part was still in the inbox when the session ended.
+    @Test
+    func aPartThatComesAfterItsSessionIsNotSent() throws {
+        next = 100
+        let waiter = Waiter(count: 5, deadline: .never) { [unowned self] in outcomes["a"] = $0 }
+        inbox.put([part(2, of: waiter)])
+        take()
+        submit()
+        answer(100...101)
+        desk.sessionLost(Self.session)
+        inbox.put([part(3, of: waiter)])
+        take()
+        next = 1
+        submit(session: Self.another)
+        #expect(desk.isIdle && desk.unanswered == 0 && next == 1)
+        let error = #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+        #expect(error?.pending == PendingOutcome(session: Self.session, numbers: 100...101))
+    }
+
+    /// A caller leaves when its first part is answered and its second has no number: who asks again gets the answers.
+    @Test
+    func answersBeforeTheLeaveAreKept() throws {
+        let waiter = put("a", parts: [2, 3])
+        take()
+        submit(credit: 1)
+        answer(1...2)
+        let numbers = desk.leave(waiter, because: LockstepError(.timeout, "late"))
+        #expect(numbers == 1...2)
+        let error = #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+        #expect(error?.pending?.numbers == 1...2)
+        let isKnown = ask("again", 1...2)
+        #expect(isKnown)
+        #expect(try replies("again") == [1, 2])
+        submit()
+        #expect(desk.isIdle && desk.unanswered == 0)
+    }
+
+    /// The numbers of one caller follow each other, also if one of its parts had to wait in the second line and others'
+    /// single actions came meanwhile.
+    @Test
+    func nobodysNumberIsBetweenTwoParts() {
+        let waiter = put("a", parts: [Inbox.actionBound, 1])
+        take()
+        let single = put("b", 1)
+        submit()
+        take()
+        submit()
+        let last = UInt64(Inbox.actionBound) + 1
+        #expect(waiter.pending?.numbers == 1...last)
+        #expect(single.pending?.numbers == last + 1...last + 1)
     }
 
     /// The session ends: what has a number is unknown for ever, what has none waits for the next session.

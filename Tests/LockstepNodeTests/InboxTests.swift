@@ -106,4 +106,22 @@ struct InboxTests {
         inbox.exchange(&taken, withActions: false)
         #expect(taken.errands.count == Inbox.errandBound)
     }
+
+    /// What is given back is found again, counts against the bound, and is refused at the end like all else.
+    @Test
+    func errandsThatAreGivenBackStay() async {
+        for _ in 0..<Inbox.errandBound { inbox.ask(Errand(run: { _ in })) }
+        var taken = InboxContents()
+        inbox.exchange(&taken, withActions: false)
+        #expect(!inbox.isWaiting(withActions: false))
+        inbox.giveBack(taken.errands[1...])
+        #expect(inbox.isWaiting(withActions: false))
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            inbox.ask(Errand(run: { _ in }, refuse: { _ in continuation.resume() }))
+            #expect(inbox.load.refused == 0)
+            inbox.ask(Errand(run: { _ in }, refuse: { _ in }))
+            #expect(inbox.load.refused == 1)
+            inbox.end(StoreHost.stopped)
+        }
+    }
 }

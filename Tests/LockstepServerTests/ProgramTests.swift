@@ -1,3 +1,5 @@
+import LockstepCore
+import LockstepNode
 import LockstepServer
 import Testing
 
@@ -110,6 +112,25 @@ import Testing
         let failure = await #expect(throws: CommandFailure.self) { try await parsed.run() }
         #expect(failure?.status == .usage)
         #expect(failure?.message == "this program has no store stok: it has stock, deliveries")
+    }
+
+    /// A script must not repeat what was accepted: its status is no failure's, and the line names the command that asks.
+    @Test func whatWasAcceptedIsNoFailure() async throws {
+        let run = try #require(RunID("7:3#9"))
+        let keys = try KeyOptions.parse([])
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await OutcomeCommand<Shop>.naming(
+                node: "tcp://127.0.0.1:7400", store: "deliveries", insecure: false, keys: keys
+            ) { throw LockstepError(.unfinished, "action \(run) was accepted; wait for its end", run: run) }
+        }
+        #expect(failure?.status == .outcomeUnknown)
+        #expect(
+            failure?.message
+                == "action \(run) was accepted; ask: shop outcome 7:3 9 --node tcp://127.0.0.1:7400 --store deliveries")
+        let codes: [LockstepError.Code] = [.failed, .cancelled, .unreadable]
+        for code in codes {
+            #expect(CommandFailure(describing: LockstepError(code, "it was so"))?.status == .effectFailed)
+        }
     }
 
     @Test func aStoreWithoutQueriesSaysSo() async throws {

@@ -42,7 +42,7 @@ import Testing
         #expect(place.answer == .place(stub.place, .zero))
         let other = StubStore<Door>(state: 4) { _ in .reply(.opened) }
         let error = await #expect(throws: LockstepError.self) { try await other.send(Self.count) }
-        #expect(error?.code == .refused)
+        #expect(error?.code == .unreadable)
     }
 
     @Test func aTestStoreComparesThePromisedReply() {

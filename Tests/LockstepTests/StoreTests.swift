@@ -139,6 +139,37 @@ import Testing
         }
     }
 
+    /// PROTOCOL R-43: a read does not wait for what a log had that is gone, neither one that was under way nor a later
+    /// one; it waits for what the log that is there has acknowledged.
+    @Test func noReadWaitsForALogThatIsGone() async throws {
+        // Below the ports that systems give away.
+        let endpoint = "tcp://127.0.0.1:\(20_000 + 4 * Int.random(in: 2_300..<2_600))"
+        let cluster = ClusterID(rawValue: 43)
+        let client = try Node(.client(of: endpoint))
+        let remote = try client.remote(Ledger.self, named: "ledger")
+        try await withRunning(client) {
+            try await withRunning(try Self.primary(at: endpoint, of: cluster)) {
+                for amount in 1...100 { _ = try await remote.send(.put("a", amount)) }
+                #expect(try await remote.ask(.amount("a")).answer == "100.0")
+            }
+            let underWay = Task { try await remote.ask(.amount("a"), .session, timeout: .seconds(30)).answer }
+            try await withRunning(try Self.primary(at: endpoint, of: cluster)) {
+                let early = try await underWay.value
+                #expect(early.hasPrefix("0"))
+                _ = try await remote.send(.put("a", 7))
+                #expect(try await remote.ask(.amount("a"), .session, timeout: .seconds(10)).answer == "7.0")
+            }
+        }
+    }
+
+    private static func primary(at endpoint: String, of cluster: ClusterID) throws -> Node {
+        var configuration = NodeConfiguration.primary(listen: endpoint, journal: .memory)
+        configuration.cluster = cluster
+        let node = try Node(configuration)
+        _ = try node.store(Ledger(), named: "ledger")
+        return node
+    }
+
     private func exercise(_ second: Store<Ledger>, _ remote: RemoteStore<Ledger>) async throws {
         #expect(try await second.send(.put("a", 2)).reply == "was 1.0")
         #expect(try await second.read { $0.amounts["a"] } == 2)

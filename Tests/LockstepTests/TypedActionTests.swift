@@ -59,7 +59,7 @@ import Testing
     @Test func whatWasNotPromisedIsOneClearError() async throws {
         try await withShelf { shelf in
             let reply = await #expect(throws: LockstepError.self) { try await shelf.send(.puttingWithCount("fig")) }
-            #expect(reply?.code == .refused)
+            #expect(reply?.code == .unreadable)
             #expect(reply?.message.contains("took effect at") == true)
             #expect(reply?.message.contains("primary's Shelf is of another version; update") == true)
             let figs = try await shelf.read { $0.amounts["fig"] }

@@ -46,11 +46,7 @@ struct Primary: ParsableArguments {
     func withGame<Value>(_ body: (RemoteStore<PlayCatch>) async throws -> Value) async throws -> Value {
         let node = try Node(.client(of: primary))
         let game = try node.remote(PlayCatch.self, named: PlayCatchCommand.storeName)
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await node.run() }
-            defer { group.cancelAll() }
-            return try await body(game)
-        }
+        return try await node.whileRunning { try await body(game) }
     }
 }
 

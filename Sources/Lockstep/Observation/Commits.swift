@@ -43,14 +43,14 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
 
     /// The state that the first commit changes.
     public let start: Snapshot<R.State>
-    private let batches: @Sendable (SequenceNumber) -> AsyncThrowingStream<SealedBatch, any Error>
+    private let batches: @Sendable (Place) -> AsyncThrowingStream<SealedBatch, any Error>
     private let names: @Sendable () async throws -> SenderNames
     /// Waits until readers see what an observer is about to be told (guarantee 11).
     private let waitUntilShown: @Sendable (SequenceNumber) async throws -> Void
 
     package init(
         start: Snapshot<R.State>,
-        batches: @escaping @Sendable (SequenceNumber) -> AsyncThrowingStream<SealedBatch, any Error>,
+        batches: @escaping @Sendable (Place) -> AsyncThrowingStream<SealedBatch, any Error>,
         names: @escaping @Sendable () async throws -> SenderNames = { SenderNames() },
         waitUntilShown: @escaping @Sendable (SequenceNumber) async throws -> Void
     ) {
@@ -67,7 +67,7 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
 
     /// Starts after ``start``.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(start, batches(start.place.sequence).makeAsyncIterator(), names, waitUntilShown)
+        Iterator(start, batches(start.place).makeAsyncIterator(), names, waitUntilShown)
     }
 
     /// Waits for commits.
@@ -98,7 +98,7 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
         /// The next commit; nil when the node has stopped or the task is cancelled.
         public mutating func next() async throws -> Commit<R>? {
             while ready.isEmpty {
-                guard let batch = try await nextBatch() else { return nil }
+                guard let batch = try await batches.nextOfNode() else { return nil }
                 try check(batch)
                 ready = try await Entries<R>.Iterator.entries(
                     of: batch, after: snapshot.place.sequence, coding, &names, firstNames
@@ -109,14 +109,6 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
             let commit = Commit(ready.removeLast(), before: snapshot.state)
             snapshot = commit.snapshot
             return commit
-        }
-
-        private mutating func nextBatch() async throws -> SealedBatch? {
-            do { return try await batches.next(isolation: #isolation) } catch {
-                // The end of the node is the end of the sequence.
-                if error is CancellationError || (error as? LockstepError)?.code == .stopped { return nil }
-                throw error
-            }
         }
 
         /// A replica that took another history in place of its own shows batches that do not follow.
@@ -141,14 +133,15 @@ extension Store {
     /// ``entries(after:)``. When a commit is handed out, ``state`` includes it (guarantee 11).
     ///
     /// The loop throws ``LockstepError`` with code `positionTooOld` if the node no longer holds the entries,
-    /// because the state was old or the consumer slow; begin again with ``snapshot`` then. The node's end ends it.
+    /// because the state was old or the consumer slow, or if they are of a log that another has replaced; begin again
+    /// with ``snapshot`` then. The node's end ends it.
     ///
     /// - Parameter snapshot: The state to begin with; it must be one of this store.
     /// - Returns: The commits after it; each loop over them begins there.
     public func commits(after snapshot: Snapshot<R.State>? = nil) -> Commits<R> {
         let port = end.port
         return Commits(
-            start: snapshot ?? self.snapshot, batches: { port.batches(after: $0) },
+            start: snapshot ?? self.snapshot, batches: { port.batches(after: $0.sequence, in: $0.epoch) },
             names: { SenderNames(try await port.senders()) },
             waitUntilShown: { sequence in
                 guard port.publishedSequence < sequence else { return }
@@ -180,6 +173,8 @@ public struct StateStep<State: Sendable>: Sendable {
     /// The state, its place and its time.
     public let snapshot: Snapshot<State>
     /// 0; more if the consumer was too slow: how many sequence numbers lie between this state and the one before.
+    ///
+    /// After a jump to a log that has replaced the one before it is 0, too, if that log is not longer.
     public let missed: UInt64
     /// The state.
     public var state: State { snapshot.state }
@@ -246,13 +241,17 @@ public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
             return first
         }
 
+        /// The next state that is not among those of the log so far: of that log it is a later one, and of a log that
+        /// has replaced it any, since that may be shorter.
         private mutating func jump() async -> StateStep<R.State>? {
-            let last = commits.snapshot.place.sequence
+            let last = commits.snapshot.place
             var states = States(published: source.published).makeAsyncIterator()
             while let snapshot = await states.next() {
-                guard snapshot.place.sequence > last else { continue }
+                let place = snapshot.place
+                guard place.epoch != last.epoch || place.sequence > last.sequence else { continue }
                 commits = source.commits.restarted(at: snapshot).makeAsyncIterator()
-                return StateStep(snapshot: snapshot, missed: snapshot.place.sequence.rawValue - last.rawValue)
+                let missed = place.sequence > last.sequence ? place.sequence.rawValue - last.sequence.rawValue : 0
+                return StateStep(snapshot: snapshot, missed: missed)
             }
             return nil
         }

@@ -21,9 +21,9 @@ extension Store {
     ///   connected to does not have the store and nobody had it before; `CancellationError`.
     public func whenLive() async throws { try await readinessChanges.live(name) }
 
-    /// Waits until the store is live for the first time, and the state includes what was acknowledged before.
+    /// Waits until the store is live and its state includes everything that was acknowledged before the call.
     ///
-    /// It returns at once on a store that is live, and waits on one that is stale.
+    /// It costs a question to the primary, also on a store that is live; on one that is stale it waits until that is over.
     ///
     /// - Throws: ``LockstepError`` as ``whenLive()`` does; `timeout` if the primary does not answer for 30 seconds;
     ///   `CancellationError`.

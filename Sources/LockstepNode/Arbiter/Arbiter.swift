@@ -140,11 +140,11 @@ package struct ArbiterError: Error, Hashable, Sendable, CustomStringConvertible 
 package enum ArbiterLimits {
     /// The bytes of a record.
     package static let recordBytes = 64 << 10
-    /// The bytes of a node's address.
-    package static let addressBytes = 16 << 10
+    /// The bytes of a node's address: 32 for each store that a node may have, and 16 KiB for all else.
+    package static let addressBytes = 32 * StoreRegistry.storeBound + (16 << 10)
     /// The troubles of an address, and the bytes of the text of one.
     package static let troubles = 16
     package static let troubleBytes = 240
-    /// The bytes of a list, of nodes or of channels.
-    package static let listBytes = 1 << 20
+    /// The bytes of a list, of nodes or of channels: as many of the longest addresses as a primary has streams.
+    package static let listBytes = 64 * addressBytes
 }

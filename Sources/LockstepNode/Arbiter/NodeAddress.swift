@@ -36,7 +36,7 @@ package struct NodeAddress: Hashable, Sendable {
     package var boot: BootID
     /// `tcp://HOST:PORT`, in the order in which to try them.
     package var endpoints: [String]
-    /// In any order; at most as many as there is room for in ``ArbiterLimits/addressBytes``, about 500.
+    /// In any order; ``ArbiterLimits/addressBytes`` have room for one of each store that a node may have.
     package var journals: [Journal]
     /// At most ``ArbiterLimits/troubles``.
     package private(set) var troubles: [Trouble] = []

@@ -1,5 +1,5 @@
 package import LockstepCore
-internal import Logging
+package import Logging
 internal import Synchronization
 
 /// Asks the arbiter for the machines of a node's stores, beside the node's thread; the answers come as mail.
@@ -16,6 +16,7 @@ package final class ArbiterDesk: Sendable {
     private let feed: AsyncStream<Call>.Continuation
     /// What is to be listed with the node's address.
     private let troubles = Mutex<[NodeAddress.Trouble]>([])
+    private let listing = Mutex(ListingWatch())
     /// How long one call may take.
     private static let limit = Duration.milliseconds(1_000)
 
@@ -34,10 +35,14 @@ package final class ArbiterDesk: Sendable {
     }
 
     /// Makes the calls, and keeps the node listed, until ``finish()`` or until the task is cancelled; leaves each two
-    /// seconds who is listed in the mailbox.
-    @concurrent package func run(_ arbiter: any Arbiter, _ address: NodeAddress, _ mailbox: Mailbox) async {
+    /// seconds who is listed in the mailbox, and logs once that the node itself cannot be listed.
+    @concurrent package func run(
+        _ arbiter: any Arbiter, _ address: NodeAddress, _ mailbox: Mailbox, _ logger: Logger
+    ) async {
         await arbiter.keepRegistered(
-            address.with(self.troubles.withLock { $0 }), while: { await self.serve(arbiter, mailbox) }, { _ in })
+            address.with(self.troubles.withLock { $0 }),
+            while: { await self.serve(arbiter, address, mailbox, logger) },
+            { event in self.listing.withLock { $0.happened(event) } })
     }
 
     /// From now on these are listed with the node's address, within two seconds.
@@ -46,9 +51,11 @@ package final class ArbiterDesk: Sendable {
     /// No call is made any more.
     package func finish() { feed.finish() }
 
-    @concurrent private func serve(_ arbiter: any Arbiter, _ mailbox: Mailbox) async {
+    @concurrent private func serve(
+        _ arbiter: any Arbiter, _ address: NodeAddress, _ mailbox: Mailbox, _ logger: Logger
+    ) async {
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.list(arbiter, into: mailbox) }
+            group.addTask { await self.list(arbiter, address, into: mailbox, logger) }
             for await call in calls { group.addTask { await self.make(call, arbiter) } }
             group.cancelAll()
         }
@@ -73,18 +80,31 @@ package final class ArbiterDesk: Sendable {
         }
     }
 
-    @concurrent private func list(_ arbiter: any Arbiter, into mailbox: Mailbox) async {
+    @concurrent private func list(
+        _ arbiter: any Arbiter, _ address: NodeAddress, into mailbox: Mailbox, _ logger: Logger
+    ) async {
         while !Task.isCancelled {
             // Addresses are hints: what is not answered is asked for again.
             do {
                 let nodes = try await arbiter.nodes(within: Self.limit)
                 mailbox.put { $0.listed(nodes) }
+                // Under its name there may be another process.
+                note(isListed: nodes.contains { $0.node == address.node && $0.boot == address.boot }, logger)
             } catch {
                 let reason = "\(error)"
                 mailbox.put { $0.arbiterFailed(reason) }
             }
             // It throws when the task is cancelled, which ends the loop.
             try? await Task.sleep(for: .seconds(2))
+        }
+    }
+
+    private func note(isListed: Bool, _ logger: Logger) {
+        switch listing.withLock({ $0.read(isListed: isListed) }) {
+        case nil: break
+        case .missing(let reason)?:
+            logger.warning("the arbiter does not list this node", metadata: [LogKey.reason: "\(reason)"])
+        case .listedAgain?: logger.notice("the arbiter lists this node again")
         }
     }
 }

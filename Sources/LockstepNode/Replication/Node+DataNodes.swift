@@ -18,8 +18,9 @@ extension Node {
         guard case .data(_, _, let source) = configuration.given.role, let address = dataNodeAddress,
             let arbiter = openedArbiter.take(), let desk = services?.arbiter, let mailbox = hosts.first?.mailbox
         else { return await body() }
+        let logger = logger
         await withTaskGroup { group in
-            group.addTask { await desk.run(arbiter, address, mailbox) }
+            group.addTask { await desk.run(arbiter, address, mailbox, logger) }
             await body()
             if let failure = services?.failure { desk.list([.init(store: nil, text: "\(failure)")]) }
             // Not cancelled: who stops in order is taken off the list, and who has halted says so there.

@@ -45,6 +45,8 @@ extension StoreHost {
             host: self, state: standby.state, journal: standby.journal, machine: machine, desk: standby.desk,
             inheriting: recovered.tail)
         role = .primary(driver)
+        endAlarms(Self.alarmsOfStandby)
+        lostPrimary = nil
         links.close()
         driver.start(now: now, wall: wall)
         relocate(to: Self.ownEndpoint, now: now)
@@ -79,7 +81,9 @@ extension StoreHost {
         journal.store(commit: committed) { outcome in
             mailbox.put { host in
                 switch outcome {
-                case .success: host.reopen(journal, committed)
+                case .success:
+                    host.clear(.diskFull)
+                    host.reopen(journal, committed)
                 // The standby writes it when there is room.
                 case .failure(.diskFull):
                     host.raise(.diskFull)
@@ -106,6 +110,7 @@ extension StoreHost {
         desk.roleChanged(retries: true)
         let driver = makeStandby(journal, state, recovered, desk: desk, memory: memory, now: now)
         role = .standby(driver)
+        endAlarms(Self.alarmsOfPrimary)
         driver.start(now: now, wall: wall)
     }
 
@@ -159,6 +164,22 @@ extension StoreHost {
             ? ReplicaStateMachine(configuration: configuration)
             : ReplicaStateMachine(configuration: configuration, recovered: log, window: recovered.window)
         return StandbyDriver(host: self, state: state, journal: journal, machine: machine, replica: replica, desk: desk)
+    }
+
+    // MARK: - The alarms of a role
+
+    /// What only a machine of a primary raises and takes back: nobody else would ever end it.
+    private static let alarmsOfPrimary: [AlarmKind] = [.primaryBehind, .duplicateNode, .sessionsNearLimit]
+
+    /// What a standby raises and its primary does not take back.
+    ///
+    /// Who wins has the log and the arbiter's word, and follows nobody; a primary whose disk is still full finds out
+    /// with its first write. A divergence stays in sight for the life of the process.
+    private static let alarmsOfStandby: [AlarmKind] = [.ahead, .diskFull, .noPrimary, .arbiterSetBack]
+
+    /// The role in which they were raised is over.
+    private func endAlarms(_ kinds: [AlarmKind]) {
+        for kind in kinds { clear(kind) }
     }
 
     // MARK: - Whom the store follows

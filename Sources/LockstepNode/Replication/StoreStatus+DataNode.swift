@@ -118,8 +118,8 @@ extension PrimaryDriver {
         let names = found.missing.joined(separator: ", ")
         guard heard < minimum else {
             return
-                "\(names) cannot leave the set yet: nothing is acknowledged until it has left, or is back; does the arbiter "
-                + "answer, and is another data node heard?"
+                "\(names) cannot leave the set yet: nothing is acknowledged until it has left, or is back; does the "
+                + "arbiter answer, and is another data node heard?"
         }
         return
             "\(heard) of at least \(minimum) members are heard\(names.isEmpty ? "" : ", missing \(names)"): nothing is "
@@ -132,8 +132,8 @@ extension StoreHost {
     func recordIsMissing() {
         raise(
             .recordMissing,
-            "the arbiter has no record of the store: if the store is new, make it with \"lockstep cluster create\", and if "
-                + "etcd has lost it, with \"lockstep cluster rebind\"")
+            "the arbiter has no record of the store: if the store is new, make it with \"cluster create\", and if etcd "
+                + "has lost it, with \"cluster rebind\"")
     }
 
     /// The arbiter shows less than `memory`.

@@ -32,9 +32,11 @@ extension NodeFolder {
     /// The configuration of a folder's data node.
     ///
     /// - Throws: As ``check(_:)``.
-    func dataNode(_ etcd: Identity.Etcd, listen: String, journal: JournalSource) throws -> NodeConfiguration {
+    func dataNode(
+        _ node: NodeID, _ etcd: Identity.Etcd, listen: String, journal: JournalSource
+    ) throws -> NodeConfiguration {
         #if Etcd
-            .dataNode(listen: listen, journal: journal, etcd: configuration(etcd))
+            .dataNode(node, listen: listen, journal: journal, etcd: configuration(etcd))
         #else
             throw Self.lacksTrait
         #endif

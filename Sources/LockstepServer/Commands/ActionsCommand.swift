@@ -25,6 +25,7 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
         var command: String
         var store: String
         var run: String?
+        var after: String?
     }
 
     struct List: AsyncParsableCommand {
@@ -36,14 +37,16 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
         @Flag(help: "Print one JSON object.")
         var json = false
 
-        private struct Answer: Decodable {
+        private struct Listing: Encodable {
+            var store: String
             var runs: [UnfinishedRun]
         }
 
         func run() async throws {
-            let answer = try await place.ask(Request(command: "runs", store: place.store))
-            guard !json else { return Output.line(String(decoding: answer, as: UTF8.self)) }
-            let runs = try JSONDecoder().decode(Answer.self, from: answer).runs
+            let runs = try await RunList.all { after in
+                try await place.ask(Request(command: "runs", store: place.store, after: after))
+            }
+            guard !json else { return try Output.json(Listing(store: place.store, runs: runs)) }
             guard !runs.isEmpty else { return Output.line("every accepted action has ended") }
             Output.line("ACTION  ACCEPTED AT  ATTEMPTS  EMISSIONS  STATE")
             for run in runs {

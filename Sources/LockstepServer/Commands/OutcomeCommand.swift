@@ -87,14 +87,20 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
         return named.joined(separator: "; ") + more
     }
 
-    /// Runs a command that sends; an outcome that stays unknown names the command that asks for it.
+    /// The numbers that such an error leaves open.
+    private static func asked(by error: LockstepError) -> PendingOutcome? {
+        if let run = error.run { return PendingOutcome(session: run.session, numbers: run.number...run.number) }
+        return error.code == .outcomeUnknown ? error.pending : nil
+    }
+
+    /// Runs a command that sends; an outcome that stays unknown, and an effect that goes on, name the command that asks.
     package static func naming<Value>(
         node: String, store: String, insecure: Bool, keys: KeyOptions, _ body: () async throws -> Value
     ) async throws -> Value {
         do {
             return try await body()
         } catch let error as LockstepError {
-            guard error.code == .outcomeUnknown, let pending = error.pending else { throw error }
+            guard let pending = asked(by: error) else { throw error }
             // What the library says to programs after the semicolon is another way to ask.
             let what = error.message.prefix { $0 != ";" }
             let commands = commands(

@@ -57,7 +57,8 @@ public struct NodePlace<Server: LockstepServer>: ParsableArguments {
             guard let listen else {
                 throw ValidationError("a data node needs --listen tcp://HOST:PORT, which the other nodes reach")
             }
-            configuration = try folder.dataNode(etcd, listen: listen, journal: journal)
+            configuration = try folder.dataNode(
+                try parseNode(identity.node), etcd, listen: listen, journal: journal)
         } else if let replicaOf {
             configuration = .replica(of: parseNodes(replicaOf), listen: listen, journal: journal)
         } else {

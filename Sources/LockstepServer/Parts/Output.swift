@@ -15,13 +15,15 @@ public enum ExitStatus: Int32, Sendable {
     case damaged = 65
     /// A node cannot be reached.
     case unreachable = 69
-    /// Whether an action took effect is not known.
+    /// An action was accepted, and its effect failed or was cancelled; or it took effect, and its reply cannot be read.
+    case effectFailed = 70
+    /// Whether an action took effect is not known, or its effect goes on.
     case outcomeUnknown = 75
 
     /// All of them in words, for a program's help.
     public static let explanation = """
-        Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 75 outcome unknown; \
-        65 a journal, a backup or a node.json is damaged.
+        Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 70 an action \
+        took effect, but not as it was to; 75 outcome unknown; 65 a journal, a backup or a node.json is damaged.
         """
 }
 
@@ -52,7 +54,8 @@ public struct CommandFailure: Error, Sendable {
         }
         let status: ExitStatus =
             switch error.code {
-            case .outcomeUnknown, .sessionEnded: .outcomeUnknown
+            case .outcomeUnknown, .sessionEnded, .unfinished: .outcomeUnknown
+            case .failed, .cancelled, .unreadable: .effectFailed
             case .journalDamaged, .journalForeign: .damaged
             case .unavailable, .timeout: .unreachable
             // Options of one role for a folder of the other: no restart makes them right.
@@ -120,7 +123,8 @@ extension LockstepError {
     /// The message in the words of a program's command line: the library's own says "lockstep" and means this program.
     func message(inWordsOf program: String) -> String {
         let commands = [
-            "init", "serve", "recover", "promote", "demote", "journal", "actions", "sessions", "clock", "keys", "help",
+            "init", "serve", "status", "recover", "promote", "demote", "cluster", "backup", "restore", "journal",
+            "actions", "sessions", "clock", "keys", "help",
         ]
         return commands.reduce(programMessage) { message, command in
             message.replacing("lockstep \(command)", with: "\(program) \(command)")

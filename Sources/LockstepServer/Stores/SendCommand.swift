@@ -11,7 +11,9 @@ public struct SendCommand<Server: LockstepServer>: AsyncParsableCommand {
                   \(Server.name) send \(Server.stores.usual) '{"CASE":{"_0":"VALUE"}}'
 
                 Exit status: 0 it took effect; 1 it was rejected, and has no effect; 64 the action cannot be read; 69 no \
-                primary was reached; 75 the outcome is unknown, and the error names the command that asks.
+                primary was reached, and it has no effect; 70 its effect failed or was cancelled, and what it had done \
+                stays, or its reply cannot be read; 75 the outcome is unknown, or its effect goes on, and the error \
+                names the command that asks.
                 """)
     }
 

@@ -39,6 +39,17 @@ import ZeroMQ
         #expect(Self.problem(both) == nil)
     }
 
+    /// A node that others take only under the name of its keys is given one.
+    @Test func whoIsGreetedByNameHasOne() throws {
+        let ring = try Keyring()
+        let endpoint = "tcp://10.1.2.3:7400"
+        var replica = NodeConfiguration.replica(of: endpoint)
+        replica.keys = NodeKeys(own: ring.replica, nodes: [endpoint: [ring.primary.publicKey]])
+        #expect(Self.problem(replica)?.contains("set node to the name of its keys") == true)
+        replica.node = try #require(NodeID("replica-1"))
+        #expect(Self.problem(replica) == nil)
+    }
+
     /// A key of a node that cannot be meant is refused.
     @Test func keysOfNodesAreChecked() throws {
         let ring = try Keyring()

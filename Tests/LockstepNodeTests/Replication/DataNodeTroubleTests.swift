@@ -142,6 +142,47 @@ import Testing
         }
     }
 
+    /// Notes which emissions are committed, in their order, and how many are not.
+    private final class Emissions: RunExecutor {
+        private let notes = Mutex((committed: [UInt64](), others: 0))
+
+        var committed: [UInt64] { notes.withLock { $0.committed } }
+        var count: Int { notes.withLock { $0.committed.count + $0.others } }
+
+        func run(port: StorePort) async {}
+        func opened() {}
+        func closed() {}
+        func begin(_ run: RunStart) {}
+        func stop(_ id: RunID) {}
+        func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {
+            notes.withLock { notes in
+                if case .committed = outcome { notes.committed.append(ticket) } else { notes.others += 1 }
+            }
+        }
+        func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {}
+    }
+
+    /// PROTOCOL: what effects bring at once, over 2 s of work together, costs no heartbeat: a turn takes
+    /// some of it, in its order.
+    @Test func emissionsThatTakeLongCostNoPost() async throws {
+        let cluster = try await DataNodes(3, minimum: 1, cost: .microseconds(250))
+        let emissions = Emissions()
+        try await cluster.running([0, 1, 2], executor: emissions) { lives in
+            let first = try await cluster.primary(with: 3)
+            #expect(first == 0)
+            try await until { try await lives[0].port.status().phase == .admitting }
+            let epoch = try await cluster.record.epoch
+            let tickets = Array(1...UInt64(9_000))
+            for ticket in tickets { lives[0].port.emit(.source("many"), mutations: [1, 1, 1], ticket: ticket) }
+            try await until {
+                if emissions.count == tickets.count { return true }
+                return try await cluster.record.epoch != epoch
+            }
+            #expect(try await cluster.record.epoch == epoch)
+            #expect(emissions.committed == tickets)
+        }
+    }
+
     /// An address that leads nowhere is a hint like any other.
     @Test func anAddressThatLeadsNowhereEndsNothing() async throws {
         let cluster = try await DataNodes(1, minimum: 1)

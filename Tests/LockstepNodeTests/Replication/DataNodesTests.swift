@@ -39,6 +39,23 @@ import ZeroMQ
         }
     }
 
+    /// The status of a standby says where the primary is, also that of the node that was the primary before; that of the
+    /// primary names nobody.
+    @Test func aStandbySaysWhereThePrimaryIs() async throws {
+        let cluster = try await DataNodes(3, minimum: 2)
+        try await cluster.running([0, 1, 2]) { lives in
+            _ = try await cluster.primary(with: 3)
+            try await until { try await lives[1].node.status().primary == cluster.endpoints[0] }
+            #expect(try await lives[0].node.status().primary == nil)
+            let handover = try await cluster.handOver(lives[0], to: 2)
+            #expect(handover.problem == nil)
+            for index in 0...1 {
+                try await until { try await lives[index].node.status().primary == cluster.endpoints[2] }
+            }
+            try await until { try await lives[2].node.status().primary == nil }
+        }
+    }
+
     /// PROTOCOL: a primary whose disk is stuck loses its post.
     ///
     /// When the disk works again it finds itself deposed, cuts off what was not committed, and follows; what its callers

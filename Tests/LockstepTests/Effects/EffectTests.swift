@@ -43,6 +43,42 @@ import Testing
         }
     }
 
+    /// What was accepted and goes on is not without effect: neither a time that is over nor the end of the node says so.
+    @Test func anEffectThatGoesOnIsUnfinished() async throws {
+        let stage = Stage()
+        let node = try Node(.local())
+        let store = try node.store(Studio(stage: stage), named: "studio")
+        let (runs, run) = AsyncStream.makeStream(of: RunID.self)
+        try await withRunning(node) {
+            let late = await #expect(throws: LockstepError.self) {
+                try await store.send(.work("a", nil), timeout: .milliseconds(500))
+            }
+            #expect(late?.code == .unfinished && late?.pending == nil)
+            let first = try #require(late?.run)
+            let again = await #expect(throws: LockstepError.self) {
+                try await store.end(of: first, timeout: .milliseconds(5))
+            }
+            #expect(again?.code == .unfinished && again?.run == first)
+            stage.open("a")
+            #expect(try await store.end(of: first, timeout: nil).get().number == first.number)
+            let second = try store.submit(.work("b", nil))
+            let outcome = try await second.accepted()
+            guard case .accepted(let id, _) = outcome else { return unexpected() }
+            let accepted = #expect(throws: LockstepError.self) { try outcome.get() }
+            #expect(accepted?.code == .unfinished && accepted?.run == id)
+            Task {
+                let stopped = await #expect(throws: LockstepError.self) { try await second.finished() }
+                #expect(stopped?.code == .unfinished)
+                if let id = stopped?.run { run.yield(id) }
+                run.finish()
+            }
+            await stage.noted("at b")
+        }
+        var found: [RunID] = []
+        for await id in runs { found.append(id) }
+        #expect(found.count == 1)
+    }
+
     /// K12, guarantee 9: a failure is its sender's outcome and a report; what was emitted stays, and the store goes on.
     @Test func aFailureIsAnOutcomeAndAReport() async throws {
         try await withStudio(Studio(stage: Stage())) { store, _ in

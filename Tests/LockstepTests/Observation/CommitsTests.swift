@@ -137,7 +137,7 @@ import Testing
             start: Snapshot(state: [], place: .start, time: .zero),
             batches: { [batches = run.batches] after in
                 // The node has lost the second and the third entry when the consumer comes for them.
-                after == .zero ? stream([batches[0]], then: tooOld) : stream(Array(batches[3...]), then: nil)
+                after == .start ? stream([batches[0]], then: tooOld) : stream(Array(batches[3...]), then: nil)
             }, waitUntilShown: { _ in })
         var failing: [[String]] = []
         let error = await #expect(throws: LockstepError.self) {
@@ -151,6 +151,41 @@ import Testing
         #expect(try await steps.next()?.state == ["a"])
         let jumped = try await steps.next()
         #expect(jumped?.state == ["a", "b", "c", "d"] && jumped?.missed == 3)
+    }
+
+    /// K7: the state of a log that has replaced the one before is jumped to, although that log is shorter; the state of
+    /// the old one, which readers see until there is another, is none to go on with.
+    @Test func aJumpGoesOnInAShorterLog() async throws {
+        let run = Run(Echo())
+        for text in ["a", "b", "c"] { _ = try run.perform([Echo.Action(text)]) }
+        let old = Snapshot(
+            state: ["old"], place: Place(epoch: Epoch(rawValue: 2), sequence: SequenceNumber(rawValue: 1_000)),
+            time: .zero)
+        let new = Snapshot(
+            state: ["a", "b"], place: Place(epoch: Epoch(rawValue: 3), sequence: SequenceNumber(rawValue: 2)),
+            time: .zero)
+        let published = PublishedState(old)
+        published.ownerBegan()
+        let tooOld = tooOld
+        let commits = Commits<Echo>(
+            start: old,
+            batches: { [batches = run.batches] after in
+                after == new.place ? stream([batches[2]], then: nil) : stream([], then: tooOld)
+            }, waitUntilShown: { _ in })
+        var steps = EveryState(commits: commits, published: published, rule: .jump).makeAsyncIterator()
+        #expect(try await steps.next()?.state == ["old"])
+        let replacing = Task {
+            // Who waits for another state than the old one has asked for it.
+            while !published.isWanted { try await Task.sleep(for: .milliseconds(1)) }
+            published.publish(new)
+            // Nothing comes after it, so that a jump that passes over it ends.
+            published.ownerEnded()
+        }
+        let jumped = try await steps.next()
+        #expect(jumped?.state == ["a", "b"] && jumped?.place == new.place && jumped?.missed == 0)
+        let next = try await steps.next()
+        #expect(next?.state == ["a", "b", "c"] && next?.missed == 0)
+        try await replacing.value
     }
 
     /// Guarantee 11: nobody is told of a commit that readers do not see yet.

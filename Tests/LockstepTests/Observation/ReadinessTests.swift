@@ -113,6 +113,53 @@ import Testing
         }
     }
 
+    /// A node whose start fails ends whoever waits for its stores, and its error is the one that is thrown.
+    @Test func aFailedStartEndsWhoeverWaits() async throws {
+        // Below the ports that systems give away.
+        let endpoint = "tcp://127.0.0.1:\(20_000 + 4 * Int.random(in: 2_600..<2_900))"
+        let taken = NodeConfiguration.primary(listen: endpoint, journal: .memory)
+        let first = try Node(taken)
+        _ = try first.store(Echo(), named: "echo")
+        try await withRunning(first) {
+            _ = await first.listening()
+            let waiting = try Node(taken)
+            let store = try waiting.store(Echo(), named: "echo")
+            let error = await #expect(throws: LockstepError.self) {
+                try await waiting.whileRunning { for await _ in store.select(\.count) {} }
+            }
+            #expect(error?.code == .addressInUse, "the body returns, and the node's error is thrown")
+            let second = try Node(taken)
+            let late = try second.store(Echo(), named: "echo")
+            let failed = await #expect(throws: LockstepError.self) {
+                try await second.whileRunning { try await late.whenLive() }
+            }
+            #expect(failed?.code == .addressInUse)
+            var changes: [StoreReadiness] = []
+            for await readiness in late.readinessChanges { changes.append(readiness) }
+            #expect(changes == [.stopped])
+        }
+    }
+
+    /// Who follows the entries comes to the end of the sequence when the node stops in good order.
+    @Test func entriesEndWithTheNode() async throws {
+        let node = try Node(.local())
+        let store = try node.store(Echo(), named: "echo")
+        let (seen, sight) = AsyncStream.makeStream(of: Void.self)
+        let count = Task { () -> Int in
+            var count = 0
+            for try await entry in store.entries(after: .zero) where !entry.mutations.isEmpty {
+                count += 1
+                sight.yield()
+            }
+            return count
+        }
+        try await withRunning(node) {
+            _ = try await store.send(Echo.Action("a"))
+            for await _ in seen { break }
+        }
+        #expect(try await count.value == 1)
+    }
+
     /// A remote store is live when a node answers for it; the end of its own node ends the wait (PROTOCOL R-37).
     @Test func aRemoteStoreIsLiveWhenANodeAnswers() async throws {
         let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))

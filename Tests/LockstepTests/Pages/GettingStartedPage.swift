@@ -25,7 +25,7 @@ import UnixSignals
         func mutate(_ action: Action, _ context: Context) throws -> Effect<Self> {
             switch action {
             case .deliver(let article, let amount):
-                guard amount > 0 else { throw Rejection("a delivery has at least one piece") }
+                guard (1...1_000_000).contains(amount) else { throw Rejection("deliver 1 to 1000000 pieces") }
                 return .emit(.changed(article, by: amount), reply: amount)
             case .sell(let article):
                 let left = context.state.amounts[article, default: 0]
@@ -53,11 +53,7 @@ import UnixSignals
     func runPrimary(journal: JournalSource) async throws {
         let node = try Node(.primary(listen: "tcp://127.0.0.1:7400", journal: journal))
         let stock = try node.store(Stock(), named: "stock")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await node.run() }
-            group.addTask { try await use(stock) }
-            try await group.waitForAll()
-        }
+        try await node.whileRunning { try await use(stock) }
     }
 
     func serve(_ node: Node, logger: Logger) async throws {
@@ -104,9 +100,7 @@ import UnixSignals
     func askFromAfar() async throws {
         let node = try Node(.client(of: "tcp://127.0.0.1:7400"))
         let stock = try node.remote(Stock.self, named: "stock")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await node.run() }
-            defer { group.cancelAll() }
+        try await node.whileRunning {
             let answer = try await stock.ask(.amount("pear"))
             print("\(answer.answer) pears at \(answer.place)")
         }

@@ -7,7 +7,7 @@ import Testing
         do {
             return .committed(try await store.send(action))
         } catch let error as LockstepError {
-            guard let pending = error.pending else { throw error }  // every other code says what happened
+            guard let pending = error.pending else { throw error }  // every other code says what is known
             while true {
                 do {
                     for outcome in try await store.outcomes(of: pending) { return outcome }

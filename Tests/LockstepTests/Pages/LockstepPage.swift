@@ -17,9 +17,7 @@ import Testing
     func vote() async throws -> Int {
         let node = try Node(.local())
         let votes = try node.store(Votes(), named: "votes")
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await node.run() }
-            defer { group.cancelAll() }
+        return try await node.whileRunning {
             let receipt = try await votes.send("Ada")
             print("entry \(receipt.place)")
             return try await votes.read { $0.votes["Ada", default: 0] }

@@ -1,0 +1,24 @@
+internal import LockstepCore
+
+// What callers and effects of this node want done on its thread, a part of it each turn.
+extension StoreHost {
+    /// So long a turn takes the work of a store's own callers, and again so long their frames, in milliseconds.
+    ///
+    /// The heartbeat leaves between turns (PROTOCOL, R-79).
+    static let callersMilliseconds: Int64 = 2
+
+    /// Does the work that was left for the node's thread, for 2 ms and what was begun; the rest stays in the inbox, in
+    /// its order, for the next turn.
+    ///
+    /// What effects bring is decoded and reduced here, however much of it comes at once, and a primary that says
+    /// nothing for over a second loses its post.
+    func handle(_ errands: [Errand]) {
+        guard !errands.isEmpty else { return }
+        let end = MonotonicClock.now.advanced(byMilliseconds: Self.callersMilliseconds)
+        for (index, errand) in errands.enumerated() {
+            errand.run(self)
+            guard MonotonicClock.now >= end else { continue }
+            return port.inbox.giveBack(errands[(index + 1)...])
+        }
+    }
+}
