@@ -57,7 +57,7 @@
             http("{\(header),\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"4\",\"value\":\"YQ==\"}]}"),
             http("{\(header),\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"4\"}]}"),
             http("{\(header),\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"x\",\"value\":\"YQ==\"}]}"),
-            http("{\(header)}" + String(repeating: " ", count: 2_000_000)),
+            http("{\(header)}" + String(repeating: " ", count: 5_000_000)),
             http("{\(header)}", "503 Service Unavailable"), http("{\"error\":\"no leader\",\"code\":14}", "503 x"),
             "HTTP/1.1 307 Temporary\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", "nonsense\r\n\r\n",
         ]) func anAnswerThatIsNotEtcdsIsAnError(answer: String) async throws {
