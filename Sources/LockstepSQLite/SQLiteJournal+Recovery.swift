@@ -69,6 +69,14 @@ extension SQLiteJournal {
         for journal in journals { try journal.openForRepair() }
     }
 
+    /// Why a start would refuse this journal; nil if it would not.
+    package var startProblem: String? {
+        do {
+            try checkStart()
+            return nil
+        } catch { return (error as? LockstepError)?.message ?? "\(error)" }
+    }
+
     private func checkStart() throws {
         let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
         defer { try? reader.close() }  // Nothing was written.

@@ -146,7 +146,8 @@
                 abstract: "Makes the folder of a stopped data node that of a cluster's one primary.",
                 discussion: """
                     For going back to one primary without etcd. Stop all data nodes first, the one that is to stay last: then \
-                    it has everything. What only other nodes have is lost. Their folders are not used any more: replicas are \
+                    it has everything. What only other nodes have is lost, and so is what the folder's own journal lacks \
+                    of what was acknowledged, which is said. Their folders are not used any more: replicas are \
                     made with "init --cluster".
 
                       \(Server.name) cluster leave --data data/node-a --accept-loss
@@ -177,7 +178,11 @@
                 journals.append(
                     try folder.openJournal(identity, cluster: cluster, store: store, isForDataNode: true))
             }
-            try SQLiteJournal.openVerified(journals)
+            for journal in journals {
+                // The flag covers what is missing here, too, but it must not go without a word.
+                if let missing = journal.startProblem { Output.error("\(missing)") }
+                try journal.openForRepair()
+            }
             for journal in journals {
                 try journal.removeArbitratedMark()
                 try journal.setNote(.role, to: JournalRole.primary.rawValue)
