@@ -167,7 +167,7 @@ final class SendingEnd<R: Reactor>: Sendable {
         guard let outcome = outcomes.next() else { preconditionFailure("a submission was answered by nothing") }
         guard case .accepted(let run, _) = outcome else { return try outcome.get() }
         return try await withTaskCancellationHandler {
-            try await end(of: run, timeout: timeout.map { max(.zero, $0 - start.duration(to: .now)) }).get()
+            try await end(ofAccepted: run, timeout: timeout.map { max(.zero, $0 - start.duration(to: .now)) }).get()
         } onCancel: {
             port.cancel(run)
         }
@@ -188,6 +188,16 @@ final class SendingEnd<R: Reactor>: Sendable {
     func end(of run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
         let ending = try await port.end(of: run, timeout: timeout)
         return Outcome(end: ending, of: run, coding: reply)
+    }
+
+    /// The same of an action whose acceptance its caller has not told anybody: that its end cannot be waited for does not
+    /// make it one without effect.
+    func end(ofAccepted run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
+        do { return try await end(of: run, timeout: timeout) } catch let error as LockstepError
+            where error.code == .stopped || error.code == .unavailable
+        {
+            throw EndDesk.unfinished(run)
+        }
     }
 
     func send(contentsOf actions: [R.Action], timeout: Duration?) async throws -> Outcomes<R.Reply> {

@@ -19,16 +19,17 @@ struct DueMutations<R: Reactor> {
 
     /// Asks the state what is due and takes as much of it as an entry may have.
     mutating func take(from state: inout R.State) {
-        var limit = Limits.dueMutations
-        while limit > 0 {
-            if take(from: &state, limit: limit, passesLarge: false) { return }
-            limit /= 2
+        for passesLarge in [false, true] {
+            var limit = Limits.dueMutations
+            while limit > 0, count == 0 {
+                take(from: &state, limit: limit, passesLarge: passesLarge)
+                limit /= 2
+            }
         }
-        _ = take(from: &state, limit: Limits.dueMutations, passesLarge: true)
     }
 
-    /// Returns false, and has taken nothing, if the first that can be written does not fit and may not be passed over.
-    private mutating func take(from state: inout R.State, limit: Int, passesLarge: Bool) -> Bool {
+    /// Takes nothing if the first that can be written does not fit and may not be passed over.
+    private mutating func take(from state: inout R.State, limit: Int, passesLarge: Bool) {
         for mutation in R.mutationsDue(in: state, at: time, limit: limit).prefix(limit) {
             let start = written.count
             // It stays due, and is tried again every second; those after it and the node go on.
@@ -36,14 +37,12 @@ struct DueMutations<R: Reactor> {
             guard written.count <= Limits.actionBytes - 64 else {
                 written.truncate(to: start)
                 // What is written comes first; the next time this one is the first.
-                if count > 0 { break }
-                guard passesLarge else { return false }
+                guard count == 0, passesLarge else { return }
                 continue
             }
             R.reduce(into: &state, mutation, reducing)
             count += 1
         }
-        return true
     }
 
     /// Returns false, and has written nothing, if the mutation cannot be written or not be read back.

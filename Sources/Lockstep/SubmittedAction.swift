@@ -58,7 +58,7 @@ private struct SentStages<R: Reactor>: SubmissionStages {
     func finished() async throws -> Outcome<R.Reply> {
         let outcome = try await accepted()
         guard case .accepted(let run, _) = outcome else { return outcome }
-        return try await end.end(of: run, timeout: timeout)
+        return try await end.end(ofAccepted: run, timeout: timeout)
     }
 
     func cancel() async {

@@ -21,8 +21,7 @@ struct LabCommand: LockstepServer {
             The demonstration and the benchmark run nodes of the program lockstep, which lies beside this one or is named \
             by --program.
 
-            Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 75 outcome unknown; \
-            65 a journal, or a node.json, is damaged.
+            \(ExitStatus.explanation)
             """,
         version: Version.text(of: "lockstep-lab"), subcommands: subcommands)
 

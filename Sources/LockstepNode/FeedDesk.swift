@@ -34,7 +34,7 @@ package struct FeedDesk {
     private var window = ResendWindow()
     /// Where the window ends, also while it is empty.
     private var end: SequenceNumber = .zero
-    /// Of the newest batch; zero until there is one.
+    /// Of the entry there; zero if that is not known.
     private var epoch: Epoch = .zero
     /// How often everything was replaced.
     private var generation: UInt64 = 0
@@ -52,10 +52,9 @@ package struct FeedDesk {
     package init() {}
 
     /// Begins after what a journal held.
-    package mutating func begin(_ window: ResendWindow, end: SequenceNumber) {
+    package mutating func begin(_ window: ResendWindow, at position: Position) {
         self.window = window
-        self.end = end
-        epoch = window.last?.head.epoch ?? .zero
+        (end, epoch) = (position.sequence, position.epoch)
         serve()
     }
 
@@ -68,9 +67,9 @@ package struct FeedDesk {
     /// A snapshot replaced everything, perhaps with another history: all consumers have missed something, or may have.
     ///
     /// Who waits is told at once, who is busy when it comes back.
-    package mutating func restart(at sequence: SequenceNumber) {
+    package mutating func restart(at position: Position) {
         window.removeAll()
-        (end, epoch) = (sequence, .zero)
+        (end, epoch) = (position.sequence, position.epoch)
         generation += 1
         let all = waiting
         waiting = []
@@ -122,12 +121,12 @@ package struct FeedDesk {
 
     /// Whether the consumer's entry is known not to be in this log.
     ///
-    /// Epochs never fall along a log. So an entry after its end is of the end's epoch or a later one, and the number of
-    /// an entry of a later epoch was no entry of an earlier one.
+    /// Epochs never fall along a log. So an entry at or after its end is of the end's epoch or a later one, and the number
+    /// of an entry of a later epoch was no entry of an earlier one.
     private func isOfAnotherLog(_ place: FeedPlace) -> Bool {
         if let known = place.generation, known != generation { return true }
         guard let known = place.epoch else { return false }
-        if place.sequence > end { return known < epoch }
+        if place.sequence >= end { return known < epoch }
         return window.batch(containing: place.sequence).map { known < $0.head.epoch } ?? false
     }
 

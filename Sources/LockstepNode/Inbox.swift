@@ -116,8 +116,12 @@ package final class Inbox: Sendable {
     private struct Guarded: Sendable {
         var contents = InboxContents()
         var line: Deque<Submission> = []
+        /// Errands that the loop has taken and not yet done, or given back: they count against the bound.
+        var errandsUnderWay = 0
         var refused: UInt64 = 0
         var closed: LockstepError?
+
+        var errands: Int { contents.errands.count + errandsUnderWay }
     }
 
     /// How full it is.
@@ -169,7 +173,7 @@ package final class Inbox: Sendable {
     package func ask(_ errand: Errand) {
         let refusal: LockstepError? = contents.withLock { guarded in
             if let closed = guarded.closed { return closed }
-            if errand.refuse != nil, guarded.contents.errands.count >= Self.errandBound {
+            if errand.refuse != nil, guarded.errands >= Self.errandBound {
                 guarded.refused += 1
                 return Self.overloaded
             }
@@ -191,7 +195,7 @@ package final class Inbox: Sendable {
         contents.withLock { guarded in
             Load(
                 actions: guarded.contents.actionCount, submissions: guarded.line.count,
-                errands: guarded.contents.errands.count, refused: guarded.refused)
+                errands: guarded.errands, refused: guarded.refused)
         }
     }
 
@@ -207,6 +211,7 @@ package final class Inbox: Sendable {
         var other = consume taken
         contents.withLock { guarded in
             guarded.contents.exchangeUrgent(&other)
+            guarded.errandsUnderWay = other.errands.count
             guard withActions else { return }
             guarded.contents.exchangeActions(&other)
             while guarded.contents.hasRoom, let next = guarded.line.popFirst() { guarded.contents.append(next) }
@@ -214,10 +219,13 @@ package final class Inbox: Sendable {
         taken = consume other
     }
 
-    /// Takes back work for which a turn had no time: it stays before what came since, and counts against the bound.
+    /// The errands that were taken are done, but for these, for which a turn had no time: they stay before what came
+    /// since.
     package func giveBack(_ errands: ArraySlice<Errand>) {
-        guard !errands.isEmpty else { return }
-        contents.withLock { $0.contents.errands.insert(contentsOf: errands, at: 0) }
+        contents.withLock { guarded in
+            guarded.errandsUnderWay = 0
+            guarded.contents.errands.insert(contentsOf: errands, at: 0)
+        }
     }
 
     /// Refuses everything from now on; what is here stays to be taken.

@@ -243,7 +243,7 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     private func discarded() {
-        host.feed.restart(at: .zero)
+        host.feed.restart(at: KnownPosition.none.position)
         host.logger.notice("all was discarded, and is fetched anew")
     }
 
@@ -283,7 +283,7 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     private func installed(_ log: LogState, _ encoded: [UInt8], now: Tick) {
-        host.feed.restart(at: log.position.sequence)
+        host.feed.restart(at: log.position)
         if !encoded.isEmpty, !isBesideStandby { desk.replace(with: encoded, at: log.position, now: now) }
     }
 

@@ -15,10 +15,11 @@ extension StoreHost {
     func handle(_ errands: [Errand]) {
         guard !errands.isEmpty else { return }
         let end = MonotonicClock.now.advanced(byMilliseconds: Self.callersMilliseconds)
-        for (index, errand) in errands.enumerated() {
-            errand.run(self)
-            guard MonotonicClock.now >= end else { continue }
-            return port.inbox.giveBack(errands[(index + 1)...])
+        var done = 0
+        while done < errands.count, done == 0 || MonotonicClock.now < end {
+            errands[done].run(self)
+            done += 1
         }
+        port.inbox.giveBack(errands[done...])
     }
 }

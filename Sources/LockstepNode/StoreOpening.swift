@@ -66,7 +66,7 @@ package struct StoreOpening {
     /// Gives the store its role and what its journal held, and starts its machines.
     func start(_ host: StoreHost, as role: StoreRole, with recovered: RecoveredStore?, now: Tick, wall: LogTime) {
         host.role = role
-        if let recovered { host.feed.begin(recovered.window, end: recovered.log.position.sequence) }
+        if let recovered { host.feed.begin(recovered.window, at: recovered.log.position) }
         role.driver?.start(now: now, wall: wall)
         host.start(now: now)
     }

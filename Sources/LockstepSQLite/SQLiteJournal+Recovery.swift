@@ -69,12 +69,18 @@ extension SQLiteJournal {
         for journal in journals { try journal.openForRepair() }
     }
 
-    /// Why a start would refuse this journal; nil if it would not.
-    package var startProblem: String? {
+    /// What the side mark says that the journal lacks; nil if a start would take it.
+    ///
+    /// Throws ``LockstepError`` for any other damage, which no new mark mends.
+    package func whatIsMissing() throws -> JournalFinding? {
         do {
             try checkStart()
             return nil
-        } catch { return (error as? LockstepError)?.message ?? "\(error)" }
+        } catch {
+            let finding = (error as? LockstepError)?.underlying as? JournalFinding ?? error as? JournalFinding
+            guard let finding, finding.subject == .mark else { throw error }
+            return finding
+        }
     }
 
     private func checkStart() throws {

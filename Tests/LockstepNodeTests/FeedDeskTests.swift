@@ -26,6 +26,10 @@ struct FeedDeskTests {
             generation: generation)
     }
 
+    private static func position(_ sequence: UInt64, epoch: UInt64 = 0) -> Position {
+        Position(epoch: Epoch(rawValue: epoch), sequence: SequenceNumber(rawValue: sequence), hash: .none)
+    }
+
     private static func isTooOld(_ outcome: Result<FeedAnswer, any Error>?) -> Bool {
         guard case .failure(let error)? = outcome else { return false }
         return (error as? LockstepError)?.code == .positionTooOld
@@ -36,11 +40,11 @@ struct FeedDeskTests {
     @Test(arguments: [3, 5, 9] as [UInt64])
     func aSnapshotEndsAllWaits(after place: UInt64) throws {
         var desk = FeedDesk()
-        desk.begin(ResendWindow(), end: SequenceNumber(rawValue: place))
+        desk.begin(ResendWindow(), at: Self.position(place))
         var outcome: Result<FeedAnswer, any Error>?
         desk.request(1, after: Self.place(place)) { outcome = $0 }
         #expect(outcome == nil, "nothing follows yet")
-        desk.restart(at: SequenceNumber(rawValue: 5))
+        desk.restart(at: Self.position(5))
         #expect(Self.isTooOld(outcome))
         let stillWaits = desk.cancel(1)
         #expect(!stillWaits)
@@ -56,7 +60,7 @@ struct FeedDeskTests {
         desk.request(1, after: Self.place(0)) { outcome = $0 }
         let answer = try #require(try outcome?.get())
         #expect(answer.batches.count == 5)
-        desk.restart(at: .zero)
+        desk.restart(at: Self.position(0))
         // Of the same epoch, so that only the generation tells.
         if newLog > 0 { desk.append(Self.batches(newLog, epoch: 1)) }
         outcome = nil
@@ -70,7 +74,7 @@ struct FeedDeskTests {
     func aPlaceOfAnOlderLogIsTold(newLog: Int) {
         var desk = FeedDesk()
         desk.append(Self.batches(5, epoch: 1))
-        desk.restart(at: .zero)
+        desk.restart(at: Self.position(0))
         var early: Result<FeedAnswer, any Error>?
         var late: Result<FeedAnswer, any Error>?
         desk.request(1, after: Self.place(5, epoch: 1)) { early = $0 }
@@ -78,6 +82,18 @@ struct FeedDeskTests {
         desk.append(Self.batches(newLog, epoch: 2))
         desk.request(2, after: Self.place(5, epoch: 1)) { late = $0 }
         #expect(Self.isTooOld(early) && Self.isTooOld(late))
+    }
+
+    /// Goal: a snapshot says of which epoch its last entry is, so a state of an older log is known at that number, too.
+    @Test func aPlaceAtTheEndOfASnapshotIsTold() {
+        var desk = FeedDesk()
+        desk.restart(at: Self.position(600, epoch: 8))
+        for (sequence, epoch, isOld) in [(600, 7, true), (900, 7, true), (600, 8, false)] as [(UInt64, UInt64, Bool)] {
+            var outcome: Result<FeedAnswer, any Error>?
+            desk.request(1, after: Self.place(sequence, epoch: epoch)) { outcome = $0 }
+            #expect(Self.isTooOld(outcome) == isOld, "\(sequence) of \(epoch)")
+            _ = desk.cancel(1)
+        }
     }
 
     /// Goal: nobody is sent away whose entry is in the log, or may come: not at the change of an epoch, and not ahead of
@@ -110,7 +126,7 @@ struct FeedDeskTests {
             _ = try await port.add([1, 2, 3])
             var batches = port.batches(after: .zero).makeAsyncIterator()
             _ = try await batches.next()
-            port.inbox.ask(Errand(run: { $0.feed.restart(at: .zero) }))
+            port.inbox.ask(Errand(run: { $0.feed.restart(at: Self.position(0)) }))
             _ = try await port.add([4])
             let end = try await port.status().commit
             var code: LockstepError.Code?

@@ -96,4 +96,17 @@ import Testing
         #expect(primary.nextDue == LogTime(rawValue: 10))
         #expect(try bring(primary, to: replica) == 0)
     }
+
+    /// Nor does it keep back a crowd that is too large as a whole.
+    @Test func aCrowdGoesAfterWhatNeverFits() throws {
+        let large = String(repeating: "x", count: Limits.actionBytes)
+        let crowd = Crowd(texts: [large], keys: 1_000, keyBytes: 1_200)
+        let (primary, replica) = (makeReplica(crowd), makeReplica(crowd))
+        var rounds = 0
+        while !primary.workingState.present.isEmpty, rounds < 10 {
+            #expect(try bring(primary, to: replica) == 1)
+            rounds += 1
+        }
+        #expect(rounds == 2)
+    }
 }

@@ -19,7 +19,7 @@ extension StoreHost {
             // The state is too old for what is in memory: the journal has all.
             guard let again = recover(standby.journal, into: standby.state) else { return }
             recovered = again
-            feed.restart(at: again.log.position.sequence)
+            feed.restart(at: again.log.position)
         }
         let identity = standby.journal.identity
         var configuration = PrimaryConfiguration(
@@ -104,7 +104,7 @@ extension StoreHost {
         } else {
             guard let read = recover(journal, into: state, committed: committed) else { return }
             recovered = read
-            feed.restart(at: read.log.position.sequence)
+            feed.restart(at: read.log.position)
         }
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         desk.roleChanged(retries: true)

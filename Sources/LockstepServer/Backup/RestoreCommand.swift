@@ -112,7 +112,10 @@ public struct RestoreCommand<Server: LockstepServer>: ParsableCommand {
     private func checkKeys(of identity: NodeFolder.Identity, in folder: NodeFolder) throws {
         guard let access else { return }
         guard let keys, FileManager.default.fileExists(atPath: keys) else {
-            _ = try AccessFile(path: access).read()
+            let cluster = try AccessFile(path: access).read().cluster.map { "\($0)" }
+            guard cluster == nil || cluster == identity.cluster else {
+                throw CommandFailure("\(access) is the list of another cluster than the backup's", status: .usage)
+            }
             return
         }
         _ = try folder.keys(of: identity, keys: keys, access: access)

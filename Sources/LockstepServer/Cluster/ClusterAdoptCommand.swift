@@ -178,12 +178,13 @@
                 journals.append(
                     try folder.openJournal(identity, cluster: cluster, store: store, isForDataNode: true))
             }
-            for journal in journals {
-                // The flag covers what is missing here, too, but it must not go without a word.
-                if let missing = journal.startProblem { Output.error("\(missing)") }
-                try journal.openForRepair()
+            // The flag covers what is missing here, too, but it must not go without a word.
+            for (store, missing) in zip(identity.stores, try journals.map { try $0.whatIsMissing() }) {
+                guard let missing else { continue }
+                Output.error("\(store): \(missing); what is missing is given up")
             }
             for journal in journals {
+                try journal.openForRepair()
                 try journal.removeArbitratedMark()
                 try journal.setNote(.role, to: JournalRole.primary.rawValue)
             }
