@@ -14,14 +14,13 @@ public protocol ActionTarget<R>: Sendable {
     ///   - action: What to do.
     ///   - timeout: How long to wait, for its end too; `nil` waits for as long as the node runs.
     /// - Returns: The reply and the action's place in the log.
-    /// - Throws: ``LockstepError``. Certainly without effect are `rejected` and `denied`, with the reason, and what
-    ///   was not submitted: `timeout`, `tooLarge`, `refused`, `unavailable` and `stopped`. The outcome is open with
-    ///   `outcomeUnknown`, whose ``LockstepError/pending`` is what to ask ``outcomes(of:timeout:)`` about, and with
-    ///   `sessionEnded`, where nobody knows it any more. An effect that began has `failed` or was `cancelled`, and its
-    ///   emissions stay; or it goes on, `unfinished`, and its ``LockstepError/run`` is what to wait for with
-    ///   ``end(of:timeout:)``. With `unreadable` the action took effect, and its reply cannot be read.
-    ///   `CancellationError` if the task was cancelled before the action was submitted, or while its effect went on,
-    ///   which is cancelled, too.
+    /// - Throws: ``LockstepError``. Certainly without effect: `rejected` and `denied`, with the reason; `timeout`,
+    ///   `tooLarge`, `refused`, `unavailable` and `stopped`, since the action was not submitted. Not known:
+    ///   `outcomeUnknown`, after which to ask ``outcomes(of:timeout:)`` about ``LockstepError/pending``;
+    ///   `sessionEnded`, where nobody knows it any more. The effect began: `failed` and `cancelled`, whose emissions
+    ///   stay; `unfinished`, after which to wait for the end of ``LockstepError/run`` with ``end(of:timeout:)``. The
+    ///   action took effect: `unreadable`, whose reply cannot be read. `CancellationError` if the task was cancelled
+    ///   before the action was submitted, or while its effect went on; the effect is cancelled, too.
     @_disfavoredOverload
     func send(_ action: R.Action, timeout: Duration?) async throws -> Receipt<R.Reply>
 
@@ -39,7 +38,7 @@ public protocol ActionTarget<R>: Sendable {
     ///   - action: What to do.
     ///   - timeout: How long each of both stages may take: the answer, and after it the end of an effect that goes on.
     ///     `nil`: as long as the node runs.
-    /// - Returns: What the two stages are waited for with.
+    /// - Returns: The handle with which to wait for both stages.
     /// - Throws: ``LockstepError`` of code `tooLarge` or `refused` for an action that cannot be sent.
     func submit(_ action: R.Action, timeout: Duration?) throws -> SubmittedAction<R>
 
@@ -190,8 +189,9 @@ final class SendingEnd<R: Reactor>: Sendable {
         return Outcome(end: ending, of: run, coding: reply)
     }
 
-    /// The same of an action whose acceptance its caller has not told anybody: that its end cannot be waited for does not
-    /// make it one without effect.
+    /// The end of an action of which nobody was told yet that it was accepted.
+    ///
+    /// If its end cannot be waited for, it is `unfinished`: the other codes would say that it has no effect.
     func end(ofAccepted run: RunID, timeout: Duration?) async throws -> Outcome<R.Reply> {
         do { return try await end(of: run, timeout: timeout) } catch let error as LockstepError
             where error.code == .stopped || error.code == .unavailable

@@ -35,8 +35,8 @@ public protocol ReactorOptions: Sendable {
     /// promised for a time that has come (PROTOCOL, R-65).
     ///
     /// They are committed together, as one entry, whose reducer must take away what was due, for example with
-    /// ``Timers/fired(_:deadline:)``. Let each timer or key have a mutation of its own: one that names many counts as
-    /// one, and the rest of the same deadline then comes a second later. If the first is above 1 MiB, the state is asked
+    /// ``Timers/fired(_:deadline:)``. Give each timer or key a mutation of its own: one that names many counts as one,
+    /// and the rest of the same deadline then comes a second later. If the first is above 1 MiB, the state is asked
     /// again with a smaller limit; one that is too large by itself is passed over. Runs on the primary's thread.
     static func mutationsDue(in state: State, at time: LogTime, limit: Int) -> [Mutation]
 

@@ -12,7 +12,7 @@ package struct AskDesk {
 
     private struct Read {
         var query: [UInt8]
-        /// What the answer's state must include; zero where nothing of this node's callers.
+        /// What the answer's state must include of what this node's callers were told; zero: nothing.
         var minimum: SequenceNumber
         var deadline: Tick
         /// Why the node that was asked could not answer, as it said last.

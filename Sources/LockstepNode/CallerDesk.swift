@@ -17,7 +17,7 @@ package struct CallerDesk {
     var outstanding: Deque<Outstanding> = []
     var deadlines = DeadlineHeap<Waiter>()
     var late = LateAnswers()
-    /// Whose the last staged actions of a caller with several are.
+    /// The caller whose part was staged last, of those who submit several actions at once.
     private var lastCaller: ObjectIdentifier?
     /// Actions with a number and without an answer.
     package private(set) var unanswered = 0
@@ -161,8 +161,8 @@ package struct CallerDesk {
 
     /// What is left to be submitted in this session; nil if nothing is.
     ///
-    /// Taken out are the actions of callers who do not wait any longer, and the rest of one whose first actions have
-    /// numbers of a session before.
+    /// Without the actions of callers who no longer wait, and without the rest of a caller whose first actions have
+    /// numbers of an earlier session.
     private mutating func withoutLeavers(_ next: Staged, _ session: SessionID) -> Staged? {
         switch next.owner {
         case .one(let waiter):
@@ -278,7 +278,7 @@ package struct CallerDesk {
         return nil
     }
 
-    /// If all answers are there to a caller's numbers, but not to all of its actions, who asks again gets them.
+    /// Keeps the answers of a caller if all of its numbers have one, for whoever asks again about them.
     private mutating func keepAnswers(of waiter: Waiter) {
         guard let pending = waiter.pending, let answers = waiter.answers else { return }
         late.insert(answers, for: pending)

@@ -66,7 +66,7 @@ package struct FeedDesk {
 
     /// A snapshot replaced everything, perhaps with another history: all consumers have missed something, or may have.
     ///
-    /// Who waits is told at once, who is busy when it comes back.
+    /// One that waits is told at once, one that is busy when it comes back.
     package mutating func restart(at position: Position) {
         window.removeAll()
         (end, epoch) = (position.sequence, position.epoch)

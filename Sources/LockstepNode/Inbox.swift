@@ -219,8 +219,9 @@ package final class Inbox: Sendable {
         taken = consume other
     }
 
-    /// The errands that were taken are done, but for these, for which a turn had no time: they stay before what came
-    /// since.
+    /// The errands that were taken are done, except these, for which the turn had no time.
+    ///
+    /// They stay in front of what came since.
     package func giveBack(_ errands: ArraySlice<Errand>) {
         contents.withLock { guarded in
             guarded.errandsUnderWay = 0

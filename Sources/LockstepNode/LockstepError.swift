@@ -121,7 +121,7 @@ extension LockstepError {
         public static let tooLarge = Code(.tooLarge)
         /// The other side refused; the message has its reason.
         public static let refused = Code(.refused)
-        /// The time that was given has passed; an action that was sent is without effect.
+        /// The time that was given has passed; of `send`: the action is without effect.
         public static let timeout = Code(.timeout)
         /// The node or the client has stopped, or is stopping.
         public static let stopped = Code(.stopped)

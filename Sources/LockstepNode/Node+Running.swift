@@ -3,9 +3,9 @@ extension Node {
     ///
     ///     let count = try await node.whileRunning { try await votes.send(.vote("Ada")).reply }
     ///
-    /// What `body` asks of the node fails when the node does, and the node's error is the one that is thrown, also if
-    /// `body` returns. `body` is not cancelled: what waits for something else than the node goes on. For a node that runs
-    /// as long as its program there is ``run()``.
+    /// When the node fails, what `body` asks of it fails, too, and the node's error is thrown, even if `body` returns.
+    /// `body` is not cancelled: if it waits for something else than the node, it goes on. For a node that runs as long
+    /// as its program there is ``run()``.
     ///
     /// - Parameter body: Uses the node's stores; it runs where the caller does.
     /// - Returns: What `body` returns, when the node has stopped.

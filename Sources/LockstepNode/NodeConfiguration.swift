@@ -57,9 +57,9 @@ public struct NodeConfiguration: Sendable {
     public var holdsEffects = false
     /// How large the batches after a journal's newest snapshot may become before the next is taken, in bytes.
     ///
-    /// The next snapshot is due when those batches exceed this value, 64 MiB by default and 1 MiB at least, or four times
-    /// the newest snapshot, whichever is larger. A start reads the newest snapshot and every batch after it, at some
-    /// 100 MB a second; a snapshot costs the encoding of the whole state, beside the node's work, and its bytes on disk.
+    /// At least 1 MiB, by default 64 MiB. Four times the newest snapshot counts instead, if that is more. A start reads
+    /// the newest snapshot and every batch after it, at some 100 MB a second. A snapshot costs the encoding of the
+    /// whole state, beside the node's work, and its bytes on disk.
     public var snapshotAfterBytes = 64 << 20
     /// Serves a journal although it was last served in the other role; by default a journal keeps its role.
     ///

@@ -23,7 +23,7 @@ package struct RunList: Codable, Hashable, Sendable {
     /// As many as of sessions: the node does nothing else while it encodes a page.
     package static let pageLimit = 1_000
 
-    /// After what the next page begins; nil if nothing follows this one.
+    /// The sequence number after which the next page begins; nil if nothing follows this page.
     package var next: String? {
         guard count != nil, runs.count >= Self.pageLimit else { return nil }
         return runs.last.map { "\($0.sequence)" }
@@ -31,7 +31,7 @@ package struct RunList: Codable, Hashable, Sendable {
 
     /// Asks for page after page.
     ///
-    /// - Parameter ask: Gets after what a page is to begin, nil for the first, and returns the node's answer.
+    /// - Parameter ask: Gets the number after which a page is to begin, nil for the first; returns the node's answer.
     /// - Returns: The actions of all pages; what is accepted or ends meanwhile may be missing.
     /// - Throws: What `ask` throws, and the error of an answer that is no page.
     package static func all(_ ask: (String?) async throws -> Data) async throws -> [UnfinishedRun] {
@@ -45,7 +45,7 @@ package struct RunList: Codable, Hashable, Sendable {
         return runs
     }
 
-    /// Reads after what a page begins: the sequence number of an acceptance, which outlives its action.
+    /// Reads the number after which a page begins: that of an acceptance, which is valid even after its action ended.
     static func sequence(_ text: String) throws -> SequenceNumber {
         guard let number = UInt64(text) else {
             throw LockstepError(

@@ -2,7 +2,7 @@ internal import LockstepCore
 
 // What callers and effects of this node want done on its thread, a part of it each turn.
 extension StoreHost {
-    /// So long a turn takes the work of a store's own callers, and again so long their frames, in milliseconds.
+    /// How long a turn does what a store's own callers left, and as long again takes their frames, in milliseconds.
     ///
     /// The heartbeat leaves between turns (PROTOCOL, R-79).
     static let callersMilliseconds: Int64 = 2

@@ -4,7 +4,7 @@ package import LockstepCore
 extension StoreHost {
     /// Finds the answers to numbers, here or at the primary.
     ///
-    /// No answers at all mean that they are not here, and too many to ask the primary about at a time.
+    /// An empty answer says that they are not here, and are too many to ask the primary about at once.
     package func resolve(
         _ id: UInt64, _ pending: PendingOutcome, deadline: Tick,
         resume: @escaping (Result<RawReplies, any Error>) -> Void

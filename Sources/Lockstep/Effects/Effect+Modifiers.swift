@@ -8,8 +8,8 @@ extension Effect {
     ///
     ///     .policy(.latest("search")).policy(.merge("backend", max: 4))
     ///
-    /// An effect that ends at once has ended before it could share anything: for it the policy means nothing. Nor does
-    /// a policy of a part of ``concat(_:_:)`` or ``merge(_:_:)`` count: give it to the whole.
+    /// An effect that ends at once has ended before it could share anything: for it the policy means nothing. A policy
+    /// of a part of ``concat(_:_:)`` or ``merge(_:_:)`` does not count either: give it to the whole.
     public func policy(_ policy: EffectPolicy) -> Effect {
         changed { deferred in deferred.with(plan: { $0.keep(policy.limit) }) }
     }

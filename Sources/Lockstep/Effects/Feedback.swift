@@ -13,10 +13,13 @@ import LockstepCore
 /// entry that took its request away. What ends, or fails, is not begun again while its request stays; a failure is
 /// reported and concerns nobody else. After a restart the next primary begins exactly what its state asks for.
 ///
-/// A mutation that fulfils a request should take it out of the state: then it is committed exactly once. If its own
-/// effect emitted it, the same request is begun anew when a later entry brings it back, however soon. What one entry takes
-/// away and brings back counts as never gone, and so does what another entry took away, if it is back before the primary
-/// looks: what has ended is not begun again. So give requests that may be equal an identity, such as a number.
+/// A mutation that fulfils a request should take it out of the state: then it is committed exactly once. If the
+/// request's own effect emitted that mutation, and a later entry brings the request back, its effect is begun anew,
+/// however soon that is.
+///
+/// A request counts as never gone if one entry takes it away and brings it back. It also does if another entry takes it
+/// away, and it is back before the primary looks. What has ended is not begun again then. So give requests that may be
+/// equal an identity, such as a number.
 public struct Feedback<R: Reactor>: Sendable {
     /// 1 to 64 letters, digits, `-`, `_` and `.`; it is in the log as the cause of what it emits.
     public let name: String

@@ -132,9 +132,9 @@ extension Store {
     /// made by the reactor's `reduce` on the consumer's task, so the node does nothing more for it than for
     /// ``entries(after:)``. When a commit is handed out, ``state`` includes it (guarantee 11).
     ///
-    /// The loop throws ``LockstepError`` with code `positionTooOld` if the node no longer holds the entries,
-    /// because the state was old or the consumer slow, or if they are of a log that another has replaced; begin again
-    /// with ``snapshot`` then. The node's end ends it.
+    /// The loop throws ``LockstepError`` with code `positionTooOld` if the node no longer holds the entries: the state
+    /// was old, the consumer slow, or the log was replaced by another. Begin again with ``snapshot`` then. The node's
+    /// end ends the loop.
     ///
     /// - Parameter snapshot: The state to begin with; it must be one of this store.
     /// - Returns: The commits after it; each loop over them begins there.
@@ -174,7 +174,7 @@ public struct StateStep<State: Sendable>: Sendable {
     public let snapshot: Snapshot<State>
     /// 0; more if the consumer was too slow: how many sequence numbers lie between this state and the one before.
     ///
-    /// After a jump to a log that has replaced the one before it is 0, too, if that log is not longer.
+    /// It is 0, too, after a jump to another log that has replaced this one and is not longer.
     public let missed: UInt64
     /// The state.
     public var state: State { snapshot.state }
@@ -241,8 +241,8 @@ public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
             return first
         }
 
-        /// The next state that is not among those of the log so far: of that log it is a later one, and of a log that
-        /// has replaced it any, since that may be shorter.
+        /// The next state that was not seen yet: a later one of this log, or any of a log that has replaced it, since
+        /// that may be shorter.
         private mutating func jump() async -> StateStep<R.State>? {
             let last = commits.snapshot.place
             var states = States(published: source.published).makeAsyncIterator()

@@ -23,7 +23,7 @@ extension Store {
 
     /// Waits until the store is live and its state includes everything that was acknowledged before the call.
     ///
-    /// It costs a question to the primary, also on a store that is live; on one that is stale it waits until that is over.
+    /// It asks the primary, also on a store that is live. On one that is stale it waits until that is over.
     ///
     /// - Throws: ``LockstepError`` as ``whenLive()`` does; `timeout` if the primary does not answer for 30 seconds;
     ///   `CancellationError`.

@@ -4,7 +4,7 @@
 /// A node that cannot be listed serves all the same: others connect to it when it leads, and what is asked of all
 /// listed nodes does not reach it. An arbiter that does not answer at all is ``ArbiterWatch``'s.
 package struct ListingWatch: Hashable, Sendable {
-    /// So many lists in a row lack a node that cannot register; one may be read between two tries.
+    /// How many lists in a row must lack a node that cannot register: one may be read between two tries.
     package static let patience = 2
 
     /// Why the last try to register, or to stay listed, has failed; nil after one that has not.

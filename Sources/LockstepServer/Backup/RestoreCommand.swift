@@ -204,6 +204,6 @@ private struct RestoreReport: Encodable {
     var isDataNode = false
     var cluster: String
     var stores: [Store]
-    /// That of the node's keys; nil if it was given none.
+    /// The public key of the node; nil if it was given no keys.
     var publicKey: String?
 }

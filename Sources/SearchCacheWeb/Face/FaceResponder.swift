@@ -14,7 +14,7 @@
         let role: String
         let node: String
         let settings: SearchFace.Settings
-        /// Whom a request may name.
+        /// Which hosts a request may name.
         let hosts: AdmittedHosts
         let counts: FaceCounts
         let logger: Logger
@@ -87,7 +87,7 @@
             }
         }
 
-        /// Whether a browser asks for a page of another site.
+        /// Whether a browser asks on behalf of a page of another site.
         ///
         /// Such a page cannot read the answer, but each of its questions could cost a request to the backend. Programs
         /// do not send the field.
