@@ -205,6 +205,13 @@ struct CounterCommand: AsyncParsableCommand {
         @Argument(help: "The counter.")
         var name: String
         @OptionGroup var options: Options
+
+        /// Without a value once it is gone.
+        private struct Watched: Encodable {
+            var name: String
+            var value: Int64?
+        }
+
         func run() async throws {
             var configuration = NodeConfiguration.client(of: parseNodes(options.asked.node))
             configuration.allowsPlaintext = options.asked.insecure
@@ -214,18 +221,20 @@ struct CounterCommand: AsyncParsableCommand {
             let counters = try node.remote(Counters.self, named: Hosted.counters)
             try await node.whileRunning {
                 try await WaitNotice.until("an answer of \(asked)") { notice in
-                    var last: Int64?
+                    var last: Int64??
                     for try await read in counters.watch(.get(name), atMost: .milliseconds(10)) {
                         notice.end()
-                        guard case .value(let value?) = read.answer, value != last else { continue }
-                        last = value
+                        guard case .value(let value) = read.answer, last != .some(value) else { continue }
+                        // Of a counter that was never there nothing is said.
+                        let isFirst = last == nil
+                        last = .some(value)
+                        guard value != nil || !isFirst else { continue }
                         guard json else {
-                            Output.line("\(name) \(value)")
+                            Output.line(value.map { "\(name) \($0)" } ?? "\(name) is gone")
                             continue
                         }
                         try Output.json(
-                            ReadLine(
-                                Counters.Counter(name: name, value: value), place: read.place, time: read.time))
+                            ReadLine(Watched(name: name, value: value), place: read.place, time: read.time))
                     }
                 }
             }

@@ -263,7 +263,7 @@ public actor Node: Service {
         let server = services.server
         var count = 0
         // First, so that a list that has changed holds for what comes now.
-        if services.book?.look(now: now) == true { listChanged(services, now: now) }
+        if services.book?.look(now: now, cluster: services.cluster) == true { listChanged(services, now: now) }
         if let access = services.access, mayBeReady(.access) {
             count += services.attempt { try access.serve(now: now) } ?? 0
         }

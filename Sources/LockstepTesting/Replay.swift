@@ -144,7 +144,10 @@ struct Recording<R: Reactor> {
         let session = SessionID(epoch: ReplayLog.epoch, sequence: SequenceNumber(rawValue: 1))
         let context = R.Context(
             state: state, time: LogTime(rawValue: time), session: session, request: request)
-        let emitted = try reactor.mutate(action, context).emitted
+        let taken = try reactor.middleware.reduce(action) { try $1.transform($0, context) }
+        let effect = try reactor.mutate(taken, context)
+        if let problem = effect.deferred?.problem { throw Rejection(problem) }
+        let emitted = effect.emitted
         let bytes = try emitted.map { try R.mutationCoding.encoded($0) }
         guard !emitted.isEmpty else { return }
         let reducing = ReduceContext(time: LogTime(rawValue: time), epoch: ReplayLog.epoch, sequence: sequence)

@@ -53,7 +53,8 @@ extension IntegrationTests {
         /// Goal: what is no program's name, or would be a type or a module that is there, is one line, and makes nothing.
         @Test(arguments: [
             "", "Shop", "shop_2", "2shop", "shop-", "-", "shop--two", "../shop", "shop/two", "größe", "lockstep",
-            "lockstep-two", "string", "stock", "testing", String(repeating: "a", count: 25),
+            "lockstep-two", "string", "stock", "testing", "configuration", "yams",
+            "hosted-store", String(repeating: "a", count: 25),
         ]) func aNameThatCannotBeIsRefused(name: String) throws {
             let folder = try Bench.folder()
             defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.

@@ -77,7 +77,17 @@ extension IntegrationTests {
                     (try? String(contentsOfFile: log, encoding: .utf8))?.contains("visits \(value)\n") == true
                 }
             }
-            #expect(try String(contentsOfFile: log, encoding: .utf8) == "visits 1\nvisits 2\nvisits 3\n")
+            // The same value after a reset is a change, too.
+            let reset = try Bench.lockstep("counter", "reset", "visits", "--node", endpoint)
+            #expect(reset.status == 0, "\(reset.errors)")
+            try await Bench.wait("the command to print that it is gone") {
+                (try? String(contentsOfFile: log, encoding: .utf8))?.contains("visits is gone\n") == true
+            }
+            #expect(try Bench.lockstep("counter", "set", "visits", "3", "--node", endpoint).status == 0)
+            let all = "visits 1\nvisits 2\nvisits 3\nvisits is gone\nvisits 3\n"
+            try await Bench.wait("the command to print it again") {
+                try String(contentsOfFile: log, encoding: .utf8) == all
+            }
         }
     }
 }

@@ -133,6 +133,11 @@ import Testing
         }
     }
 
+    /// A node or a client may have any name, and what a command prints of it neither moves the cursor nor looks like a row.
+    @Test func namesOfOthersAreOnlyText() {
+        #expect(Output.printable("a\u{1B}[2Jb\n1:2\u{202E}é") == "a [2Jb 1:2 é")
+    }
+
     @Test func aStoreWithoutQueriesSaysSo() async throws {
         guard var ask = try Shop.parseAsRoot(["ask", "deliveries", "{}"]) as? any AsyncParsableCommand else {
             Issue.record("ask is not asynchronous")

@@ -87,6 +87,25 @@ import Testing
         #expect(entry.replay == "replay through snapshots")
     }
 
+    /// The actions go through the middleware first, as on a primary.
+    @Test func whatMiddlewareMakesOfAnActionIsPerformed() throws {
+        let report = try checkDeterminism(of: Doubled(), actions: [1, 2, 3], processes: 0)
+        #expect(report.entries == 3)
+    }
+
+    /// It takes only what its middleware has made even.
+    private struct Doubled: Reactor {
+        typealias Action = Int
+        typealias Mutation = Int
+        var initialState: Int { 0 }
+        var middleware: [Middleware<Self>] { [Middleware { action, _ in 2 * action }] }
+        func mutate(_ action: Int, _ context: Context) throws -> Effect<Self> {
+            guard action % 2 == 0 else { throw Rejection("odd") }
+            return .emit(action)
+        }
+        static func reduce(into state: inout Int, _ mutation: Int, _ context: ReduceContext) { state += mutation }
+    }
+
     @Test func actionsThatChangeNothingAreNoCheck() {
         #expect(throws: DeterminismError.self) { try checkDeterminism(of: Votes(), actions: [.vote("")]) }
         #expect(throws: DeterminismError.self) { try checkDeterminism(of: Votes(), actions: []) }

@@ -13,12 +13,14 @@ struct ProgramName {
     /// Modules that a build has already, and names that the new package's own code uses.
     private static let taken: Set<String> = [
         // Modules of a build, Lockstep's own excepted.
-        "Algorithms", "ArgumentParser", "Atomics", "Collections", "Counters", "Crypto", "Dispatch", "FlyingFox",
-        "FlyingSocks", "Foundation", "Glibc", "Hummingbird", "Logging", "Main", "Metrics", "Musl", "SearchCache",
-        "ServiceLifecycle", "Swift", "Synchronization", "Testing", "UnixSignals",
+        "Algorithms", "ArgumentParser", "Atomics", "Collections", "Configuration", "Counters", "Crypto", "Dispatch",
+        "FlyingFox", "FlyingSocks", "Foundation", "Glibc", "Hummingbird", "Instrumentation", "Logging", "Main",
+        "Metrics", "Musl", "SearchCache", "ServiceLifecycle", "Swift", "Synchronization", "Testing", "Tracing",
+        "UnixSignals", "Yams",
         // What a program, a reactor and their tests are made of.
-        "Action", "Any", "Bool", "Codable", "Context", "Effect", "Int", "Mutation", "Never", "Protocol", "Query",
-        "Reactor", "Rejection", "Reply", "Self", "Sendable", "State", "Stock", "Store", "Stores", "String", "Suite",
+        "Action", "Any", "Bool", "Codable", "Context", "Effect", "HostedStore", "Int", "Mutation", "Never", "Protocol",
+        "Query", "Reactor", "Rejection", "Reply", "Self", "Sendable", "State", "Stock", "Store", "Stores", "String",
+        "Suite",
         "Test", "Type", "Void",
     ]
 

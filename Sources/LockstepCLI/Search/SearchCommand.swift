@@ -54,11 +54,12 @@ struct SearchCommand: AsyncParsableCommand {
             ) {
                 try await withSearch { try await $0.send(action, timeout: patience).reply }
             }
-            if json { return try Output.json(reply) }
+            if json { try Output.json(reply) }
             switch reply {
+            case .failed(let failure): throw CommandFailure(SearchText.line(failure))
+            case _ where json: break
             case .asked: Output.line("the backend is asked")
             case .joined: Output.line("the backend is asked already")
-            case .failed(let failure): throw CommandFailure(SearchText.line(failure))
             case .nothing: Output.line("there is nothing to ask")
             case .present, .done: Output.line("done")
             }

@@ -96,7 +96,7 @@ private struct IndexLine: Encodable {
         ]
         if unreadable > 0 {
             lines.append("\(unreadable) could not be read:")
-            lines += failures.map { "  " + SearchText.clean($0) }
+            lines += failures.map { "  " + Output.printable($0) }
         }
         return lines
     }

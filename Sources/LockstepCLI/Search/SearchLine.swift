@@ -1,5 +1,6 @@
 import Foundation
 import Lockstep
+import LockstepServer
 import SearchCache
 
 /// An answer as `lockstep search query` prints it.
@@ -34,9 +35,9 @@ struct SearchLine: Encodable {
     var lines: [String] {
         var lines: [String] = []
         for (index, hit) in hits.enumerated() {
-            lines.append("\(index + 1). \(SearchText.clean(hit.title))")
-            lines.append("   \(SearchText.clean(hit.url))")
-            if !hit.snippet.isEmpty { lines.append("   \(SearchText.clean(hit.snippet))") }
+            lines.append("\(index + 1). \(Output.printable(hit.title))")
+            lines.append("   \(Output.printable(hit.url))")
+            if !hit.snippet.isEmpty { lines.append("   \(Output.printable(hit.snippet))") }
         }
         if hits.isEmpty, failure == nil { lines.append("nothing was found") }
         lines.append(summary)
@@ -98,14 +99,7 @@ struct SearchFigures: Encodable {
 
 /// Words for a terminal.
 enum SearchText {
-    /// Texts of others, without what a terminal takes for commands.
-    static func clean(_ text: String) -> String {
-        String(
-            text.unicodeScalars.map { scalar in
-                let isCommand = scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
-                return isCommand ? " " : Character(scalar)
-            })
-    }
+    private static func clean(_ text: String) -> String { Output.printable(text) }
 
     static func line(_ failure: SearchFailure) -> String {
         let until = Date(timeIntervalSince1970: Double(failure.until.rawValue) / 1_000_000)

@@ -150,8 +150,9 @@ extension PrimaryStateMachine {
         let candidates = filter.id.map { [$0] } ?? log.sessions.ids(after: .none)
         let ended = candidates.filter { id in
             guard id.sequence <= committed.position.sequence, let row = row(of: id, now: step.now) else { return false }
-            return (filter.peer == nil || filter.peer == row.peer) && row.idle >= filter.idle
-                && (!filter.isUnused || row.last == 0)
+            // With keys the log knows a client also when it is gone.
+            let isOfPeer = filter.peer == nil || filter.peer == row.peer || filter.peer == row.sender
+            return isOfPeer && row.idle >= filter.idle && (!filter.isUnused || row.last == 0)
         }
         let bound = ended.compactMap { id in holder(of: id).map { (id: id, connection: $0) } }
         endSessions(ended, &step)

@@ -30,8 +30,9 @@ final class AccessBook {
     /// Whether something was found that ``look(now:)`` takes.
     var isWaiting: Bool { watch.isWaiting }
 
-    /// Looks at the file when it is time; returns true if another list holds now.
-    func look(now: Tick) -> Bool {
+    /// Looks at the file when it is time; returns true if another list holds now, which is one of the node's `cluster`, as
+    /// far as that is known.
+    func look(now: Tick, cluster: ClusterID?) -> Bool {
         if now >= nextLook {
             nextLook = now.advanced(byMilliseconds: Self.lookMilliseconds)
             watch.look()
@@ -41,7 +42,7 @@ final class AccessBook {
         case .failure(let error)?:
             refuse((error as? LockstepError)?.message ?? "\(error)")
             return false
-        case .success(let new)?: return change(to: new)
+        case .success(let new)?: return change(to: new, cluster: cluster)
         }
     }
 
@@ -55,8 +56,8 @@ final class AccessBook {
         AccessMetrics.show(list, isUnusable: true)
     }
 
-    private func change(to new: AccessList) -> Bool {
-        if let own = list.cluster, let other = new.cluster, own != other {
+    private func change(to new: AccessList, cluster: ClusterID?) -> Bool {
+        if let own = cluster ?? list.cluster, let other = new.cluster, own != other {
             refuse("it is of cluster \(other), and this node belongs to cluster \(own)")
             return false
         }

@@ -54,13 +54,13 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
             }
         }
 
-        private static func line(_ session: SessionList.Session) -> String {
+        static func line(_ session: SessionList.Session) -> String {
             let cells = [
                 session.id, session.peer ?? "-", String(session.last), String(session.acked),
                 String(Int64(session.idleSeconds)), String(session.keptBytes), String(Int64(session.timeToLiveSeconds)),
                 session.client,
             ]
-            return cells.joined(separator: "  ")
+            return Output.printable(cells.joined(separator: "  "))
         }
     }
 

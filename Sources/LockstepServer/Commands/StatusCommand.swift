@@ -156,7 +156,7 @@ struct RateTable {
             notes.append("! no keys: whoever reaches this node's network can read and change everything")
         }
         if let problem = status.access?.problem { notes.append("! the list from before holds: \(problem)") }
-        return notes
+        return notes.map(Output.printable)
     }
 
     /// What a data node knows of the store's record, and how far its log goes.
@@ -184,6 +184,6 @@ struct RateTable {
         notes += store.lostReplicas.map { "! replica \($0.node) is lost: \(seconds($0)), at \($0.applied)" }
         notes += shown.map { "replica \($0.node): lag \($0.lag), \(seconds($0))" }
         if replicas.count > shown.count { notes.append("and \(replicas.count - shown.count) more replicas") }
-        return notes
+        return notes.map(Output.printable)
     }
 }

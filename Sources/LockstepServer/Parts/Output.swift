@@ -96,6 +96,15 @@ public enum Output {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }
 
+    /// A text of others, such as a node's name, in one line and without what a terminal takes for commands.
+    package static func printable(_ text: String) -> String {
+        String(
+            text.unicodeScalars.map { scalar in
+                let isCommand = scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
+                return isCommand ? " " : Character(scalar)
+            })
+    }
+
     /// Writes a line to standard error, after the program's name.
     public static func error(_ text: String) {
         FileHandle.standardError.write(Data("\(programName): \(text)\n".utf8))

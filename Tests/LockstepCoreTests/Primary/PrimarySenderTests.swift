@@ -52,6 +52,19 @@ import Testing
         #expect(read.digest == log.sessions.digest)
     }
 
+    /// Goal: an operator closes all sessions of a name, also when its connections have been gone for long (PROTOCOL R-19).
+    @Test func theSessionsOfANameAreClosed() {
+        let primary = primary([web: Sender(name: "web-1")])
+        let session = primary.session(web)
+        let unnamed = primary.session(other, client: 2)
+        primary.commit()
+        let after = PrimaryHarness.open(durable: primary.durable, boot: 2)
+        var count: Int?
+        after.run { count = $0.closeSessions(.init(peer: "web-1"), &$1) }
+        after.commit()
+        #expect(count == 1 && after.machine.log.sessions.ids(after: .none) == [unnamed] && session != unnamed)
+    }
+
     /// Goal: two logs that differ in a name alone have other digests (PROTOCOL ).
     @Test func theDigestHasTheNames() {
         let digests = ["web-1", "web-2", "web-1\0", "a name of more than eight bytes", nil].map { name in

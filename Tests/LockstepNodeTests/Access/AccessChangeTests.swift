@@ -166,10 +166,11 @@ struct AccessChangeTests {
         }
     }
 
-    /// A list of another cluster is not this node's, at its start and later.
-    @Test func aListOfAnotherClusterIsNotUsed() async throws {
+    /// A list of another cluster is not this node's, at its start and later, also if the list before named none.
+    @Test(arguments: [true, false]) func aListOfAnotherClusterIsNotUsed(isNamed: Bool) async throws {
         let (own, other) = (ClusterID(rawValue: 1 << 100), ClusterID(rawValue: 2 << 100))
-        try ring.write(text: String(decoding: try AccessList(ring.entries, cluster: own).json, as: UTF8.self))
+        let first = try AccessList(ring.entries, cluster: isNamed ? own : nil)
+        try ring.write(text: String(decoding: try first.json, as: UTF8.self))
         var configuration = ring.primaryNode()
         configuration.cluster = own
         try await withPrimary(configuration) { node, _, _ in
