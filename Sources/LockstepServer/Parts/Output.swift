@@ -22,8 +22,9 @@ public enum ExitStatus: Int32, Sendable {
 
     /// All of them in words, for a program's help.
     public static let explanation = """
-        Exit status: 0 done; 1 refused or failed; 64 wrong usage; 69 a node cannot be reached; 70 an action \
-        took effect, but not as it was to; 75 outcome unknown; 65 a journal, a backup or a node.json is damaged.
+        Exit status: 0 done; 1 refused or failed; 64 wrong usage; 65 a journal, a backup or a node.json is damaged; \
+        69 a node cannot be reached; 70 an action's effect failed or was cancelled, or its reply cannot be read; \
+        75 outcome unknown, or the effect goes on.
         """
 }
 
