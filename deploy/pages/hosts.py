@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from namespaces import CannotRun, end, pids, try_rmdir, wait_until
@@ -75,7 +76,11 @@ def check_machine():
 
 
 def claim():
-    """Takes the lock that one run of this machine holds, and clears what a killed one has left."""
+    """Takes the lock that one run of this machine holds, and clears what a killed one has left.
+
+    From here on SIGTERM ends the process as an error does, so that the caller takes its hosts down.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     check_machine()
     lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
