@@ -230,7 +230,8 @@ let package = Package(
             name: "SearchCacheTests", dependencies: ["SearchCache", "Lockstep", "LockstepTesting"],
             swiftSettings: base),
         .testTarget(
-            name: "SearchCacheSQLiteTests", dependencies: ["SearchCacheSQLite", "SearchCache", "Lockstep", sqlite],
+            name: "SearchCacheSQLiteTests",
+            dependencies: ["SearchCacheSQLite", "SearchCache", "LockstepCommands", "Lockstep", logging, sqlite],
             swiftSettings: base),
         .testTarget(
             name: "SearchCacheWebTests",
@@ -271,8 +272,8 @@ let package = Package(
         .testTarget(
             name: "LockstepServerTests",
             dependencies: [
-                "LockstepServer", "LockstepFolders", "LockstepSQLite", "LockstepNode", "LockstepCore", "Counters",
-                "Lockstep", "ZeroMQ", logging, lifecycle,
+                "LockstepServer", "LockstepFolders", "LockstepSQLite", "LockstepHTTP", "LockstepNode", "LockstepCore",
+                "Counters", "Lockstep", "ZeroMQ", logging, lifecycle,
             ], swiftSettings: base),
         .testTarget(name: "TidyTests", dependencies: [], swiftSettings: base),
     ]

@@ -237,6 +237,9 @@ extension ActionTarget where R == SearchCache {
             if look.isFresh { return SearchAnswer(key, page, look, source) }
             if !isAsked || look.isSettled {
                 if isAsked, look.failure != nil { return SearchAnswer(key, page, look, source) }
+                if source != .memory, let last = look.lastPage, page > last {
+                    return SearchAnswer(key, page, look, .nothing)
+                }
                 switch try await request(key, page, within: left) {
                 case .nothing: return SearchAnswer(key, page, look, .nothing)
                 case .failed(let failure):

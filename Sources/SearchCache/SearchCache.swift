@@ -134,12 +134,22 @@ public struct SearchCache: Reactor {
         let look = context.state.look(key, page: page)
         if look.isFresh { return .none(reply: .present) }
         if let wanted = context.state.wanted[key], look.isWanted { return .none(reply: .joined(wanted.number)) }
-        if let last = look.lastPage, page > last { return .none(reply: .nothing) }
+        // What is known of the end is known no longer than a page is fresh.
+        if let last = look.lastPage, page > last, knowsLast(last, of: key, context) { return .none(reply: .nothing) }
         for failure in [look.failure, context.state.limit].compactMap({ $0 }) where failure.until > context.time {
             // It is asked again by itself, or not before that time.
             return .none(reply: .failed(failure))
         }
         return try want(key, page, isAnew: false, context)
+    }
+
+    /// Whether the number of the last page is as new as a fresh page: that page is, or, where it is not here, the
+    /// newest answer is.
+    private func knowsLast(_ last: Int, of key: String, _ context: Context) -> Bool {
+        if let page = context.state.entries[key]?.page(last) { return page.isFresh }
+        // The entry is forgotten so long after that answer.
+        let end = context.state.timers[TimerID(key: key, kind: .expire)]?.deadline
+        return end.map { context.time < $0.advanced(by: settings.fresh - settings.timeToLive) } ?? false
     }
 
     private func want(_ key: String, _ page: Int, isAnew: Bool, _ context: Context) throws -> Effect<Self> {
@@ -156,7 +166,15 @@ public struct SearchCache: Reactor {
                 throw Rejection("\(settings.waitingQueries) queries wait for the backend already; ask again later")
             }
         }
-        return .emit(.wanted(key, page: page, isAnew: isAnew), reply: .asked(number))
+        let wish = Mutation.wanted(key, page: page, isAnew: isAnew)
+        // After what was the last page that one comes first: where it still is, nobody asks for more, and all know it
+        // again for as long as it is fresh.
+        if !isAnew, state.wanted[key] == nil, let entry = state.entries[key], let last = entry.lastPage, page > last,
+            entry.page(last) != nil
+        {
+            return .emit([.wanted(key, page: last, isAnew: false), wish], reply: .asked(number))
+        }
+        return .emit(wish, reply: .asked(number))
     }
 
     /// The key of a query.
@@ -234,7 +252,9 @@ public struct SearchCache: Reactor {
         let failure = error as? SearchError ?? SearchError(.server, "\(error)")
         var generator = SystemRandomNumberGenerator()
         let delay = settings.retry.delay(beforeAttempt: ready.attempt + 1, using: &generator)
-        let isRetried = failure.kind.isTransient && delay != nil
+        // Nobody waits for a backend that wants to be left alone for long: the failure is the answer until then.
+        let asksForLong = (failure.retryAfter ?? .zero) > max(settings.failureKept, delay ?? .zero)
+        let isRetried = failure.kind.isTransient && delay != nil && !asksForLong
         let silence = isRetried ? max(delay ?? .zero, failure.retryAfter ?? .zero) : failure.retryAfter
         return .failed(
             ready.request.query, request: number, failure.kind, message: failure.message.prefix(bytes: 256),

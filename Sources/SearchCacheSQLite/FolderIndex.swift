@@ -47,7 +47,7 @@ public final class FolderIndex: Sendable {
     ///
     /// It reads the files that are new or have another size or time than before, and forgets those that are gone; what
     /// comes from other folders stays. What cannot be read is counted and left out; what is below a folder that cannot
-    /// be listed stays as it was.
+    /// be listed, or be looked at, stays as it was.
     ///
     /// Changes are committed in parts of some megabytes: searches see them from then on, and if the process dies, or
     /// the task is cancelled, the next update goes on from there. It takes memory for one such part, and runs on a
@@ -81,9 +81,10 @@ public final class FolderIndex: Sendable {
         }
     }
 
-    /// Forgets a folder or file and all its texts.
+    /// Forgets a folder or file and all its texts; it need not be there any more.
     ///
-    /// - Returns: How many texts it had; 0 if it is not in the index.
+    /// - Returns: How many texts it had.
+    /// - Throws: ``FolderIndexError``: `source` if it is not in the index.
     @discardableResult
     public func remove(folder: String) async throws -> Int {
         guard !isReadOnly else { throw FolderIndexError(.readOnly, "The index \(path) was opened for searching only.") }

@@ -12,7 +12,8 @@ public struct FolderIndexError: Error, Hashable, Sendable, CustomStringConvertib
         case inUse
         /// The index was opened for reading.
         case readOnly
-        /// What should be indexed is not there, or overlaps with something that is indexed already.
+        /// What should be indexed is not there, or overlaps with something that is indexed already; or what should be
+        /// forgotten is not in the index.
         case source
         /// The index's file cannot be read or written.
         case file

@@ -14,7 +14,7 @@ final class FolderWalk {
     enum Step {
         /// - Parameter key: The path below the root.
         case file(key: String, path: String, mark: TextFile.Mark)
-        /// A file that cannot be looked at.
+        /// A file that cannot be looked at, or a folder: what is below it is not known then.
         case unreadable(key: String, reason: String)
         /// A folder that cannot be listed, or not to its end; what was below it is not known. Empty for the root.
         case unreadableFolder(key: String, reason: String)

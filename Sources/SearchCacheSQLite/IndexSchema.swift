@@ -65,7 +65,7 @@ enum IndexSchema {
             throw FolderIndexError(
                 .newer,
                 "The index \(path) has schema \(version), this program knows \(Self.version). Use the newer version, "
-                    + "or delete the index and make it again.")
+                    + "or delete the index with \(path)-wal and \(path)-shm, and make it again.")
         }
     }
 
@@ -132,7 +132,8 @@ struct IndexVersion: Hashable, Sendable {
     private static func fact(_ key: String, _ db: Database) throws -> Int64 {
         let statement = try db.cachedStatement(sql: "SELECT value FROM facts WHERE key = ?")
         guard let value = try Int64.fetchOne(statement, arguments: [key]) else {
-            throw FolderIndexError(.file, "the index has no \(key); delete it and make it again")
+            throw FolderIndexError(
+                .file, "the index has no \(key); delete it, with its files -wal and -shm, and make it again")
         }
         return value
     }

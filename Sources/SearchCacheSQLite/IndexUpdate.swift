@@ -7,7 +7,7 @@ import Lockstep
 /// Invariants:
 /// - A part is one transaction, with its rows of `seen`; between parts there is none.
 /// - `seen` has every item that was found in this run. Only a run that came to its end removes the others, and never
-///   what lies below a folder that could not be listed.
+///   what lies below a folder that could not be listed, or not even be looked at.
 /// - The writer's connection is its alone while it runs, and other processes are kept out by a lock.
 final class IndexUpdate {
     /// A part ends at so many items, or so many bytes of text.
@@ -107,7 +107,8 @@ final class IndexUpdate {
         var found: Int64?
         for row in try Row.fetchAll(db, sql: "SELECT id, path, kind FROM sources") {
             let other: String = row["path"]
-            if other == path {
+            // By their bytes: equal texts may be the names of two folders.
+            if other.utf8.elementsEqual(path.utf8) {
                 // What was a folder is a file now, or the other way round: no key means the same as before.
                 if row["kind"] as String != kind.rawValue { _ = try remove(path) } else { found = row["id"] }
             } else if Self.contains(other, path) || Self.contains(path, other) {
@@ -128,12 +129,13 @@ final class IndexUpdate {
 
     /// Forgets a source; returns how many texts it had.
     func remove(_ folder: String) throws -> Int {
-        // What is gone no longer has a canonical path, so it is taken as it was given.
-        let pointer = realpath(folder, nil)
-        defer { free(pointer) }
-        let path = pointer.map { String(cString: $0) } ?? folder
+        let path = Self.canonical(folder)
         guard let id = try Int64.fetchOne(db, sql: "SELECT id FROM sources WHERE path = ?", arguments: [path]) else {
-            return 0
+            let sources = try String.fetchAll(db, sql: "SELECT path FROM sources ORDER BY path LIMIT 20")
+            throw FolderIndexError(
+                .source,
+                "\(path) is not in the index, so nothing was removed. "
+                    + (sources.isEmpty ? "The index is empty." : "It has \(sources.joined(separator: ", "))."))
         }
         try db.execute(
             sql: "CREATE TEMP TABLE IF NOT EXISTS seen(id INTEGER PRIMARY KEY); DELETE FROM temp.seen")
@@ -142,6 +144,23 @@ final class IndexUpdate {
         try db.execute(sql: "DELETE FROM sources WHERE id = ?", arguments: [id])
         defer { report.removed = 0 }
         return report.removed
+    }
+
+    /// The path without symbolic links; of what is gone, that of the nearest folder above it that is there, and the
+    /// rest as it was given.
+    private static func canonical(_ path: String) -> String {
+        guard !path.isEmpty else { return path }
+        let slash = UInt8(ascii: "/")
+        let start = path.utf8.first == slash ? "/" : "./"
+        let names = path.utf8.split(separator: slash).map { Substring($0) }.filter { $0 != "." }
+        for count in (0...names.count).reversed() {
+            guard let pointer = realpath(start + names[..<count].joined(separator: "/"), nil) else { continue }
+            defer { free(pointer) }
+            let known = String(cString: pointer)
+            let rest = names[count...].joined(separator: "/")
+            return rest.isEmpty ? known : known == "/" ? "/" + rest : known + "/" + rest
+        }
+        return path
     }
 
     // MARK: - Reading
@@ -166,6 +185,8 @@ final class IndexUpdate {
             case .unreadable(let key, let reason):
                 state.seen += 1
                 report.fail(key, reason)
+                // It may be a folder.
+                try keepBelow(key)
             case .unreadableFolder(let key, let reason):
                 report.fail(key, reason)
                 try keepBelow(key)

@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import LockstepCommands
+import Logging
 import SearchCache
 import SearchCacheSQLite
 import Testing
@@ -240,6 +242,36 @@ import Testing
         let damaged = try folder.index(isReadOnly: true)
         let error = await #expect(throws: SearchError.self) { try await damaged.page("alpha") }
         #expect(error?.kind == .server && error?.message.contains("malformed") == true)
+    }
+
+    /// Who deletes an index and makes it again need not start the node anew: its next search takes the new file.
+    @Test func anIndexThatWasMadeAnewIsSearched() async throws {
+        let folder = try TextFolder()
+        try folder.write("a", "alpha")
+        let first = try folder.index()
+        try await first.update(folder: folder.path)
+        try first.close()
+        let late = try LateIndex(path: folder.indexPath, logger: Logger(label: "test"))
+        func titles(_ word: String) async throws -> [String] {
+            let result = try await late.search(SearchRequest(query: word))
+            guard case .page(let hits, _, _, _) = result else { return ["unchanged"] }
+            return hits.map(\.title)
+        }
+        #expect(try await titles("alpha") == ["a"])
+        for end in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: folder.indexPath + end) {
+            try FileManager.default.removeItem(atPath: folder.indexPath + end)
+        }
+        try folder.move("a", to: "b")
+        try folder.write("b", "beta")
+        let second = try folder.index()
+        try await second.update(folder: folder.path)
+        #expect(try await titles("beta") == ["b"])
+        #expect(try await titles("alpha") == [])
+        // One that is gone finds nothing more.
+        try second.close()
+        try FileManager.default.removeItem(atPath: folder.indexPath)
+        let error = await #expect(throws: SearchError.self) { try await late.search(SearchRequest(query: "beta")) }
+        #expect(error?.kind == .server && error?.message.contains("no index") == true)
     }
 
     /// A cancelled search is cancelled, and the backend answers the next one.

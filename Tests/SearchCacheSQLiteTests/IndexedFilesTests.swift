@@ -237,6 +237,22 @@ import Testing
         #expect(try await index.titles("alpha2") == ["file"])
     }
 
+    /// Nothing in a folder without the right to search it can be looked at: what is below its folders stays.
+    @Test(.enabled(if: geteuid() != 0, "root may look at everything"))
+    func foldersThatCannotBeLookedAtAreKept() async throws {
+        let (folder, index, report) = try await indexed { folder in
+            for name in ["closed/a", "closed/in/b", "closed/in/c/d", "open"] { try folder.write(name, "alpha") }
+        }
+        #expect(report.indexed == 4)
+        #expect(chmod(folder.path + "/closed", 0o444) == 0)
+        let closed = try await index.update(folder: folder.path)
+        #expect(chmod(folder.path + "/closed", 0o700) == 0)
+        #expect(Set(closed.failures.map(\.path)) == ["closed/a", "closed/in"])
+        #expect(closed.unreadable == 2 && closed.removed == 1 && closed.unchanged == 1)
+        #expect(try await index.titles("alpha") == ["closed/in/b", "closed/in/c/d", "open"])
+        #expect(try await index.update(folder: folder.path).indexed == 1)
+    }
+
     // MARK: - Control files
 
     private static let control = """

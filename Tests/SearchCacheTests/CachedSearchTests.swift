@@ -83,6 +83,20 @@ import Testing
         }
     }
 
+    /// A backend that wants to be left alone for long is not waited for: its failure is the answer until then.
+    @Test func aLongRetryAfterIsAnAnswerAtOnce() async throws {
+        try await withCache { search, store, backend in
+            backend.answer { _ in throw SearchError(.server, "maintenance", retryAfter: .seconds(3_600)) }
+            for _ in 0..<2 {
+                let failure = try await search.search("a").failure
+                #expect(failure?.kind == .server && failure?.isRetried == false)
+            }
+            #expect(backend.asked.count == 1)
+            let isQuiet = try await store.read { $0.wanted.isEmpty }
+            #expect(isQuiet)
+        }
+    }
+
     /// A refresh takes the place of a slow request, whose answer counts for nothing; who waited gets the newer one.
     @Test func aRefreshSupersedes() async throws {
         try await withCache { search, store, backend in

@@ -117,6 +117,34 @@ import Testing
         #expect(script.state.entries["a"]?.total == 3)
     }
 
+    /// That nothing follows a page is known for as long as that page is fresh; then it is asked again, and what follows
+    /// it only if something does now.
+    @Test func theEndOfAStaleQueryIsAskedAgain() throws {
+        var script = try CacheScript(live: 3_600_000_000)
+        try script.act(.search("a", page: 1))
+        try script.answer("a", ["1"])
+        #expect(try script.act(.search("a", page: 2)) == .nothing)
+        script.pass(seconds: 60)
+        #expect(try script.act(.search("a", page: 2)) == .asked(2))
+        #expect(try script.act(.search("a", page: 2)) == .joined(2))
+        try script.answer("a", ["1"])
+        #expect(script.isFresh("a") && script.state.wanted.isEmpty)
+        #expect(try script.act(.search("a", page: 2)) == .nothing)
+        script.pass(seconds: 60)
+        #expect(try script.act(.search("a", page: 2)) == .asked(3))
+        try script.answer("a", ["1"], hasNext: true)
+        #expect(script.state.wanted["a"]?.page == 2)
+        try script.answer("a", ["2"])
+        #expect(script.titles("a", 2) == ["2"] && script.state.entries["a"]?.lastPage == 2)
+
+        // Where the last page itself was never asked for.
+        try script.act(.search("b", page: 5))
+        try script.answer("b", [])
+        #expect(try script.act(.search("b", page: 5)) == .nothing && script.titles("b", 4) == nil)
+        script.pass(seconds: 60)
+        #expect(try script.act(.search("b", page: 5)) == .asked(6))
+    }
+
     /// Pages that are asked for by their numbers wait for the one that is on its way, each once, up to a bound.
     @Test func pagesWaitForOneAnother() throws {
         var script = try CacheScript()

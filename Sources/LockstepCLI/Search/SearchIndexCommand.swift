@@ -28,7 +28,12 @@ extension SearchCommand {
         func run() async throws {
             let file = try FolderIndex(path: index)
             if remove {
-                let count = try await file.remove(folder: folder)
+                let count: Int
+                do {
+                    count = try await file.remove(folder: folder)
+                } catch let error as FolderIndexError where error.kind == .source {
+                    throw CommandFailure(error.message, status: .usage)
+                }
                 try file.close()
                 if json { try Output.json(["removed": count]) } else { Output.line("\(count) texts are forgotten") }
                 return

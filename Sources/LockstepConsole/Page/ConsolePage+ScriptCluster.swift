@@ -6,8 +6,11 @@ extension ConsolePage {
           for (const store of status.node.stores) {
             const series = page.series.get(store.name) || [];
             const last = series[series.length - 1];
-            // The node began anew, or went back: what was is not comparable.
-            if (last && store.commit < last.commit) series.length = 0;
+            // The node began anew, or another log took the place of its own: what was is not comparable.
+            if (last && store.commit < last.commit) {
+              series.length = 0;
+              if (store.name === page.store) { plot.points.clear(); readEntries(); }
+            }
             series.push({ at: status.at, commit: store.commit, lag: greatestLag(status, store) });
             if (series.length > 320) series.splice(0, series.length - 320);
             page.series.set(store.name, series);

@@ -4,7 +4,7 @@ extension ConsolePage {
         const log = { lines: [], total: 0, hasOlder: false, chosen: null, isPaused: false };
         const mostLines = 400;
 
-        /** Reads the newest lines anew: at the beginning, for another store, and when some were lost on the way. */
+        /** Reads the newest lines anew: at the beginning, of another store or log, and when some were lost. */
         const readEntries = latest(async () => {
           const store = page.store;
           if (!store) return;
@@ -34,8 +34,12 @@ extension ConsolePage {
           if (news.store !== page.store || log.isPaused) return;
           const isInOrder = news.total - news.count === log.total;
           log.total = news.total;
-          if (!isInOrder && log.lines.length) { readEntries(); return; }
-          const newest = log.lines.length ? log.lines[0].sequence : -1;
+          // Along a log epochs never fall: an entry of a later one that counts no further is of a log that replaced it.
+          const head = log.lines[0];
+          const isOther = head && news.entries.some(line => line.epoch > head.epoch && line.sequence <= head.sequence);
+          if (isOther) plot.points.clear();
+          if (head && (isOther || !isInOrder)) { readEntries(); return; }
+          const newest = head ? head.sequence : -1;
           const fresh = news.entries.filter(line => line.sequence > newest);
           const left = news.count - news.entries.length;
           if (left > 0 && fresh.length) fresh[fresh.length - 1].unseen = left;

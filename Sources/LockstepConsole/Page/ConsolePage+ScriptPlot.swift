@@ -41,14 +41,15 @@ extension ConsolePage {
             const points = plot.points.get(path) || [];
             const last = points[points.length - 1];
             if (last && last.sequence >= (storeStatus()?.commit ?? 0)) continue;
+            plot.points.set(path, points);
             try {
               const answer = await ask('/api/values', { store, path, after: last ? last.sequence : 0 });
-              if (store !== page.store || !plot.paths.includes(path)) continue;
+              // Of another store, no longer wanted, or asked before another log took the place of that one.
+              if (store !== page.store || plot.points.get(path) !== points) continue;
               points.push(...answer.points.map(point => ({ ...point, at: point.time / 1000 })));
               // What a number was 6 minutes ago is on no plot.
               const end = page.status.at - 360000;
               while (points.length > 2000 || (points.length > 2 && points[1].at < end)) points.shift();
-              plot.points.set(path, points);
             } catch (error) { say($('rate-title'), error.message); }
           }
           drawPlot();
