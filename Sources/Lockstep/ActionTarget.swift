@@ -61,8 +61,9 @@ public protocol ActionTarget<R>: Sendable {
 
     /// Asks the reactor a question about a committed state.
     ///
-    /// - Throws: ``LockstepError``: `refused` with the reactor's reason; `timeout` if no state as fresh as asked was to
-    ///   be had in time.
+    /// - Throws: ``LockstepError``: `refused` with the reactor's reason, or if the query cannot be encoded; `tooLarge`
+    ///   for a query above 1 MiB; `timeout` if no state as fresh as asked was to be had in time; `unavailable` and
+    ///   `stopped`.
     @_disfavoredOverload
     func ask(_ query: R.Query, _ consistency: ReadConsistency, timeout: Duration) async throws -> Answered<R.Answer>
 }
@@ -140,6 +141,7 @@ final class SendingEnd<R: Reactor>: Sendable {
     let port: StorePort
     let action = R.actionCoding
     let reply = R.replyCoding
+    private let query = R.queryCoding
 
     init(port: StorePort) { self.port = port }
 
@@ -224,4 +226,21 @@ final class SendingEnd<R: Reactor>: Sendable {
     }
 
     func outcomes(_ replies: RawReplies) -> Outcomes<R.Reply> { Outcomes(replies, coding: reply) }
+
+    /// The bytes of a query that is asked or watched.
+    ///
+    /// A frame that is too large ends the connection, again and again, with all else that goes over it.
+    func encoded(_ query: R.Query) throws -> [UInt8] {
+        let bytes: [UInt8]
+        do {
+            bytes = try self.query.encoded(query)
+        } catch {
+            throw LockstepError(.refused, "the query cannot be encoded: \(error)", underlying: error)
+        }
+        guard bytes.count <= Limits.actionBytes else {
+            throw LockstepError(
+                .tooLarge, "a query of \(bytes.count) bytes is above the limit of \(Limits.actionBytes)")
+        }
+        return bytes
+    }
 }

@@ -1,14 +1,9 @@
 package import LockstepCore
 internal import LockstepNode
 
-extension AsyncThrowingStream.Iterator where Element == SealedBatch, Failure == any Error {
-    /// The next batch; nil when the node has stopped or the task is cancelled.
-    mutating func nextOfNode() async throws -> SealedBatch? {
-        do { return try await next(isolation: #isolation) } catch {
-            if error is CancellationError || (error as? LockstepError)?.code == .stopped { return nil }
-            throw error
-        }
-    }
+extension Error {
+    /// Whether it says that the node has stopped or the task is cancelled: sequences end with that, and do not fail.
+    var isEndOfSequence: Bool { self is CancellationError || (self as? LockstepError)?.code == .stopped }
 }
 
 /// The committed entries of a store, in order; see ``Store/entries(after:)``.
@@ -55,11 +50,16 @@ public struct Entries<R: Reactor>: AsyncSequence {
 
         /// The next entry; `nil` when the node has stopped or the task is cancelled.
         public mutating func next() async throws -> LoggedEntry<R>? {
-            while ready.isEmpty {
-                guard let batch = try await batches.nextOfNode() else { return nil }
-                ready = try await Self.entries(of: batch, after: after, coding, &names, firstNames).reversed()
+            do {
+                while ready.isEmpty {
+                    guard let batch = try await batches.next(isolation: #isolation) else { return nil }
+                    ready = try await Self.entries(of: batch, after: after, coding, &names, firstNames).reversed()
+                }
+                return ready.removeLast()
+            } catch {
+                guard error.isEndOfSequence else { throw error }
+                return nil
             }
-            return ready.removeLast()
         }
 
         /// The entries of the next batch; before the first batch `names` is nil, and `firstNames` says which sessions

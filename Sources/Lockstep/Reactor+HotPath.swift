@@ -49,7 +49,7 @@ extension Reactor {
         do {
             if !box.middleware.isEmpty { action = try box.transformed(action, context) }
             let effect = try mutate(action, context)
-            if let deferred = effect.deferred {
+            if let deferred = effect.deferred, deferred.asksForMore {
                 if let problem = deferred.problem { return .rejected(reason: problem) }
                 box.deferred = deferred
                 if deferred.isDeferred {

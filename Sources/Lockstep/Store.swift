@@ -110,6 +110,8 @@ public struct Store<R: Reactor>: ActionTarget {
     }
 
     /// Answers a query from this node's state, on the caller's thread; see ``ActionTarget/ask(_:_:timeout:)``.
+    ///
+    /// Nothing is encoded, so neither the query nor the answer has a limit here.
     @_disfavoredOverload
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
@@ -146,7 +148,8 @@ public struct Store<R: Reactor>: ActionTarget {
     /// Effects, feedbacks and sources of this node that failed, from now on.
     ///
     /// Nothing is here on a replica: effects run on the primary only. Not replicated; what users are to see belongs to
-    /// the state. A consumer that is slow loses the oldest, and is told how many; it ends with the node.
+    /// the state. A consumer that is slow loses the oldest, and is told how many; it ends with the node, also with one
+    /// whose start failed.
     public func failures(bufferLimit: Int = 256) -> Broadcast<EffectFailure>.Subscription {
         problems.subscribe(bufferLimit: bufferLimit)
     }
@@ -170,9 +173,8 @@ public struct Store<R: Reactor>: ActionTarget {
 ///
 /// Made by ``Node/remote(_:named:)``; what the command line and thin programs use.
 public struct RemoteStore<R: Reactor>: ActionTarget {
-    private let end: SendingEnd<R>
+    let end: SendingEnd<R>
     let standingValue: CurrentValue<StoreStanding>
-    private let query = R.queryCoding
     private let answer = R.answerCoding
 
     package init(port: StorePort) {
@@ -184,8 +186,6 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
 
     /// The name of the store.
     public var name: String { end.port.name }
-
-    var port: StorePort { end.port }
 
     /// Sends an action and waits until it is committed; see ``ActionTarget/send(_:timeout:)``.
     @_disfavoredOverload
@@ -222,14 +222,8 @@ public struct RemoteStore<R: Reactor>: ActionTarget {
     public func ask(
         _ query: R.Query, _ consistency: ReadConsistency, timeout: Duration
     ) async throws -> Answered<R.Answer> {
-        let bytes: [UInt8]
-        do {
-            bytes = try self.query.encoded(query)
-        } catch {
-            throw LockstepError(.refused, "the query cannot be encoded: \(error)", underlying: error)
-        }
         let (answered, position, time) = try await end.port.ask(
-            bytes, level: consistency.level, minimum: end.minimum, timeout: timeout)
+            try end.encoded(query), level: consistency.level, minimum: end.minimum, timeout: timeout)
         do {
             let place = Place(epoch: position.0, sequence: position.1)
             return Answered(answer: try answer.decoded(answered), place: place, time: time)

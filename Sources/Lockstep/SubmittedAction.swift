@@ -24,7 +24,8 @@ public struct SubmittedAction<R: Reactor>: Sendable {
 
     /// Asks for its end: an action that has no number yet is not sent; one that is accepted is cancelled.
     ///
-    /// What became of it ``finished()`` tells: it may have ended by itself before.
+    /// It waits for nothing, also in a task that was cancelled. An action that has a number and no answer yet is
+    /// cancelled when it is accepted. What became of it ``finished()`` tells: it may have ended by itself before.
     public func cancel() async { await stages.cancel() }
 }
 
@@ -63,11 +64,15 @@ private struct SentStages<R: Reactor>: SubmissionStages {
 
     func cancel() async {
         if let waiter = first.waiter { end.port.inbox.leave(waiter) }
-        do {
-            guard case .accepted(let run, _) = try await accepted() else { return }
-            end.port.cancel(run)
-        } catch {
-            end.cancelUnanswered(error)
+        // Whoever cancels may be cancelled itself, so its task waits for nothing.
+        first.whenAnswered { [end] answer in
+            switch answer {
+            case .success(let replies):
+                // If it is not an accepted action that goes on, this does nothing.
+                guard let piece = replies.pieces.first else { return }
+                end.port.cancel(RunID(session: piece.session, number: piece.first))
+            case .failure(let error): end.cancelUnanswered(error)
+            }
         }
     }
 }
@@ -78,6 +83,8 @@ private final class FirstAnswer: Sendable {
 
     private struct Contents: Sendable {
         var answer: Result<RawReplies, any Error>?
+        /// Told of the answer when it comes.
+        var listeners: [@Sendable (Result<RawReplies, any Error>) -> Void] = []
         var waiter: Waiter?
         var lastNumber: UInt64 = 0
         var continuations: [UInt64: CheckedContinuation<RawReplies, any Error>] = [:]
@@ -89,12 +96,22 @@ private final class FirstAnswer: Sendable {
     }
 
     func answered(_ answer: Result<RawReplies, any Error>) {
-        let continuations = contents.withLock { contents in
+        let (continuations, listeners) = contents.withLock { contents in
             contents.answer = contents.answer ?? answer
-            defer { contents.continuations = [:] }
-            return contents.continuations.values
+            defer { (contents.continuations, contents.listeners) = ([:], []) }
+            return (contents.continuations.values, contents.listeners)
         }
         for continuation in continuations { continuation.resume(with: answer) }
+        for listener in listeners { listener(answer) }
+    }
+
+    /// Tells the answer: now if it is there, or else on the thread that brings it.
+    func whenAnswered(_ listener: @escaping @Sendable (Result<RawReplies, any Error>) -> Void) {
+        let answer = contents.withLock { contents in
+            if contents.answer == nil { contents.listeners.append(listener) }
+            return contents.answer
+        }
+        if let answer { listener(answer) }
     }
 
     func value() async throws -> RawReplies {

@@ -23,11 +23,11 @@ extension RemoteStore {
     ///     node may take two and a half times as long.
     /// - Returns: The answers; they begin when the loop does. The loop ends when this node stops or the task is
     ///   cancelled. It throws ``LockstepError``: `refused` with the reactor's reason, or if query or answer cannot be
-    ///   coded; `unavailable` with the reason, if this store watches too many queries, or if the node says for 30 s that
-    ///   it cannot answer and never did.
+    ///   coded; `tooLarge` for a query above 1 MiB; `unavailable` with the reason, if this store watches too many
+    ///   queries, or if the node says for 30 s that it cannot answer and never did.
     public func watch(_ query: R.Query, atMost interval: Duration = .milliseconds(100)) -> WatchedAnswers<R> {
         let microseconds = min(max(10_000, interval.wholeMicroseconds), 60_000_000)
-        return WatchedAnswers(port: port, query: query, microseconds: UInt32(microseconds))
+        return WatchedAnswers(end: end, query: query, microseconds: UInt32(microseconds))
     }
 }
 
@@ -58,18 +58,16 @@ public struct WatchedAnswers<R: Reactor>: AsyncSequence, Sendable {
     /// ``LockstepError``.
     public typealias Failure = any Error
 
-    let port: StorePort
+    let end: SendingEnd<R>
     let query: R.Query
     let microseconds: UInt32
 
     /// Begins a watch.
     public func makeAsyncIterator() -> Iterator {
         do {
-            let updates = port.watch(try R.queryCoding.encoded(query), interval: microseconds)
-            return Iterator(updates: updates)
+            return Iterator(updates: end.port.watch(try end.encoded(query), interval: microseconds))
         } catch {
-            let refused = LockstepError(.refused, "the query cannot be encoded: \(error)", underlying: error)
-            return Iterator(updates: AsyncThrowingStream { throw refused })
+            return Iterator(updates: AsyncThrowingStream { throw error })
         }
     }
 

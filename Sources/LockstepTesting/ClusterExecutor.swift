@@ -46,6 +46,7 @@ final class ClusterPort<State: Sendable>: Lockstep.EffectPort {
     let errands: TestStorePort
     private let published: PublishedState<State>
     private let committed = Mutex(SequenceNumber.zero)
+    private let isStopping = Mutex(false)
 
     init(_ errands: TestStorePort, published: PublishedState<State>) {
         self.errands = errands
@@ -62,6 +63,9 @@ final class ClusterPort<State: Sendable>: Lockstep.EffectPort {
 
     func committed(through sequence: SequenceNumber) { committed.withLock { $0 = sequence } }
 
+    /// The node stops: nobody is told any more what is current.
+    func stop() { isStopping.withLock { $0 = true } }
+
     func waitUntilShown(_ sequence: SequenceNumber) async throws {
         var (snapshot, version) = published.currentVersion()
         while snapshot.place.sequence < sequence {
@@ -70,7 +74,10 @@ final class ClusterPort<State: Sendable>: Lockstep.EffectPort {
         }
     }
 
-    func waitUntilCurrent() async throws { try await waitUntilShown(committed.withLock { $0 }) }
+    func waitUntilCurrent() async throws {
+        guard !isStopping.withLock({ $0 }) else { throw CancellationError() }
+        try await waitUntilShown(committed.withLock { $0 })
+    }
 }
 
 /// Runs the effects, the feedback and the sources of one life of a simulated primary: the tasks are real, and do
@@ -142,7 +149,10 @@ final class ClusterExecutor<R: Reactor>: EffectExecutor {
         switch outcome {
         case .committed(_, let sequence): port.note(.committedEmission, sequence.rawValue)
         case .busy: port.note(.busyEmission, ticket)
-        case .dropped: port.note(.droppedEmission, ticket)
+        case .dropped:
+            port.note(.droppedEmission, ticket)
+            // Otherwise a feedback's effect would be run again and again, until the process is gone.
+            if port.isMachineStopping { brought.stop() }
         }
         runtime.emission(ticket, outcome)
     }

@@ -117,6 +117,9 @@ public final class TestCluster<R: Reactor> {
         } catch {
             return PendingReply(sender: sender, call: .unsent(.rejected("the action cannot be encoded: \(error)")))
         }
+        if let problem = TestText.problem(withSize: bytes.count) {
+            return PendingReply(sender: sender, call: .unsent(.rejected("the action cannot be sent: \(problem)")))
+        }
         return PendingReply(sender: sender, call: make(.action(bytes), on: sender))
     }
 

@@ -87,6 +87,11 @@ extension TestStore {
             fail("\(sent) cannot be encoded: \(error)", at: place)
             return sent
         }
+        if let problem = TestText.problem(withSize: bytes.count) {
+            // Its words may be as long as it is.
+            fail("\(sent.description.prefix(100))… cannot be sent: \(problem)", at: place)
+            return sent
+        }
         actions[number] = sent.description
         primary.submit(bytes, number: number)
         if let busy = primary.busy {
@@ -257,8 +262,13 @@ extension TestStore {
     }
 }
 
-/// Differences in words, each line after two spaces; nil where there is none.
+/// What a test is told, nil where there is nothing to tell; differences have each line after two spaces.
 enum TestText {
+    /// What is wrong with the size of an action, which no sender takes then.
+    static func problem(withSize count: Int) -> String? {
+        count > Limits.actionBytes ? "its \(count) bytes are above the limit of \(Limits.actionBytes)" : nil
+    }
+
     static func difference(expected: some Encodable, found: some Encodable) -> String? {
         guard StateDigest.digest(of: expected) != StateDigest.digest(of: found) else { return nil }
         let changes = StateChanges(from: expected, to: found)

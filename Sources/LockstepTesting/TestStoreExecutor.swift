@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Runs the tasks of a ``TestStore`` on the thread that asks it to, one step at a time, in the order in which they
-/// became ready.
+/// Runs the tasks of a ``TestStore``, or of a test's own runtime of effects, on the thread that asks it to, one step at
+/// a time, in the order in which they became ready.
 ///
 /// A task that prefers this executor, its child tasks and the default actors that they call run nowhere else; so when
 /// ``drain(limit:)`` has returned, each of them has ended, or waits for something that has not happened. What has an
 /// executor of its own, such as the main actor, or was started without a parent, runs elsewhere, and comes back here.
-final class TestStoreExecutor: TaskExecutor {
+package final class TestStoreExecutor: TaskExecutor {
     private struct Contents {
         var jobs: [UnownedJob] = []
         /// Nobody will drain it now: what is left runs elsewhere.
@@ -16,7 +16,9 @@ final class TestStoreExecutor: TaskExecutor {
 
     private let contents = Mutex(Contents())
 
-    func enqueue(_ job: UnownedJob) {
+    package init() {}
+
+    package func enqueue(_ job: UnownedJob) {
         let (isClosed, waiter) = contents.withLock { contents in
             if !contents.isClosed { contents.jobs.append(job) }
             return (contents.isClosed, contents.waiter.take())
@@ -32,12 +34,12 @@ final class TestStoreExecutor: TaskExecutor {
     ///
     /// It has no parent: it lives from one call of the test to another, and ``TestStore`` cancels it
     /// and lets it end.
-    func start(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    package func start(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         Task(executorPreference: self, operation: body)
     }
 
     /// Runs what is ready, and what becomes ready by that, until nothing is; false if there was no end to it.
-    func drain(limit: Int = 1_000_000) -> Bool {
+    package func drain(limit: Int = 1_000_000) -> Bool {
         var left = limit
         while left > 0 {
             let jobs = contents.withLock { contents in

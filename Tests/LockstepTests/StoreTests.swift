@@ -91,6 +91,33 @@ import Testing
         #expect(stopped?.code == .stopped)
     }
 
+    /// Guarantee 15: who reads or asks after the node's end is told of it, however fresh the state is to be; who looks
+    /// still sees the last one.
+    @Test func readsEndWithTheNode() async throws {
+        let node = try Node(.local())
+        let ledger = try node.store(Ledger(), named: "ledger")
+        try await withRunning(node) {
+            _ = try await ledger.send(.put("a", 1))
+            #expect(try await ledger.read(.session) { $0.amounts["a"] } == 1)
+            #expect(try await ledger.read(.local) { $0.amounts["a"] } == 1)
+        }
+        await expectStopped(ledger)
+        #expect(ledger.state.amounts["a"] == 1)
+        // Its node is gone, and never ran.
+        let orphan = try Node(.local()).store(Ledger(), named: "ledger")
+        await expectStopped(orphan)
+    }
+
+    private func expectStopped(_ ledger: Store<Ledger>) async {
+        for consistency in [ReadConsistency.local, .session, .linearizable] {
+            let read = await #expect(throws: LockstepError.self) {
+                try await ledger.read(consistency) { $0.amounts["a"] }
+            }
+            let asked = await #expect(throws: LockstepError.self) { try await ledger.ask(.amount("a"), consistency) }
+            #expect(read?.code == .stopped && asked?.code == .stopped, "\(consistency)")
+        }
+    }
+
     /// Every committed action comes in order, from the beginning or from any entry on, also within a batch.
     @Test func entriesComeFromAnyPlaceOn() async throws {
         let node = try Node(.local())

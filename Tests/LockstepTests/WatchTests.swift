@@ -76,6 +76,24 @@ import Testing
         }
     }
 
+    /// Goal: a query above its limit is refused before it leaves, and the largest one is answered.
+    @Test func aQueryAboveItsLimitIsRefused() async throws {
+        try await withRemote { _, remote in
+            let frame = try Ledger.queryCoding.encoded(.amount("")).count
+            let large = Ledger.Query.amount(String(repeating: "x", count: Limits.actionBytes - frame + 1))
+            let asked = await #expect(throws: LockstepError.self) { try await remote.ask(large) }
+            let watched = await #expect(throws: LockstepError.self) {
+                for try await answer in remote.watch(large) { Issue.record("\(answer)") }
+            }
+            for error in [asked, watched] {
+                #expect(error?.code == .tooLarge)
+                #expect(error?.message == "a query of 1048577 bytes is above the limit of 1048576")
+            }
+            let largest = Ledger.Query.amount(String(repeating: "x", count: Limits.actionBytes - frame))
+            #expect(try await remote.ask(largest).answer == "0.0")
+        }
+    }
+
     /// Goal: a store watches so many queries; one more is told so, and goes when another has ended.
     @Test func aStoreWatchesSoManyQueries() async throws {
         try await withRemote { _, remote in

@@ -3,7 +3,8 @@ import LockstepCore
 /// What a feedback does, whatever its requests are.
 protocol Reacting<R>: Sendable {
     associatedtype R: Reactor
-    func run(_ runtime: EffectRuntime<R>) async
+    /// Runs until its task is cancelled; keys begin with the name of the store.
+    func run(_ runtime: EffectRuntime<R>, of store: String) async
     /// As the parent's.
     func lifted<Parent: Reactor>(_ lift: Lift<Parent, R>) -> any Reacting<Parent>
     /// As the parent's, for each element.

@@ -120,8 +120,8 @@ public struct Scope<Parent: Reactor, Child: Reactor>: Sendable {
     /// The child's feedback as the parent's, their names after the child's and a dot.
     public func feedback(of child: Child) -> [Feedback<Parent>] { child.feedback.map { $0.lifted(lift(child)) } }
 
-    /// The child's sources as the parent's; those of a part that may be missing run while the store does, and what they
-    /// emit without the part fails them until it is there.
+    /// The child's sources as the parent's; one of a part that may be missing is cancelled while the part is missing,
+    /// and begun again by its policy until it is there.
     public func sources(of child: Child) -> [ExternalSource<Parent>] { child.sources.map { $0.lifted(lift(child)) } }
 
     /// When the child waits for a time: for the parent's ``ReactorOptions/nextDue(in:)``, which takes the earliest.

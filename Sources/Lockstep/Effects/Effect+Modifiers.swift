@@ -8,8 +8,9 @@ extension Effect {
     ///
     ///     .policy(.latest("search")).policy(.merge("backend", max: 4))
     ///
-    /// An effect that ends at once has ended before it could share anything: for it the policy means nothing. A policy
-    /// of a part of ``concat(_:_:)`` or ``merge(_:_:)`` does not count either: give it to the whole.
+    /// An effect that ends at once has ended before it could share anything: for it the policy means nothing, unless a
+    /// modifier after it lets it go on, such as ``delayed(by:)``. A policy of a part of ``concat(_:_:)`` or
+    /// ``merge(_:_:)`` does not count either: give it to the whole.
     public func policy(_ policy: EffectPolicy) -> Effect {
         changed { deferred in deferred.with(plan: { $0.keep(policy.limit) }) }
     }
@@ -21,8 +22,7 @@ extension Effect {
 
     /// Cancels what runs under a name, when this action is logged: nothing of it is committed afterwards.
     public func cancelling(_ id: EffectID) -> Effect {
-        let base = deferred ?? DeferredEffect(body: nil)
-        return Effect(mutations, reply: reply, deferred: base.with(cancels: [id.name]))
+        changed { $0.with(cancels: [id.name]) }
     }
 
     /// Cancels the effect when the primary logs an action for which `predicate` holds; not by the action that began it.
@@ -133,9 +133,9 @@ extension Effect {
 
     // MARK: - Changing
 
+    /// Changes how the effect runs; one that ends at once keeps it for a modifier that lets it go on.
     private func changed(_ change: (DeferredEffect<R>) -> DeferredEffect<R>) -> Effect {
-        guard let deferred else { return self }
-        return Effect(mutations, reply: reply, deferred: change(deferred))
+        Effect(mutations, reply: reply, deferred: change(deferred ?? DeferredEffect(body: nil)))
     }
 
     /// Puts something around the effect's work, whether it goes on or not.

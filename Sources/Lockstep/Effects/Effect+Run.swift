@@ -83,11 +83,13 @@ extension Effect {
                 }, plan: mergedPlan(effects), cancels: cancels, until: mergedUntil(effects)))
     }
 
-    /// Parts that all end at once, as one effect.
+    /// Parts that all end at once, as one effect, which a modifier may still let go on.
     private static func atOnce(_ effects: [Effect], _ cancels: [String], reply: R.Reply) -> Effect {
         let mutations = Mutations.many(effects.flatMap(\.emitted))
-        guard !cancels.isEmpty else { return Effect(mutations, reply: reply) }
-        return Effect(mutations, reply: reply, deferred: DeferredEffect(body: nil, cancels: cancels))
+        guard effects.contains(where: { $0.deferred != nil }) else { return Effect(mutations, reply: reply) }
+        let plan = DeferredEffect<R>(
+            body: nil, plan: mergedPlan(effects), cancels: cancels, until: mergedUntil(effects))
+        return Effect(mutations, reply: reply, deferred: plan)
     }
 
     /// An action that ends one of the parts ends the whole.

@@ -53,8 +53,9 @@ public struct EffectPolicy: Hashable, Sendable {
 package final class DeferredEffect<R: Reactor>: Sendable {
     typealias Body = @Sendable (Emitter<R>) async throws -> R.Reply
 
-    /// What runs after the acceptance; nil if the action ends at once and only cancels others.
+    /// What runs after the acceptance; nil if the action ends at once.
     let body: Body?
+    /// Without a body it is kept for what may still let the effect go on.
     package let plan: RunPlan
     /// Names whose runs the action cancels.
     package let cancels: [String]
@@ -72,8 +73,12 @@ package final class DeferredEffect<R: Reactor>: Sendable {
 
     @usableFromInline package var isDeferred: Bool { body != nil }
 
+    /// Whether the primary has something to do besides writing the action's item; for a plan alone it has not.
+    @usableFromInline package var asksForMore: Bool { isDeferred || !cancels.isEmpty }
+
     /// Why the action must be rejected for its effect's names; nil if they are as they should be.
     @usableFromInline package var problem: String? {
+        let plan = isDeferred ? self.plan : RunPlan()
         if plan.limits.count > Limits.policiesOfRun {
             return "the effect has \(plan.limits.count) policies; at most \(Limits.policiesOfRun) can hold together"
         }

@@ -2,6 +2,8 @@ package import LockstepCore
 package import LockstepNode
 
 /// Where an ``EffectRuntime`` brings mutations and ends: a node's store, or a test's.
+///
+/// Who waits gets ``LockstepError`` of code `stopped` when the node stops.
 package protocol EffectPort: Sendable {
     /// The store's name, which is a part of every effect's key.
     var name: String { get }

@@ -21,7 +21,8 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     private let contents = Mutex(Contents())
 
     private enum Command: Sendable {
-        case begin(RunStart)
+        /// With the number of the reign that orders it.
+        case begin(RunStart, reign: UInt64)
         case open, close
     }
 
@@ -44,6 +45,8 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         /// The life whose emission was let through, until it has been reduced.
         var reducing: Life?
         var lastNumber: UInt64 = 0
+        /// How many reigns are over.
+        var reign: UInt64 = 0
         var port: (any EffectPort)?
     }
 
@@ -79,11 +82,20 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
 
     /// Ends everything that was begun; what waits for an answer is cancelled, since nobody knows what became of it.
     package func closed() {
-        contents.withLock { $0.bodies = [:] }
+        contents.withLock { contents in
+            contents.bodies = [:]
+            contents.reign += 1
+        }
         orders.yield(.close)
     }
 
-    package func begin(_ run: RunStart) { orders.yield(.begin(run)) }
+    /// Nothing fails from here on; the tasks have ended, or were never begun.
+    package func ended() { failures.finish() }
+
+    package func begin(_ run: RunStart) {
+        let reign = contents.withLock { $0.reign }
+        orders.yield(.begin(run, reign: reign))
+    }
 
     package func stop(_ id: RunID) {
         let signal = contents.withLock { contents in
@@ -154,10 +166,12 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
             defer { group.cancelAll() }
             while let command = await commands.next() {
                 switch command {
-                case .begin(let start): group.addTask { await self.perform(start, port, metrics) }
+                case .begin(let start, reign: let number):
+                    group.addTask { await self.perform(start, orderedIn: number, port, metrics) }
                 case .open:
-                    for feedback in reactor.feedback { group.addTask { await self.perform(feedback) } }
-                    for source in reactor.sources { group.addTask { await self.perform(source) } }
+                    let store = port.name
+                    for feedback in reactor.feedback { group.addTask { await self.perform(feedback, of: store) } }
+                    for source in reactor.sources { group.addTask { await self.perform(source, of: store) } }
                 case .close: return true
                 }
             }
@@ -165,12 +179,17 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
         }
     }
 
-    private func perform(_ start: RunStart, _ port: any EffectPort, _ metrics: EffectMetrics) async {
+    private func perform(
+        _ start: RunStart, orderedIn reign: UInt64, _ port: any EffectPort, _ metrics: EffectMetrics
+    ) async {
         let signal = StopSignal()
-        let effect = contents.withLock { contents in
+        let effect: DeferredEffect<R>? = contents.withLock { contents in
+            // An order may wait until its reign is over; the body of the next reign is for that one's own order.
+            guard contents.reign == reign else { return nil }
             contents.stops[start.id] = signal
             return contents.bodies.removeValue(forKey: start.id)
         }
+        // One of the same run in another reign begins after the end of this one.
         defer { contents.withLock { $0.stops[start.id] = nil } }
         // Without a body it was stopped before it began.
         guard let body = effect?.body else { return }
@@ -246,7 +265,7 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
             if outcome == .dropped, condition?.hasFailed != true { scope.wasDropped() }
             throw CancellationError()
         }
-        try await port.waitUntilShown(sequence)
+        try await unlessStopped { try await port.waitUntilShown(sequence) }
         return Place(epoch: epoch, sequence: sequence)
     }
 
@@ -273,9 +292,16 @@ package final class EffectRuntime<R: Reactor>: RunExecutor, EffectEnvironment {
     func wait(while isWanted: @escaping @Sendable (R.State) -> Bool) async throws {
         guard let port = contents.withLock({ $0.port }) else { throw CancellationError() }
         // What is shown may be older than the entry that began the effect.
-        try await port.waitUntilCurrent()
+        try await unlessStopped { try await port.waitUntilCurrent() }
         for await snapshot in States(published: published) where !isWanted(snapshot.state) { return }
         throw CancellationError()
+    }
+
+    /// Waits for the port; a node that stops cancels who waits, since the next primary does the work again.
+    private func unlessStopped(_ wait: () async throws -> Void) async throws {
+        do { try await wait() } catch let error as LockstepError where error.code == .stopped {
+            throw CancellationError()
+        }
     }
 
     /// Repeats while the primary is busy, which is a matter of milliseconds or of a full disk; nil if the task is

@@ -13,9 +13,9 @@ public struct Emitter<R: Reactor>: Sendable {
     ///
     /// - Returns: Its place, when it has committed and ``state`` includes it: an effect reads its own writes.
     /// - Throws: `CancellationError` if the effect was cancelled, was superseded, has ended, or its node stops. If the
-    ///   task was cancelled while it waited here, nobody can tell whether the mutation is in the log: what was already
-    ///   sequenced commits all the same. Otherwise it is not there. ``LockstepError`` of code `refused` for a mutation
-    ///   that cannot be encoded, or `tooLarge` for one above 1 MiB.
+    ///   task was cancelled, or the node stopped, while it waited here, nobody can tell whether the mutation is in the
+    ///   log: what was already sequenced commits all the same. Otherwise it is not there. ``LockstepError`` of code
+    ///   `refused` for a mutation that cannot be encoded, or `tooLarge` for one above 1 MiB.
     @discardableResult
     public func callAsFunction(_ mutation: R.Mutation) async throws -> Place {
         try await callAsFunction(contentsOf: [mutation])
@@ -75,7 +75,12 @@ public struct Emitter<R: Reactor>: Sendable {
     /// How many emissions of earlier attempts are in the log.
     public var emissionsBefore: Int { Int(clamping: scope.start?.emissions ?? 0) }
 
-    /// The same text in every attempt and for no other action: what to give to a service that does a thing once a key.
+    /// What to give to a service that does a thing once a key: a text that begins with the name of the store.
+    ///
+    /// Of an action it is the same in every attempt, and that of no other action. Of a feedback it is the same for all
+    /// requests of one identity: of an element, or of a key of a dictionary; a feedback of at most one request has one
+    /// identity for all of them. Of a source it is the same for all that it brings. So a feedback and a source add what
+    /// tells one thing from another, such as a number from the request.
     public var idempotencyKey: String { scope.idempotencyKey }
 
     /// The store's clock, which tests replace.

@@ -7,8 +7,10 @@ import LockstepCore
 ///     }
 ///
 /// Each entry carries the source's name as its cause. A source that fails is reported
-/// (``Store/failures(bufferLimit:)``) and begun again by its policy; it never ends anything but itself. When the
-/// primary is replaced, the next one begins it anew: whatever it has to go on from belongs to the state.
+/// (``Store/failures(bufferLimit:)``) and begun again by its policy; it never ends anything but itself. One that throws
+/// `CancellationError`, as `emit` does when the primary takes nothing more, has not failed: it is not reported, and
+/// begun again in the same way while this primary lives. When the primary is replaced, the next one begins it anew:
+/// whatever it has to go on from belongs to the state.
 public struct ExternalSource<R: Reactor>: Sendable {
     /// 1 to 64 letters, digits, `-`, `_` and `.`.
     public let name: String
@@ -20,7 +22,8 @@ public struct ExternalSource<R: Reactor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: 1 to 64 letters, digits, `-`, `_` and `.`; it is in the log.
-    ///   - retry: How often it is begun in all, and how far apart, if it fails; by default for ever, from 100 ms to 10 s.
+    ///   - retry: How often it is begun in all, and how far apart, if it throws; by default for ever, from 100 ms to
+    ///     10 s.
     ///   - body: Runs on the concurrent pool until it returns, fails, or the node stops.
     public init(
         _ name: String, retry: RetryPolicy = RetryPolicy(attempts: .max),
@@ -34,15 +37,16 @@ public struct ExternalSource<R: Reactor>: Sendable {
 }
 
 extension EffectRuntime {
-    /// Runs a source, and again when it fails.
-    func perform(_ source: ExternalSource<R>) async {
+    /// Runs a source, and again when it throws.
+    func perform(_ source: ExternalSource<R>, of store: String) async {
         var generator = SplitMix64(seed: seed)
         var attempt = 1
         while !Task.isCancelled {
             let life = number()
             begin(life: life) { _ in true }
             let scope = EmitterScope<R>(
-                self, cause: .source(source.name), start: nil, lifetime: life, idempotencyKey: source.name)
+                self, cause: .source(source.name), start: nil, lifetime: life,
+                idempotencyKey: "\(store)/\(source.name)")
             do {
                 try await source.body(Emitter(scope))
                 try await emitKept(scope)
@@ -52,7 +56,10 @@ extension EffectRuntime {
                 end(life: life)
                 _ = scope.end()
                 guard !Task.isCancelled else { return }
-                failures.send(EffectFailure(origin: .source(source.name), error: error))
+                // Refused by a state without its part, or by a primary that ends, it has not failed.
+                if !(error is CancellationError) {
+                    failures.send(EffectFailure(origin: .source(source.name), error: error))
+                }
             }
             attempt += 1
             guard let delay = source.retry.delay(beforeAttempt: attempt, using: &generator),

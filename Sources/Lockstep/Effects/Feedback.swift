@@ -104,7 +104,7 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
         var fulfilment: Fulfilment
     }
 
-    func run(_ runtime: EffectRuntime<R>) async {
+    func run(_ runtime: EffectRuntime<R>, of store: String) async {
         await withDiscardingTaskGroup { group in
             var lives: [ID: Life] = [:]
             for await snapshot in States(published: runtime.published) {
@@ -129,7 +129,7 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
                         }
                         stop(life, runtime)
                     }
-                    lives[id] = begin(id, request, runtime, in: &group)
+                    lives[id] = begin(id, request, runtime, of: store, in: &group)
                 }
             }
             for life in lives.values.sorted(by: { $0.number < $1.number }) { stop(life, runtime) }
@@ -144,7 +144,8 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
     }
 
     private func begin(
-        _ id: ID, _ request: Request, _ runtime: EffectRuntime<R>, in group: inout DiscardingTaskGroup
+        _ id: ID, _ request: Request, _ runtime: EffectRuntime<R>, of store: String,
+        in group: inout DiscardingTaskGroup
     ) -> Life {
         let life = Life(
             number: runtime.number(), request: request, signal: StopSignal(), payloads: Payloads(request),
@@ -160,7 +161,7 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
             repeat {
                 let scope = EmitterScope<R>(
                     runtime, cause: .feedback(name), start: nil, lifetime: life.number,
-                    idempotencyKey: "\(name)/\(id)")
+                    idempotencyKey: "\(store)/\(name)/\(id)")
                 outcome = await life.signal.race { [isAgain] in
                     if isAgain { try await runtime.wait { !isWanted($0) } }
                     let (request, updates) = life.payloads.begin()
@@ -183,5 +184,5 @@ struct Reaction<R: Reactor, ID: Hashable & Sendable, Request: Equatable & Sendab
 }
 
 extension EffectRuntime {
-    func perform(_ feedback: Feedback<R>) async { await feedback.reaction.run(self) }
+    func perform(_ feedback: Feedback<R>, of store: String) async { await feedback.reaction.run(self, of: store) }
 }

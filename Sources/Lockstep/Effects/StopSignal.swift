@@ -1,6 +1,8 @@
 import Synchronization
 
 /// Stops one effect; whoever is first of the two, the effect or the signal, decides.
+///
+/// An effect that is run again is raced with the same signal, one time after the other; once stopped, it stays so.
 final class StopSignal: Sendable {
     private let contents = Mutex(Contents())
 
@@ -19,6 +21,7 @@ final class StopSignal: Sendable {
     private func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                // A cancellation before this is seen here; a later one finds the waiter.
                 let isOver = contents.withLock { contents in
                     guard !contents.isStopped, !Task.isCancelled else { return true }
                     contents.waiter = continuation
@@ -27,7 +30,8 @@ final class StopSignal: Sendable {
                 if isOver { continuation.resume() }
             }
         } onCancel: {
-            stop()
+            // The wait is over, by the end of its race: nobody has stopped the effect.
+            contents.withLock { $0.waiter.take() }?.resume()
         }
     }
 

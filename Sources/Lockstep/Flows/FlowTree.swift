@@ -162,11 +162,7 @@ extension FlowTree {
                 // Whoever comes first decides; what a flow returns after its dismissal does not count.
                 return self.returned(started) ? outcome : nil
             }
-            group.addTask {
-                guard await self.isDismissed(started) else { return nil }
-                guard let result = flow.resultOfDismissal else { return .failure(FlowError.dismissed) }
-                return .success(result)
-            }
+            group.addTask { await self.isDismissed(started) ? Self.dismissal(of: flow) : nil }
             group.addTask {
                 await launches.run()
                 return nil
@@ -177,7 +173,13 @@ extension FlowTree {
             await group.waitForAll()
             return outcome
         }
-        guard let outcome else { preconditionFailure("a flow comes back, or is dismissed") }
-        return try outcome.get()
+        // Without one it was dismissed when nobody waited for that any longer: its task had been cancelled before.
+        return try (outcome ?? Self.dismissal(of: flow)).get()
+    }
+
+    /// What a flow that was dismissed ends with.
+    private static func dismissal<F: Flow>(of flow: F) -> Swift.Result<F.Result, any Error> {
+        guard let result = flow.resultOfDismissal else { return .failure(FlowError.dismissed) }
+        return .success(result)
     }
 }

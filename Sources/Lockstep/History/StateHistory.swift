@@ -25,12 +25,17 @@ public final class StateHistory<R: Reactor>: CommitObserver {
     }
 
     /// Follows a store from its current state on, when ``run()`` is called.
+    ///
+    /// Of a store that was not live yet, it has the initial state until ``run()`` sees the first state of the cluster,
+    /// and begins with that.
     public convenience init(_ store: Store<R>, capacity: Int = 256) {
         let commits = store.commits()
         self.init(start: commits.start, capacity: capacity, commits: commits)
     }
 
     /// Begins with a state, to be added to ``CommitObservers`` whose ``CommitObservers/start`` it is.
+    ///
+    /// Make both after ``Store/whenLive()``, so that it is a state of the cluster.
     public convenience init(start: Snapshot<R.State>, capacity: Int = 256) {
         self.init(start: start, capacity: capacity, commits: nil)
     }
@@ -47,7 +52,20 @@ public final class StateHistory<R: Reactor>: CommitObserver {
     /// - Throws: ``LockstepError`` with code `positionTooOld` if it was slower than the entries that the node holds.
     public func run() async throws {
         guard let commits else { preconditionFailure("a history that was made of a state is fed by observers") }
-        for try await commit in commits { await didCommit(commit) }
+        var following = commits.makeAsyncIterator()
+        guard let start = await following.begin() else { return }
+        begin(at: start)
+        while let commit = try await following.next() { await didCommit(commit) }
+    }
+
+    /// Keeps the state that the first commit changes, and nothing else.
+    private func begin(at start: Snapshot<R.State>) {
+        let dropped = contents.withLock { states in
+            let dropped = states
+            states = [Kept(snapshot: start)]
+            return dropped
+        }
+        withExtendedLifetime(dropped) {}
     }
 
     /// Takes note of a commit, and lets go of the oldest state if there are too many.

@@ -50,7 +50,7 @@ public final class CommitObservers<R: Reactor>: Sendable {
 
     init(commits: Commits<R>) { self.commits = commits }
 
-    /// The state that the first commit changes.
+    /// The state that the first commit changes; of a store that was not live yet see ``Commits/start``.
     public var start: Snapshot<R.State> { commits.start }
 
     /// Adds an observer after those that are there, from the next commit on.
@@ -101,6 +101,9 @@ private struct ClosureObserver<R: Reactor>: CommitObserver {
 
 extension Store {
     /// Makes a registry of observers that are told of every commit after a state; by default after the current one.
+    ///
+    /// Of a store that was not live yet, they are told of what follows the first state that ``CommitObservers/run()``
+    /// sees; see ``commits(after:)``.
     public func observers(after snapshot: Snapshot<R.State>? = nil) -> CommitObservers<R> {
         CommitObservers(commits: commits(after: snapshot))
     }

@@ -42,19 +42,25 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
     public typealias Failure = any Error
 
     /// The state that the first commit changes.
+    ///
+    /// Of a store that was not live yet, and if no state was given, it is the initial state, and a loop begins with the
+    /// first state that the store shows instead. After ``Store/whenLive()`` it is one of the cluster's.
     public let start: Snapshot<R.State>
+    /// Where a loop waits for the first state that is shown, to begin with that; nil: it begins with ``start``.
+    private let unshown: PublishedState<R.State>?
     private let batches: @Sendable (Place) -> AsyncThrowingStream<SealedBatch, any Error>
     private let names: @Sendable () async throws -> SenderNames
     /// Waits until readers see what an observer is about to be told (guarantee 11).
     private let waitUntilShown: @Sendable (SequenceNumber) async throws -> Void
 
     package init(
-        start: Snapshot<R.State>,
+        start: Snapshot<R.State>, unshown: PublishedState<R.State>? = nil,
         batches: @escaping @Sendable (Place) -> AsyncThrowingStream<SealedBatch, any Error>,
         names: @escaping @Sendable () async throws -> SenderNames = { SenderNames() },
         waitUntilShown: @escaping @Sendable (SequenceNumber) async throws -> Void
     ) {
         self.start = start
+        self.unshown = unshown
         self.batches = batches
         self.names = names
         self.waitUntilShown = waitUntilShown
@@ -65,46 +71,64 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
         Commits(start: start, batches: batches, names: names, waitUntilShown: waitUntilShown)
     }
 
-    /// Starts after ``start``.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(start, batches(start.place).makeAsyncIterator(), names, waitUntilShown)
-    }
+    /// Starts after ``start``, or after the first state of a store that was not live yet.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Waits for commits.
     public struct Iterator: AsyncIteratorProtocol {
-        /// The state after the last commit.
+        /// The state after the last commit; before the first, the one to begin with.
         public private(set) var snapshot: Snapshot<R.State>
+        private let source: Commits
         private var batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator
-        private let waitUntilShown: @Sendable (SequenceNumber) async throws -> Void
-        private let firstNames: @Sendable () async throws -> SenderNames
         private var names: SenderNames?
         private let coding = R.mutationCoding
         /// The entries of the batch at hand, the next one last.
         private var ready: [LoggedEntry<R>] = []
         /// The end of the last batch and its hash, to notice another history.
         private var end: (sequence: SequenceNumber, hash: BatchHash)?
+        /// Where the first state is still waited for.
+        private var unshown: PublishedState<R.State>?
+        /// An error has ended it: what is at hand may be nothing that readers see yet.
+        private var isOver = false
 
-        init(
-            _ start: Snapshot<R.State>, _ batches: AsyncThrowingStream<SealedBatch, any Error>.Iterator,
-            _ names: @escaping @Sendable () async throws -> SenderNames,
-            _ waitUntilShown: @escaping @Sendable (SequenceNumber) async throws -> Void
-        ) {
-            snapshot = start
-            self.batches = batches
-            firstNames = names
-            self.waitUntilShown = waitUntilShown
+        init(_ source: Commits) {
+            self.source = source
+            snapshot = source.start
+            batches = source.batches(source.start.place).makeAsyncIterator()
+            unshown = source.unshown
         }
 
         /// The next commit; nil when the node has stopped or the task is cancelled.
         public mutating func next() async throws -> Commit<R>? {
+            guard !isOver else { return nil }
+            do { return try await nextCommit() } catch {
+                isOver = true
+                guard error.isEndOfSequence else { throw error }
+                return nil
+            }
+        }
+
+        /// The state to begin with, which is waited for if the store has shown none; nil if there will be none.
+        mutating func begin() async -> Snapshot<R.State>? {
+            guard let published = unshown else { return snapshot }
+            var states = States(published: published).makeAsyncIterator()
+            guard let first = await states.next() else { return nil }
+            unshown = nil
+            snapshot = first
+            batches = source.batches(first.place).makeAsyncIterator()
+            return first
+        }
+
+        private mutating func nextCommit() async throws -> Commit<R>? {
+            if unshown != nil, await begin() == nil { return nil }
             while ready.isEmpty {
-                guard let batch = try await batches.nextOfNode() else { return nil }
+                guard let batch = try await batches.next(isolation: #isolation) else { return nil }
                 try check(batch)
                 ready = try await Entries<R>.Iterator.entries(
-                    of: batch, after: snapshot.place.sequence, coding, &names, firstNames
+                    of: batch, after: snapshot.place.sequence, coding, &names, source.names
                 ).reversed()
                 guard !ready.isEmpty else { continue }
-                try await waitUntilShown(batch.head.last)
+                try await source.waitUntilShown(batch.head.last)
             }
             let commit = Commit(ready.removeLast(), before: snapshot.state)
             snapshot = commit.snapshot
@@ -128,20 +152,24 @@ public struct Commits<R: Reactor>: AsyncSequence, Sendable {
 extension Store {
     /// Every commit after a state, with the states before and after it, in order and without a gap.
     ///
-    /// It begins with the current state, or with one that was taken before; ``Commits/start`` says which. States are
-    /// made by the reactor's `reduce` on the consumer's task, so the node does nothing more for it than for
-    /// ``entries(after:)``. When a commit is handed out, ``state`` includes it (guarantee 11).
+    /// It begins with the current state, or with one that was taken before; ``Commits/start`` says which. Of a store
+    /// that was not live yet, a loop begins with the first state that it sees: what is in the log then happened before
+    /// (guarantee 16). States are made by the reactor's `reduce` on the consumer's task, so the node does nothing more
+    /// for it than for ``entries(after:)``. When a commit is handed out, ``state`` includes it (guarantee 11).
     ///
     /// The loop throws ``LockstepError`` with code `positionTooOld` if the node no longer holds the entries: the state
     /// was old, the consumer slow, or the log was replaced by another. Begin again with ``snapshot`` then. The node's
     /// end ends the loop.
     ///
-    /// - Parameter snapshot: The state to begin with; it must be one of this store.
+    /// - Parameter snapshot: The state to begin with; it must be one of this store. The current one, if none is given.
     /// - Returns: The commits after it; each loop over them begins there.
     public func commits(after snapshot: Snapshot<R.State>? = nil) -> Commits<R> {
         let port = end.port
+        // Asked for first: a state that is shown between the two is one to begin with.
+        let isShown = snapshot != nil || published.isShown
         return Commits(
-            start: snapshot ?? self.snapshot, batches: { port.batches(after: $0.sequence, in: $0.epoch) },
+            start: snapshot ?? self.snapshot, unshown: isShown ? nil : published,
+            batches: { port.batches(after: $0.sequence, in: $0.epoch) },
             names: { SenderNames(try await port.senders()) },
             waitUntilShown: { sequence in
                 guard port.publishedSequence < sequence else { return }
@@ -154,9 +182,7 @@ extension Store {
     /// Nothing is kept for a slow consumer beyond some batches at hand: the node holds its resend window, 64 MiB of
     /// entries, and `rule` decides what becomes of a consumer that is slower than that.
     public func states(every rule: OverflowRule) -> EveryState<R> {
-        // Asked for first: a state that is shown between the two is one to begin with.
-        let isShown = published.isShown
-        return EveryState(commits: commits(), published: published, rule: rule, waitsForFirst: !isShown)
+        EveryState(commits: commits(), published: published, rule: rule)
     }
 }
 
@@ -192,16 +218,11 @@ public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
     let commits: Commits<R>
     let published: PublishedState<R.State>
     let rule: OverflowRule
-    /// No state was shown yet when the sequence was made.
-    let waitsForFirst: Bool
 
-    package init(
-        commits: Commits<R>, published: PublishedState<R.State>, rule: OverflowRule, waitsForFirst: Bool = false
-    ) {
+    package init(commits: Commits<R>, published: PublishedState<R.State>, rule: OverflowRule) {
         self.commits = commits
         self.published = published
         self.rule = rule
-        self.waitsForFirst = waitsForFirst
     }
 
     /// Starts with the state that was current when the sequence was made, or with the first one of a store that was not
@@ -223,22 +244,13 @@ public struct EveryState<R: Reactor>: AsyncSequence, Sendable {
         public mutating func next() async throws -> StateStep<R.State>? {
             guard isBegun else {
                 isBegun = true
-                return await begin().map { StateStep(snapshot: $0, missed: 0) }
+                return await commits.begin().map { StateStep(snapshot: $0, missed: 0) }
             }
             do {
                 return try await commits.next().map { StateStep(snapshot: $0.snapshot, missed: 0) }
             } catch let error as LockstepError where error.code == .positionTooOld && source.rule == .jump {
                 return await jump()
             }
-        }
-
-        /// The state that was current; of a store that had none of the cluster's, the first that it shows.
-        private mutating func begin() async -> Snapshot<R.State>? {
-            guard source.waitsForFirst else { return commits.snapshot }
-            var states = States(published: source.published).makeAsyncIterator()
-            guard let first = await states.next() else { return nil }
-            commits = source.commits.restarted(at: first).makeAsyncIterator()
-            return first
         }
 
         /// The next state that was not seen yet: a later one of this log, or any of a log that has replaced it, since

@@ -74,7 +74,8 @@ import Testing
         let (told, tell) = AsyncStream.makeStream(of: Int.self)
         let node = try Node(.local())
         let store = try node.store(Traced(fed: fed), named: "traced")
-        let observers = store.observers()
+        // From the initial state on, whenever the observers begin.
+        let observers = store.observers(after: store.snapshot)
         observers.add(Observer(told: tell))
         let view = store.project { state in
             Traced.trace.note("project \(state.numbers)")

@@ -1,6 +1,7 @@
 import Lockstep
 import LockstepCore
 import LockstepNode
+import LockstepTesting
 import Testing
 
 /// Effects of a primary that is deposed, and may reign again (PROTOCOL, R-62, R-89).
@@ -46,5 +47,36 @@ import Testing
             #expect(stage.trace == ["begun", "ended", "begun"])
             group.cancelAll()
         }
+    }
+
+    /// An order that waits until its reign is over begins nothing: what the next reign keeps is for its own order.
+    @Test func anOrderEndsWithItsReign() throws {
+        let stage = Stage()
+        var studio = Studio(stage: stage)
+        // It does not react to its cancellation; so later orders wait.
+        studio.feeds = [ExternalSource("deaf") { _ in await stage.noted("let go") }]
+        let published = PublishedState(Snapshot(state: studio.initialState, place: .start, time: .zero))
+        let runtime = EffectRuntime(studio, published: published, clock: ContinuousClock())
+        let state = ReactorState(studio, published: published, runtime: runtime)
+        let port = KeepingPort()
+        let executor = TestStoreExecutor()
+        let task = executor.start { await runtime.run(on: port) }
+        defer {
+            task.cancel()
+            _ = executor.drain()
+        }
+        runtime.opened()
+        #expect(executor.drain())
+        // Two further reigns, the first of which is over before its order is taken up.
+        for attempt: UInt64 in [1, 2] {
+            runtime.closed()
+            runtime.begin(try state.takeUp(.resource("a", fails: false), attempt: attempt))
+        }
+        stage.note("let go")
+        #expect(executor.drain())
+        stage.open("a")
+        #expect(executor.drain())
+        #expect(stage.trace == ["let go", "acquire a", "at a", "release a"])
+        #expect(port.ends.map(\.number) == [1])
     }
 }

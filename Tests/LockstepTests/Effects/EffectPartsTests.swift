@@ -1,4 +1,5 @@
 import Lockstep
+import LockstepCore
 import LockstepNode
 import Testing
 
@@ -6,6 +7,7 @@ import Testing
 private struct Parts: Reactor {
     enum Action: Codable, Sendable, Hashable {
         case retried, recovered, merged, mergedAtOnce, mergedCancelling, first(String), held, endless, unwritable, stop
+        case late, lateParts, endLate
     }
 
     /// It travels as JSON, which has no infinity.
@@ -66,6 +68,17 @@ private struct Parts: Reactor {
         case .endless: return waiting("endless").cancellable("endless")
         case .unwritable: return .emit(Mutation(value: .infinity), reply: 0).cancelling("endless")
         case .stop: return .emit(9, reply: 0)
+        case .late:
+            return Effect<Self>.emit(1, reply: 0)
+                .policy(.first("late"))
+                .cancellable("late")
+                .cancelled { $0 == .stop }
+                .startAfter { try await stage.pass("late") }
+        case .lateParts:
+            let parts = Effect<Self>.concat(.emit(1, reply: 0).cancellable("late"), .emit(2, reply: 0))
+            return parts.policy(.first("late")).cancelled { $0 == .stop }
+                .startAfter { try await stage.pass("late") }
+        case .endLate: return .none(reply: 0).cancelling("late")
         }
     }
 
@@ -79,6 +92,26 @@ private struct Parts: Reactor {
 
     static func reduce(into state: inout State, _ mutation: Mutation, _ context: ReduceContext) {
         state.append(mutation.value)
+    }
+}
+
+/// Ends at once, whatever its effects are given.
+private struct AtOnce: Reactor {
+    typealias Action = Int
+    typealias Reply = Int
+    let hasPlan: Bool
+    var initialState: [Int] { [] }
+
+    func mutate(_ action: Int, _ context: Context) throws -> Effect<Self> {
+        let effect = Effect<Self>.emit(action, reply: action)
+        guard hasPlan else { return effect }
+        let name = EffectID(String(repeating: "x", count: 300))
+        let parts = Effect<Self>.merge(effect, Effect<Self>.none(reply: 0).cancellable(name))
+        return parts.policy(.latest(name)).cancellable(name).cancelled { _ in true }
+    }
+
+    static func reduce(into state: inout [Int], _ mutation: Int, _ context: ReduceContext) {
+        state.append(mutation)
     }
 }
 
@@ -143,6 +176,34 @@ private struct Parts: Reactor {
                 guard case .committed = try await submitted.finished() else { return unexpected() }
             }
         }
+    }
+
+    /// O12, O13, K25: what an effect that would end at once is given holds when a later modifier lets it go on.
+    @Test(arguments: [false, true])
+    func aPlanHoldsForWhatFollowsIt(hasParts: Bool) async throws {
+        try await withParts(Parts(stage: Stage())) { store, stage in
+            let action: Parts.Action = hasParts ? .lateParts : .late
+            let first = try store.submit(action)
+            await stage.noted("at late")
+            guard case .rejected = try await store.submit(action).accepted() else { return unexpected() }
+            _ = try await store.send(.endLate)
+            guard case .cancelled = try await first.finished() else { return unexpected() }
+            let second = try store.submit(action)
+            await stage.noted("at late", count: 2)
+            _ = try await store.send(.stop)
+            guard case .cancelled = try await second.finished() else { return unexpected() }
+            let state = try await store.read { $0 }
+            #expect(state == [9])
+        }
+    }
+
+    /// PROTOCOL R-14: an effect that ends at once is in the log as if it had been given nothing, names without a bound
+    /// included: no run, and no end of its series.
+    @Test func aPlanAloneChangesNothing() throws {
+        let runs = [Run(AtOnce(hasPlan: false)), Run(AtOnce(hasPlan: true))]
+        for run in runs { _ = try run.perform([1, 2, 3]) }
+        #expect(runs[0].batches.count == 1)
+        #expect(runs[0].batches.map(\.bytes) == runs[1].batches.map(\.bytes))
     }
 
     /// K25, O5: an action that ends a part ends the whole.

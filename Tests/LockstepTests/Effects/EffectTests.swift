@@ -1,3 +1,4 @@
+import Dispatch
 import Lockstep
 import LockstepNode
 import Synchronization
@@ -172,6 +173,58 @@ import Testing
             for name in ["a", "b", "c"] { stage.open(name) }
             #expect(
                 try await store.read { $0.said } == ["a 0", "stop", "b 0", "stop by action", "c 0"])
+        }
+    }
+
+    /// K25: the handle cancels also in a task that was cancelled itself, which can wait for no answer.
+    @Test func aCancelledTaskCancelsByTheHandle() async throws {
+        try await withStudio(Studio(stage: Stage())) { store, stage in
+            // Of its two stages the end has this time, which nothing uses up.
+            let action = try store.submit(.work("a", nil), timeout: .seconds(60))
+            await stage.noted("at a")
+            _ = try await action.accepted()
+            await Self.cancelInACancelledTask(action)
+            guard case .cancelled = try await action.finished() else { return unexpected() }
+        }
+    }
+
+    /// K25: an action that has a number and no answer yet is cancelled when it is accepted, although its sender has
+    /// left.
+    ///
+    /// The primary holds it in its middleware until then.
+    @Test(arguments: [false, true]) func whatIsNotAnsweredYetIsCancelledLater(isTaskCancelled: Bool) async throws {
+        let (stage, gate) = (Stage(), DispatchSemaphore(value: 0))
+        var studio = Studio(stage: stage)
+        studio.hooks = [
+            Middleware { action, _ in
+                stage.note("deciding")
+                gate.wait()
+                return action
+            }
+        ]
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        _ = try primary.store(studio, named: "studio")
+        try await withRunning(primary) {
+            let client = try Node(.client(of: await primary.listening()))
+            let store = try client.remote(Studio.self, named: "studio")
+            try await withRunning(client) {
+                let action = try store.submit(.work("a", nil))
+                await stage.noted("deciding")
+                if isTaskCancelled { await Self.cancelInACancelledTask(action) } else { await action.cancel() }
+                let left = await #expect(throws: LockstepError.self) { try await action.accepted() }
+                gate.signal()
+                let pending = try #require(left?.pending)
+                let run = RunID(session: pending.session, number: pending.numbers.lowerBound)
+                let end = try await store.end(of: run, timeout: .seconds(60))
+                guard case .cancelled = end else { return unexpected() }
+            }
+        }
+    }
+
+    private static func cancelInACancelledTask(_ action: SubmittedAction<Studio>) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.cancelAll()
+            group.addTask { await action.cancel() }
         }
     }
 

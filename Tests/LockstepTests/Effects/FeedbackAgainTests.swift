@@ -133,6 +133,43 @@ import Testing
         }
     }
 
+    /// F9: before an effect is run again, the node is asked what is current.
+    ///
+    /// Nothing but the state stops the effect while it waits for the answer.
+    @Test func anEffectThatIsRunAgainWaitsForACurrentState() throws {
+        let stage = Stage()
+        var studio = Studio(stage: stage)
+        studio.reactions = [
+            .react("tune", toEach: { $0.tuned }) { id, payload, _, emit in
+                stage.note("\(id) \(payload)")
+                try await emit(.said(id))
+            }
+        ]
+        let primary = Primary(studio)
+        let port = KeepingPort(current: { try await stage.pass("current") })
+        let executor = TestStoreExecutor()
+        let task = executor.start { [runtime = primary.runtime] in await runtime.run(on: port) }
+        defer {
+            task.cancel()
+            _ = executor.drain()
+        }
+        primary.runtime.opened()
+        try primary.reduce(.tuned(["a": 1]))
+        primary.show()
+        #expect(executor.drain())
+        let ticket = try #require(port.tickets.first)
+        try primary.reduce(.tuned(["a": 2]))
+        primary.show()
+        #expect(executor.drain())
+        primary.runtime.emission(ticket, .dropped)
+        #expect(executor.drain())
+        #expect(stage.trace == ["a 1", "at current"])
+        stage.open("current")
+        #expect(executor.drain())
+        #expect(stage.trace == ["a 1", "at current", "a 2"])
+        #expect(port.tickets.count == 2 && primary.runtime.liveFeedback == ["tune for a"])
+    }
+
     /// F11, F12: an effect that cancels a child task in the middle of an emission, because another child failed, has
     /// failed: it is reported once and not run again.
     @Test func aFailureThatCancelsAnEmissionIsAFailure() {

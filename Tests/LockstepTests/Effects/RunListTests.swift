@@ -4,7 +4,7 @@ import LockstepCore
 import LockstepNode
 import Testing
 
-/// What an operator sees of many accepted actions.
+/// What an operator sees of accepted actions.
 @Suite(.timeLimit(.minutes(5))) struct RunListTests {
     /// Actions whose effects go on.
     struct Patient: Reactor {
@@ -84,6 +84,35 @@ import Testing
                 #expect(Set(runs.map(\.id)).count == count)
                 #expect(zip(runs, runs.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
             }
+        }
+    }
+
+    /// Goal: a client that was told that an action goes on leaves its session open, so that somebody can ask what
+    /// became of it (PROTOCOL, R-27, R-64).
+    @Test func whoLeavesAnUnfinishedActionLeavesItsSession() async throws {
+        let folder = "/tmp/lockstep-test-\(UInt32.random(in: 0 ... .max))"
+        // What was not made need not be removed.
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var configuration = NodeConfiguration.primary(listen: "tcp://127.0.0.1:0", journal: .memory)
+        configuration.administrationFolder = folder
+        let primary = try Node(configuration)
+        _ = try primary.store(Patient(), named: "patient")
+        try await withRunning(primary) {
+            let client = try Node(.client(of: await primary.listening()))
+            let store = try client.remote(Patient.self, named: "patient")
+            let session = Box<SessionID>()
+            try await withRunning(client) {
+                let outcome = try await store.submit(.wait).accepted()
+                guard case .accepted(let run, _) = outcome else { return unexpected() }
+                session.value = run.session
+                let error = await #expect(throws: LockstepError.self) { try await store.end(of: run, timeout: .zero) }
+                #expect(error?.code == .unfinished && error?.run == run)
+            }
+            let answer = try await AdministrationClient.ask(
+                folder: folder, command: #"{"command":"sessions","store":"patient"}"#, timeout: .seconds(60))
+            let list = try JSONDecoder().decode(SessionList.self, from: answer)
+            let left = try #require(session.value)
+            #expect(list.sessions.map(\.id).contains("\(left)"))
         }
     }
 }

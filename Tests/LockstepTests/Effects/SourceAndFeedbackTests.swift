@@ -120,6 +120,28 @@ import Testing
         }
     }
 
+    /// F7, F8, K18: the key for other systems names the store, and what in it asks; two stores never share one.
+    @Test func keysBeginWithTheNameOfTheStore() async throws {
+        let stage = Stage()
+        var studio = Studio(stage: stage)
+        studio.reactions = [
+            .react("ask", to: { $0.asked }) { _, emit in stage.note("key \(emit.idempotencyKey)") },
+            .react("want", toEach: { $0.wanted }) { _, emit in stage.note("key \(emit.idempotencyKey)") },
+        ]
+        studio.feeds = [ExternalSource("feed") { emit in stage.note("key \(emit.idempotencyKey)") }]
+        let node = try Node(.local())
+        let stores = [try node.store(studio, named: "one"), try node.store(studio, named: "two")]
+        try await withRunning(node) {
+            for store in stores {
+                _ = try await store.send(.ask("x"))
+                _ = try await store.send(.want(["a", "b"]))
+            }
+            await stage.noted("key ", count: 8)
+        }
+        let keys = ["ask/0", "feed", "want/a", "want/b"]
+        #expect(stage.trace.sorted() == keys.map { "key one/\($0)" } + keys.map { "key two/\($0)" })
+    }
+
     /// PROTOCOL R-65: timers fire once, in the order of deadline and name, not before their time; cancelled ones do not.
     @Test func timersFireInOrderAndOnce() async throws {
         try await withStudio(Studio(stage: Stage())) { store, _ in

@@ -121,6 +121,30 @@ import Testing
         #expect(notes.all == ["dismissed: false"])
     }
 
+    /// SEMANTICS C9: a flow that was cancelled and has not come back can be dismissed, and that counts.
+    @Test(arguments: [false, true]) func aDismissalAfterACancellationCounts(hasResult: Bool) async {
+        let outcome = await clock.run { [clock, tree] in
+            let stubborn = TestFlow<Choice>("stubborn", resultOfDismissal: hasResult ? .cancel : nil) { scope in
+                do { try await waitForCancellation() } catch {
+                    // Nobody waits for a dismissal any longer.
+                    await clock.settle()
+                    #expect(scope.tree.dismiss(scope.id))
+                    return .reload
+                }
+            }
+            return await withTaskGroup(of: String.self) { group in
+                group.addTask {
+                    do { return "\(try await tree.run(stubborn))" } catch { return "\(type(of: error))" }
+                }
+                await clock.settle()
+                group.cancelAll()
+                return await group.next() ?? "nothing"
+            }
+        }
+        #expect(outcome == (hasResult ? "cancel" : "FlowError"))
+        #expect(tree.running.isEmpty)
+    }
+
     /// SEMANTICS C9: dismissing a parent ends its children first, by cancellation.
     @Test func aDismissalReachesTheChildren() async {
         let notes = Notes()

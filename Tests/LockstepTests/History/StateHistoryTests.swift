@@ -62,6 +62,8 @@ import Testing
         try await withRunning(node) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await history.run() }
+                // It begins with the first state of the cluster.
+                while history.range.upperBound == .start { await Task.yield() }
                 var places: [Place] = []
                 for amount in 1...20 { places.append(try await store.send(.put("a", amount)).place) }
                 let last = places.last ?? .start

@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 /// Observers of one store in their order (SEMANTICS K21, K26, S7, S10, guarantee 12).
+///
+/// They are made before the node runs and follow the initial state, so that they miss nothing.
 @Suite(.timeLimit(.minutes(5))) struct CommitObserversTests {
     /// Notes what it is told.
     struct Noting: CommitObserver {
@@ -37,7 +39,7 @@ import Testing
     @Test func observersAreToldInTheirOrder() async throws {
         let node = try Node(.local())
         let store = try node.store(Echo(), named: "echo")
-        let observers = store.observers()
+        let observers = store.observers(after: store.snapshot)
         let trace = Trace()
         for name in ["a", "b", "c"] { observers.add(Noting(name: name, trace: trace)) }
         try await withRunning(node) {
@@ -80,7 +82,7 @@ import Testing
     @Test func changesDuringADeliveryCountFromTheNextCommit() async throws {
         let node = try Node(.local())
         let store = try node.store(Echo(), named: "echo")
-        let observers = store.observers()
+        let observers = store.observers(after: store.snapshot)
         let trace = Trace()
         let (told, signal) = AsyncStream.makeStream(of: Int.self)
         let old = observers.add(Noting(name: "old", trace: trace))
@@ -100,7 +102,7 @@ import Testing
     @Test func sendingFromAnObserverEnqueues() async throws {
         let node = try Node(.local())
         let store = try node.store(Echo(), named: "echo")
-        let observers = store.observers()
+        let observers = store.observers(after: store.snapshot)
         let depth = Mutex((now: 0, greatest: 0))
         let (told, signal) = AsyncStream.makeStream(of: [String].self)
         observers.add { commit in
@@ -132,7 +134,7 @@ import Testing
     @Test func copiesAreTheObserversOwn() async throws {
         let node = try Node(.local())
         let store = try node.store(Echo(), named: "echo")
-        let observers = store.observers()
+        let observers = store.observers(after: store.snapshot)
         let (told, signal) = AsyncStream.makeStream(of: Int.self)
         observers.add { commit in
             #expect(commit.after == ["a"])

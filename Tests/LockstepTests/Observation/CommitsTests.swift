@@ -16,7 +16,8 @@ import Testing
         studio.reactions = [.react("asked", to: { $0.asked }) { text, emit in try await emit(.asked(nil)) }]
         stage.open("a")
         let store = try node.store(studio, named: "studio")
-        let commits = store.commits()
+        // From the initial state on, since nothing is in the log yet.
+        let commits = store.commits(after: store.snapshot)
         try await withRunning(node) {
             _ = try await store.send(.say("hello"))
             _ = try await store.send(.work("a", nil))
@@ -112,6 +113,65 @@ import Testing
         }
         let counts = try await watching.value
         #expect(counts.first == 0 && counts == Array(0..<counts.count))
+    }
+
+    /// Guarantee 16: commits that are asked for before there is a state begin with the first that is shown, and what is
+    /// in the log before that is none of them; where none is ever shown they end.
+    @Test func commitsBeginWithTheFirstStateThatIsShown() async throws {
+        let run = Run(Echo())
+        for text in ["a", "b", "c"] { _ = try run.perform([Echo.Action(text)]) }
+        let initial = Snapshot(state: [String](), place: .start, time: .zero)
+        func commits(of published: PublishedState<[String]>) -> Commits<Echo> {
+            Commits<Echo>(
+                start: initial, unshown: published,
+                batches: { [batches = run.batches] after in
+                    stream(batches.filter { $0.head.last > after.sequence }, then: nil)
+                }, waitUntilShown: { _ in })
+        }
+        let published = PublishedState(initial, isShown: false)
+        published.ownerBegan()
+        var following = commits(of: published).makeAsyncIterator()
+        let place = Place(epoch: Epoch(rawValue: 3), sequence: SequenceNumber(rawValue: 2))
+        published.publish(Snapshot(state: ["a", "b"], place: place, time: .zero))
+        let first = try await following.next()
+        #expect(first?.before == ["a", "b"] && first?.after == ["a", "b", "c"])
+        #expect(try await following.next()?.after == nil)
+        let never = PublishedState(initial, isShown: false)
+        never.nodeEnded()
+        var waiting = commits(of: never).makeAsyncIterator()
+        #expect(try await waiting.next()?.after == nil)
+    }
+
+    /// Guarantee 15: the end of the node and of the task end a loop without an error, whatever it waits for then; and
+    /// what readers were not shown is not handed out afterwards.
+    @Test func theEndIsNoError() async throws {
+        let run = Run(Echo())
+        for text in ["a", "b"] { _ = try run.perform([Echo.Action(text)]) }
+        let (batches, start) = (run.batches, Snapshot(state: [String](), place: .start, time: .zero))
+        let ends: [any Error] = [LockstepError(.stopped, "gone"), CancellationError()]
+        for end in ends {
+            var shown = Commits<Echo>(
+                start: start, batches: { _ in stream(batches, then: nil) }, waitUntilShown: { _ in throw end }
+            ).makeAsyncIterator()
+            for _ in 0..<2 { #expect(try await shown.next()?.after == nil) }
+            var named = Commits<Echo>(
+                start: start, batches: { _ in stream(batches, then: nil) }, names: { throw end },
+                waitUntilShown: { _ in }
+            ).makeAsyncIterator()
+            #expect(try await named.next()?.after == nil)
+            var entries = Entries<Echo>(batches: stream(batches, then: nil), after: .zero, names: { throw end })
+                .makeAsyncIterator()
+            #expect(try await entries.next()?.place == nil)
+        }
+        let late = LockstepError(.timeout, "late")
+        var failing = Commits<Echo>(
+            start: start, batches: { _ in stream(batches, then: nil) }, waitUntilShown: { _ in throw late }
+        ).makeAsyncIterator()
+        do {
+            _ = try await failing.next()
+            Issue.record("another error is thrown")
+        } catch let error as LockstepError { #expect(error.code == .timeout) }
+        #expect(try await failing.next()?.after == nil)
     }
 
     // MARK: - Overflow

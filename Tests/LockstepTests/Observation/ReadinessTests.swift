@@ -113,6 +113,44 @@ import Testing
         }
     }
 
+    /// Commits, observers and a history that are made before the store is live begin with a state of the cluster, too:
+    /// what was there before is no commit of theirs (PROTOCOL R-37).
+    @Test func commitsBeginWithAStateOfTheCluster() async throws {
+        let primary = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: .memory))
+        let source = try primary.store(Echo(), named: "echo")
+        try await withRunning(primary) {
+            _ = try await source.send(contentsOf: (0..<200).map { Echo.Action("\($0)") })
+            let replica = try Node(.replica(of: await primary.listening()))
+            let store = try replica.store(Echo(), named: "echo")
+            let (commits, observers, history) = (store.commits(), store.observers(), StateHistory(store))
+            let (told, tell) = AsyncStream.makeStream(of: Int.self)
+            observers.add { commit in tell.yield(commit.before.count) }
+            try await withRunning(replica) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        defer { tell.finish() }
+                        try await observers.run()
+                    }
+                    group.addTask { try await history.run() }
+                    while history.range.upperBound == .start { await Task.yield() }
+                    // Each begins with the state that it finds, so that there has to be something after that.
+                    group.addTask { while !Task.isCancelled { _ = try await source.send(Echo.Action("new")) } }
+                    var counts = [try #require(history.snapshots.first).state.count]
+                    for try await commit in commits {
+                        counts.append(commit.before.count)
+                        break
+                    }
+                    for await count in told {
+                        counts.append(count)
+                        break
+                    }
+                    #expect(counts.count == 3 && counts.allSatisfy { $0 >= 200 }, "\(counts)")
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
     /// A node whose start fails ends whoever waits for its stores, and its error is the one that is thrown.
     @Test func aFailedStartEndsWhoeverWaits() async throws {
         // Below the ports that systems give away.
@@ -130,13 +168,24 @@ import Testing
             #expect(error?.code == .addressInUse, "the body returns, and the node's error is thrown")
             let second = try Node(taken)
             let late = try second.store(Echo(), named: "echo")
+            let failures = late.failures()
+            let reported = Task { () -> Int in
+                var count = 0
+                for await _ in failures { count += 1 }
+                return count
+            }
             let failed = await #expect(throws: LockstepError.self) {
                 try await second.whileRunning { try await late.whenLive() }
             }
             #expect(failed?.code == .addressInUse)
+            let read = await #expect(throws: LockstepError.self) { try await late.read(.local) { $0.count } }
+            #expect(read?.code == .stopped)
             var changes: [StoreReadiness] = []
             for await readiness in late.readinessChanges { changes.append(readiness) }
             #expect(changes == [.stopped])
+            #expect(await reported.value == 0)
+            // Who subscribes later comes to the end, too.
+            for await _ in late.failures() { unexpected() }
         }
     }
 

@@ -177,7 +177,9 @@ import Testing
         func mutate(_ action: Action, _ context: Context) throws -> Effect<Self> {
             let value = context.state.value
             switch action {
-            case .step(let step): return try change("step", to: value + step)
+            case .step(let step):
+                guard (-10...10).contains(step) else { throw Rejection("a step is from -10 to 10") }
+                return try change("step", to: value + step)  // cannot overflow, which would end the primary
             case .set(let new): return try change("set", to: new)
             case .reset: return try change("reset", to: 0)
             case .undo:
@@ -231,6 +233,12 @@ import Testing
             #expect(answers == ["the maximum is reached"])
             #expect(try await tally.send(.undo).reply == 9)
         }
+    }
+
+    /// S8: any client may send any step, and none ends the primary.
+    @Test func noStepOverflows() {
+        spec(Tally()).when(.set(1), .step(.max)).then(.rejects("a step is from -10 to 10"))
+        spec(Tally()).when(.step(.min)).then(.rejects("a step is from -10 to 10"), .unchanged)
     }
 
     /// S17: undo is a mutation, and brings back what was recorded.
