@@ -25,7 +25,7 @@ extension NodeFolder {
     private func unreadable(_ code: Int32) -> LockstepError {
         if let error = problem { return error }
         switch code {
-        case EACCES, EPERM: return Self.forbidden("read", identityPath, ownerOf: identityPath)
+        case EACCES, EPERM: return forbidden("read", identityPath)
         case ENOENT: break
         default:
             return LockstepError(.journalFailed, "\(identityPath) cannot be read: \(String(cString: strerror(code)))")
@@ -46,7 +46,7 @@ extension NodeFolder {
         var status = stat()
         guard stat(path, &status) == 0 else {
             switch errno {
-            case EACCES, EPERM: return Self.forbidden("reach", path, ownerOf: path)
+            case EACCES, EPERM: return forbidden("reach", path)
             case ENOENT:
                 return LockstepError(
                     .invalidConfiguration,
@@ -61,21 +61,29 @@ extension NodeFolder {
         guard status.st_mode & S_IFMT == S_IFDIR else {
             return LockstepError(.invalidConfiguration, "\(path) is a file: name the node's folder")
         }
-        guard access(path, X_OK) == 0 else { return Self.forbidden("enter", path, ownerOf: path) }
+        guard access(path, X_OK) == 0 else { return forbidden("enter", path) }
         return nil
     }
 
     /// Says who may do what this user may not.
-    private static func forbidden(_ what: String, _ path: String, ownerOf owned: String) -> LockstepError {
-        var text = "no permission to \(what) \(path)"
+    private func forbidden(_ what: String, _ file: String) -> LockstepError {
         var status = stat()
-        if stat(owned, &status) == 0, status.st_uid != geteuid(), let user = getpwuid(status.st_uid) {
-            let name = String(cString: user.pointee.pw_name)
-            text += ": it belongs to \(name), so run this as that user (sudo -u \(name))"
-        } else {
-            text += ": run this as the user that the node runs as"
+        let owner = stat(file, &status) == 0 ? status.st_uid : nil
+        return LockstepError(
+            .administration, "no permission to \(what) \(file): \(advice(to: geteuid(), ownedBy: owner))")
+    }
+
+    /// What a user is told to do who may not use a file of the folder; `owner` is nil where nobody knows whose it is.
+    package func advice(to user: UInt32, ownedBy owner: UInt32?) -> String {
+        let usual = "run this as the user that the node runs as"
+        guard let owner, owner != user else { return usual }
+        guard owner != 0 else {
+            // As root a node would make files that its own user may not use.
+            return "it belongs to root: give it to the user that the node runs as (chown -R USER \(path.shellWord))"
         }
-        return LockstepError(.administration, text)
+        guard let known = getpwuid(owner) else { return usual }
+        let name = String(cString: known.pointee.pw_name)
+        return "it belongs to \(name), so run this as that user (sudo -u \(name))"
     }
 }
 

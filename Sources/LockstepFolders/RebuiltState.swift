@@ -8,7 +8,10 @@ package struct RebuiltState<R: Reactor> {
     package private(set) var log: LogState
 
     /// Applies snapshot and batches through the last batch that ends at or below `sequence`.
+    ///
+    /// Throws ``LockstepError`` of code `positionTooOld` for a place that is no longer kept.
     package init(_ reader: SQLiteJournalReader, _ reactor: R, through sequence: SequenceNumber) throws {
+        try reader.checkReach(to: sequence)
         let state = ReactorState.detached(reactor)
         var log = LogState(store: reader.identity.store)
         if let snapshot = try reader.snapshot(atOrBelow: sequence) {

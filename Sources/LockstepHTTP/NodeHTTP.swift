@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 ///     NodeHTTP.bootstrapMetrics()
 ///     let node = try Node(configuration, logger: logger)
-///     services += try NodeHTTP.services(for: node, address: "127.0.0.1:9100", logger: logger)
+///     let askers = try NodeHTTP.services(for: node, address: "127.0.0.1:9100", logger: logger)
 package enum NodeHTTP {
     private static let kept = Mutex<KeptMetrics?>(nil)
 
@@ -31,7 +31,10 @@ package enum NodeHTTP {
         }
     }
 
-    /// What runs beside a node for its HTTP address; all of it ends with the node.
+    /// What runs beside a node for its HTTP address.
+    ///
+    /// It asks the node's thread, so in a group of services it comes before the node, which then ends first: the thread
+    /// answers nobody while it reads the journals, and who asks it cannot end meanwhile.
     ///
     /// - Parameters:
     ///   - node: What `/health` and the routes are about.
@@ -47,7 +50,7 @@ package enum NodeHTTP {
         for node: Node, address: String, allowsOtherHosts: Bool = false, waitsForAddress: Bool = false,
         routes: [HTTPRoute] = [], logger: Logger
     ) throws -> [any Service] {
-        let probe = NodeProbe { await node.unreadiness() }
+        let probe = NodeProbe { await node.howItIs() }
         let all = [metrics(kept.withLock(\.self))] + healthRoutes(of: probe) + routes
         return [
             try NodeHTTPServer(
@@ -74,11 +77,11 @@ package enum NodeHTTP {
     /// The names of the metrics that the system has of this process.
     package static var processMetrics: [String] { ProcessMetrics.help.keys.sorted() }
 
-    /// Whether the node's thread answers.
+    /// Whether the node's thread answers, or starts.
     private static func live(_ probe: NodeProbe) -> HTTPRoute {
         HTTPRoute("/health/live") { _ in
             probe.silence.map { .text("the node's thread has not answered for \($0)\n", status: 503) }
-                ?? .text("the node answers\n")
+                ?? .text(probe.isStarting ? "\(NodeProbe.starting)\n" : "the node answers\n")
         }
     }
 
@@ -101,29 +104,39 @@ package enum NodeHTTP {
 /// Asks a node all the time whether it answers, and keeps the answer.
 ///
 /// A question to a thread that hangs never returns, so requests do not ask: they look at what is kept. One question is
-/// under way at a time.
+/// under way at a time. A node that has not run yet may read its journals, which takes as long as they are: it is not
+/// said to be silent.
 package final class NodeProbe: Service {
-    private let question: @Sendable () async -> String?
+    private let question: @Sendable () async -> NodeAnswer
+    /// A node that has run and does not answer for so long is not alive.
+    private let patience: Duration
     private let contents = Mutex(Contents())
 
     private struct Contents {
         var asked: ContinuousClock.Instant?
-        var unreadiness: String? = "the node was not asked yet"
+        /// The node has said once that it runs.
+        var hasRun = false
+        var unreadiness: String? = NodeProbe.starting
     }
 
-    /// A node that does not answer for so long is not alive.
-    static let patience = Duration.seconds(2)
+    static let starting = "the node is starting"
     /// Between an answer and the next question.
     static let pause = Duration.milliseconds(500)
 
-    /// `question` returns what keeps the node from being ready.
-    package init(_ question: @escaping @Sendable () async -> String?) { self.question = question }
+    /// `question` returns how the node is.
+    package init(patience: Duration = .seconds(2), _ question: @escaping @Sendable () async -> NodeAnswer) {
+        self.patience = patience
+        self.question = question
+    }
 
-    /// How long the node has not answered, once that is too long; nil if it answers.
+    /// Whether the node has not run yet.
+    var isStarting: Bool { contents.withLock { !$0.hasRun } }
+
+    /// How long the node has not answered, once that is too long; nil if it answers, or is starting.
     var silence: Duration? {
-        guard let asked = contents.withLock({ $0.asked }) else { return nil }
+        guard let asked = contents.withLock({ $0.hasRun ? $0.asked : nil }) else { return nil }
         let waited = ContinuousClock.now - asked
-        return waited < Self.patience ? nil : .seconds(waited.components.seconds)
+        return waited < patience ? nil : .seconds(waited.components.seconds)
     }
 
     /// What keeps the node from being ready, at most half a second ago; nil if nothing does.
@@ -135,8 +148,13 @@ package final class NodeProbe: Service {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 self.contents.withLock { $0.asked = .now }
-                let unreadiness = await self.question()
-                self.contents.withLock { $0 = Contents(asked: nil, unreadiness: unreadiness) }
+                let answer = await self.question()
+                self.contents.withLock { contents in
+                    contents.asked = nil
+                    // Before it runs there is nothing else to say.
+                    guard answer.isRunning || contents.hasRun else { return }
+                    (contents.hasRun, contents.unreadiness) = (true, answer.unreadiness)
+                }
                 try await Task.sleep(for: Self.pause)
             }
         }

@@ -6,6 +6,10 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     package var id: String
     /// The ``id`` of the backup after which this one goes on; nil of a full backup.
     package var since: String?
+    /// The ``id``s of the backups that this one goes back to, the oldest first, as far as they were known.
+    ///
+    /// Nil of a full backup, and in files from before they were noted.
+    package var chain: [String]?
     package var cluster: String
     /// The node that it was made of.
     package var node: String
@@ -18,13 +22,14 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     /// Those that the writer ended.
     package internal(set) var stores: [Store] = []
 
-    /// Makes the manifest of a backup that has no store yet; of a full one without `since`.
+    /// Makes the manifest of a backup that has no store yet; of a full one without `since` and `chain`.
     package init(
-        id: String, since: String?, cluster: String, node: String, role: String?, isDataNode: Bool = false,
-        made: Int64
+        id: String, since: String?, chain: [String]? = nil, cluster: String, node: String, role: String?,
+        isDataNode: Bool = false, made: Int64
     ) {
         self.id = id
         self.since = since
+        self.chain = chain
         self.cluster = cluster
         self.node = node
         self.role = role
@@ -85,4 +90,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     }
 
     package func store(named name: String) -> Store? { stores.first { $0.name == name } }
+
+    /// The ``id``s of those without which this backup is not restored, as far as they are known; its own is the last.
+    package var needed: [String] { (chain ?? since.map { [$0] } ?? []) + [id] }
 }

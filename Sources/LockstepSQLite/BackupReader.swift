@@ -42,6 +42,16 @@ package final class BackupReader: Sendable {
         } catch { throw BackupFile.readError(error, path: path) }
     }
 
+    /// The file that a backup which is written to a path replaces, if this one is not restored without it; nil: none.
+    ///
+    /// It is known by its ID, under whichever name.
+    package func needed(at path: String) -> String? {
+        [path, path + ".part"].first { taken in
+            // What cannot be read as a backup is none of them.
+            (try? BackupReader(path: taken)).map { manifest.needed.contains($0.manifest.id) } ?? false
+        }
+    }
+
     private static func checkHeader(_ db: Database, path: String) throws {
         let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0

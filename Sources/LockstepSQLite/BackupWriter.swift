@@ -36,8 +36,9 @@ package final class BackupWriter {
     /// - Parameters:
     ///   - path: The file that it becomes.
     ///   - overwrites: Whether a file that is there is replaced.
+    ///   - opened: Called when `FILE.part` is open and not yet locked, for tests.
     /// - Throws: ``LockstepError``: `journalExists`, `journalInUse` if another process writes it, `journalUnwritable`.
-    package init(path: String, overwrites: Bool = false) throws {
+    package init(path: String, overwrites: Bool = false, opened: () throws -> Void = {}) throws {
         self.path = path
         self.overwrites = overwrites
         try Self.checkFree(path, overwrites: overwrites)
@@ -45,9 +46,14 @@ package final class BackupWriter {
         descriptor = Foundation.open(part, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Self.unwritable(part) }
         do {
+            try opened()
             // A writer that was killed has given its lock back, and its file is begun anew.
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 throw LockstepError(.journalInUse, "Another command writes \(part). Wait for it, or name another file.")
+            }
+            // So has one that gave the file its name since it was opened here: then it is a whole backup.
+            guard Self.leads(part, to: descriptor) else {
+                throw LockstepError(.journalInUse, "Another command has just written \(path). Try again.")
             }
             guard ftruncate(descriptor, 0) == 0 else { throw Self.unwritable(part) }
             database = try Self.makeDatabase(part)
@@ -96,6 +102,13 @@ package final class BackupWriter {
             var status = stat()
             return stat(taken, &status) == 0 && status.st_dev == own.st_dev && status.st_ino == own.st_ino
         }
+    }
+
+    /// Whether a path leads to the file that is open.
+    private static func leads(_ path: String, to descriptor: Int32) -> Bool {
+        var (own, named) = (stat(), stat())
+        return fstat(descriptor, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev
+            && own.st_ino == named.st_ino
     }
 
     private static func checkFree(_ path: String, overwrites: Bool) throws {

@@ -110,7 +110,8 @@ public final class JournalReplay<R: Reactor>: Sendable {
     }
 
     private func base(at sequence: SequenceNumber) throws -> Base {
-        try fold(from: base(atOrBelow: sequence), through: sequence) { _ in }
+        try reader.checkReach(to: sequence)
+        return try fold(from: base(atOrBelow: sequence), through: sequence) { _ in }
     }
 
     private func fold(

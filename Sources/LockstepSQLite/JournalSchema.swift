@@ -7,7 +7,7 @@ import LockstepNode
 /// The sizes that a journal works with.
 ///
 /// Tests make them small; nothing else changes them.
-package struct JournalTuning: Hashable, Sendable {
+package struct JournalTuning: Sendable {
     /// The write-ahead log is copied to the main file when it holds this much, after the answer of the commit that
     /// filled it.
     ///
@@ -18,8 +18,11 @@ package struct JournalTuning: Hashable, Sendable {
     package var chunkBytes = 1 << 20
     /// Batches that are kept although two snapshots cover them, for replicas that come back late.
     package var retainedBytes = 64 << 20
-    /// A snapshot is saved only if this much stays free: the file does not shrink again, and what is free is for batches.
+    /// A snapshot is saved only as long as this much will stay free: the file does not shrink again, and what is free
+    /// is for batches.
     package var reservedBytes = PrimaryDriver.reserveBytes
+    /// Says what is free for the journal; nil: the file system is asked.
+    package var freeBytes: (@Sendable () -> Int64?)?
 
     package init() {}
 }

@@ -11,20 +11,21 @@ extension SQLiteJournal {
     /// writing and its write-ahead log copied and synced, because what was read may be in the system's cache only. Then
     /// the snapshot and the batches are read again, checked again, and handed out one at a time.
     ///
-    /// A journal that was recovered is only verified and handed out, for a data node that was deposed; nothing else may
-    /// be under way at it.
+    /// A journal that was recovered is only verified and handed out, for a data node that was deposed: by the
+    /// connection that writes, between two writes, since a snapshot may be in the middle of its save. Any other one
+    /// would have no locks and would not see that the write-ahead log begins anew under it, and closing its descriptor
+    /// would give up the writer's locks. The closures must not ask the journal for anything, which would wait for them.
     package func recover(
         snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
         tail: (SealedBatch) throws -> Void
     ) throws {
         let (phase, open) = state.withLock { ($0.phase, $0.database) }
         precondition(phase == .opened || phase == .recovered, "a journal is recovered before anything else")
-        let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
-        let found = try reader.checkRecovery()
         do {
-            try reader.close()
+            let verified: RecoveryCheck.Result? = try phase == .opened ? verifiedByReader() : nil
             let database = try open ?? openForWriting(.recovered)
             try database.writeWithoutTransaction { db in
+                let found = try verified ?? verify(db)
                 if phase == .opened {
                     try makeDurable(db)
                     try syncFolder(files.folder)
@@ -42,6 +43,20 @@ extension SQLiteJournal {
         } catch let finding as JournalFinding {
             throw LockstepError(finding, path: path)
         }
+    }
+
+    /// What a connection that cannot write has verified, before the file is opened for writing.
+    private func verifiedByReader() throws -> RecoveryCheck.Result {
+        let reader = try SQLiteJournalReader(path: path, storeName: identity.storeName, lock: nil)
+        let found = try reader.checkRecovery()
+        try reader.close()
+        return found
+    }
+
+    /// Verifies the same through the connection that writes, on the journal's queue.
+    private func verify(_ db: Database) throws -> RecoveryCheck.Result {
+        let meta = try reading(.meta, .zero) { try JournalMeta(from: db) }
+        return try RecoveryCheck(store: identity.store, meta: meta, mark: SideMarkFile.read(path: files.mark)).run(db)
     }
 
     /// Opens the journal for an operator's repair, without verification.

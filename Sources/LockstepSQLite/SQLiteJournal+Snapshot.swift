@@ -109,11 +109,12 @@ extension SQLiteJournal {
                 db, sql: "SELECT 1 FROM snapshots WHERE sequence = ?",
                 arguments: [Int64(job.position.sequence.rawValue)])
             job.phase = isThere != nil && !job.isReplacement ? .trim : .write
-            if job.phase == .write, try !hasRoom(for: job, db) {
-                job.result = .failure(.diskFull)
-                job.phase = .done
-            }
         case .write:
+            guard try hasRoom(for: job, db) else {
+                job.result = .failure(.diskFull)
+                job.phase = .tidy
+                return
+            }
             try writeChunk(&job, db)
             if job.hashes.count == job.chunkCount(tuning.chunkBytes) { job.phase = .check }
         case .check:
@@ -133,14 +134,16 @@ extension SQLiteJournal {
         }
     }
 
-    /// Whether a snapshot fits, with free pages of the file, and leaves batches their reserve.
+    /// Whether what is left of a snapshot fits, with free pages of the file, and leaves batches their reserve.
     ///
-    /// A replacement needs no reserve: the batches before it go with its commit.
+    /// It is asked before each chunk, since others write to the same disk meanwhile: batches, other stores, programs. A
+    /// replacement needs no reserve: the batches before it go with its commit.
     private func hasRoom(for job: SnapshotJob, _ db: Database) throws -> Bool {
         guard let free = freeBytes() else { return true }
+        let rest = Int64(job.bytes.count - job.hashes.count * tuning.chunkBytes)
         let unused = (try Int64.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0) * Int64(JournalSchema.pageBytes)
         let (room, isEndless) = free.addingReportingOverflow(unused)
-        return isEndless || room - (job.isReplacement ? 0 : tuning.reservedBytes) >= Int64(job.bytes.count)
+        return isEndless || room - (job.isReplacement ? 0 : tuning.reservedBytes) >= rest
     }
 
     private func writeChunk(_ job: inout SnapshotJob, _ db: Database) throws {

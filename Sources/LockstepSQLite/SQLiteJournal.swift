@@ -75,13 +75,7 @@ package final class SQLiteJournal: ArbitratedJournal {
                 "The journal folder \(folder) cannot be written (\(systemMessage())). Check its owner and mode.")
         }
         if create { try Self.createIfEmpty(files, request) }
-        guard FileManager.default.fileExists(atPath: path) else {
-            if let lost = SQLiteJournalReader.lost(path) { throw lost }
-            throw LockstepError(
-                .journalMissing,
-                "There is no journal \(path). If this store is new, run `lockstep init`; otherwise look for the folder."
-            )
-        }
+        guard FileManager.default.fileExists(atPath: path) else { throw SQLiteJournalReader.missing(path) }
         let reader = try SQLiteJournalReader(path: path, storeName: request.storeName, lock: nil)
         let identity = reader.identity
         openedMeta = reader.meta
@@ -110,6 +104,7 @@ package final class SQLiteJournal: ArbitratedJournal {
     package var head: Position { state.withLock { $0.head } }
 
     package func freeBytes() -> Int64? {
+        if let freeBytes = tuning.freeBytes { return freeBytes() }
         var information = statvfs()
         guard statvfs(files.folder, &information) == 0 else { return nil }
         return Int64(clamping: UInt64(information.f_bavail) * UInt64(information.f_frsize))

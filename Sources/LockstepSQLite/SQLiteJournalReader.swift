@@ -20,10 +20,7 @@ package final class SQLiteJournalReader: Sendable {
     package convenience init(folder: String, storeName: String) throws {
         let lock = try FolderLock.shared(folder: folder)
         let path = try JournalFiles(folder: folder, storeName: storeName).database
-        guard FileManager.default.fileExists(atPath: path) else {
-            if let lost = Self.lost(path) { throw lost }
-            throw LockstepError(.journalMissing, "There is no journal \(path). Run `lockstep init` to make one.")
-        }
+        guard FileManager.default.fileExists(atPath: path) else { throw Self.missing(path) }
         try self.init(path: path, storeName: storeName, lock: lock)
     }
 
@@ -63,12 +60,26 @@ package final class SQLiteJournalReader: Sendable {
             .map { String($0.dropLast(JournalFiles.databaseSuffix.count)) }.sorted()
     }
 
+    /// What to do about a journal that its folder had, and that is gone.
+    package static let wayOut =
+        "put its file back; if that is lost, `lockstep recover --from NODE` makes a primary's journal anew, and the "
+        + "folder of a replica or a data node is made anew: move it away, and run `lockstep init`"
+
+    /// The error of a journal that is not there.
+    static func missing(_ path: String) -> LockstepError {
+        lost(path)
+            ?? LockstepError(
+                .journalMissing,
+                "There is no journal \(path). If the folder never had that store, run `lockstep init --add`; else "
+                    + "\(wayOut).")
+    }
+
     private static func interruptedCreation(_ path: String) -> LockstepError {
         lost(path)
             ?? LockstepError(
                 .journalMissing,
-                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again; in the folder of a node that "
-                    + "has run, `lockstep recover --from NODE` makes it anew.")
+                "The journal \(path) is empty: its creation was interrupted. Run `lockstep init` again; if its node "
+                    + "has run, \(wayOut).")
     }
 
     /// Why nothing may be made in the place of a journal that is gone, or empty: its side mark says that a commit
@@ -145,6 +156,22 @@ package final class SQLiteJournalReader: Sendable {
             }
             return nil
         }
+    }
+
+    /// Throws ``LockstepError`` of code `positionTooOld` for a place before all that is kept.
+    ///
+    /// No snapshot is at or below such a place, and the batches do not begin with the log.
+    package func checkReach(to sequence: SequenceNumber) throws {
+        guard sequence > .zero else { return }
+        let (oldest, first) = try read { db in
+            (
+                try Int64.fetchOne(db, sql: "SELECT min(sequence) FROM snapshots"),
+                try Int64.fetchOne(db, sql: "SELECT min(first) FROM batches")
+            )
+        }
+        // One with nothing in it has the initial state.
+        guard first != 1, let begin = oldest ?? first, Int64(clamping: sequence.rawValue) < begin else { return }
+        throw LockstepError(.positionTooOld, "The journal \(path) has no state at \(sequence): it begins at \(begin).")
     }
 
     /// Hands out, in order, every committed batch with an entry after `start` and at or below `end`, each checked by the

@@ -48,8 +48,9 @@ public struct HostedStore<ServeOptions: ParsableArguments> {
     /// - Parameters:
     ///   - name: Its name, on all nodes.
     ///   - reader: A reactor for commands that only read. It decides no action, so it may lack what it would need for one.
-    ///   - host: Makes the store on a node that serves, with ``Hosting/store(_:)``, and the services that run for as
-    ///     long as the node.
+    ///   - host: Makes the store on a node that serves, with ``Hosting/store(_:)``, and the services that run beside
+    ///     the node. At a graceful shutdown they are told to end before the node is, which waits for them, so each must
+    ///     end by itself then: put a loop over its store into `cancelWhenGracefulShutdown`.
     public init<R: Reactor>(
         _ name: String, reader: @autoclosure @escaping () throws -> R,
         host: @escaping (Hosting<R, ServeOptions>) throws -> (store: Store<R>, services: [any Service])

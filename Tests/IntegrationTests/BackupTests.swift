@@ -327,7 +327,7 @@ extension IntegrationTests {
                         "is no backup"
                     ),
                     (["backup", "show", node + "/node.json"], 65, "is no backup"),
-                    (["backup", "show", file + "3"], 1, "There is no backup"),
+                    (["backup", "show", file + "3"], 64, "There is no backup"),
                     (["restore", "--from", file, "--data", node], 64, "is not empty"),
                     (["restore", "--from", file], 64, "--data FOLDER or --check"),
                     (["restore", "--from", file, "--from", file, "--check"], 1, "is a full backup"),

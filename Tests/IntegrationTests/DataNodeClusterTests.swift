@@ -107,6 +107,71 @@
                 }
             }
 
+            /// Goal: a store that is added to a data node's folder gets its record by the command that the texts name,
+            /// which passes over the stores that have one.
+            @Test func aStoreThatIsAddedGetsItsRecord() async throws {
+                try await withNodes(1) { nodes in
+                    // A cluster of its own in the same etcd.
+                    let (data, log) = (nodes.folder + "/fewer", nodes.folder + "/fewer.log")
+                    let create = ["cluster", "create", "--data", data, "--minimum", "1"]
+                    _ = try nodes.done("init", "--data", data, "--store", "counters", "--etcd", nodes.etcdEndpoint)
+                    _ = try nodes.done("cluster", "create", "--data", data, "--minimum", "1")
+                    let served = try ChildProcess(
+                        "fewer", Bench.program,
+                        ["serve", "--data", data, "--listen", "tcp://127.0.0.1:\(Bench.ports(10))"], log: log)
+                    defer { served.end(SIGKILL) }
+                    // From its first epoch on the record is another one than was made.
+                    _ = try nodes.done("cluster", "status", "--data", data, "--wait", "60")
+                    served.end(SIGTERM)
+                    _ = try nodes.done("init", "--data", data, "--add")
+                    for end in ["search has a record: its first primary is fewer", "search has its record already"] {
+                        let run = try ChildProcess.run(Bench.program, create)
+                        #expect(run.status == 0, "\(run)")
+                        #expect(run.output.hasPrefix("counters is passed over: it has a record\n\(end)"), "\(run)")
+                    }
+                    let named = try ChildProcess.run(Bench.program, create + ["counters"])
+                    #expect(named.status == 1 && named.output.isEmpty, "\(named)")
+                    #expect(named.errors.contains("etcd has a record of counters: number "), "\(named)")
+                }
+            }
+
+            /// Goal: `create` asks the nodes that are listed by the keys of the node's configuration, where the folders
+            /// note none.
+            @Test func othersAreAskedByTheKeysOfTheConfiguration() async throws {
+                try await withNodes(1) { nodes in
+                    let (list, port) = (nodes.folder + "/access.json", Bench.ports(20))
+                    func data(_ name: String) -> String { nodes.folder + "/" + name }
+                    func keys(_ name: String) -> [String] { ["--keys", data(name) + "/node.key", "--access", list] }
+                    var cluster: [String] = []
+                    for (index, name) in ["first", "second"].enumerated() {
+                        let words = [
+                            "init", "--data", data(name), "--etcd", nodes.etcdEndpoint, "--access", list, "--address",
+                            "tcp://127.0.0.1:\(port + 10 * index)",
+                        ]
+                        _ = try ChildProcess.output(Bench.program, words + cluster)
+                        var identity = try NodeFolder(data(name)).identity()
+                        cluster = ["--cluster", identity.cluster]
+                        (identity.keys, identity.access) = (nil, nil)
+                        try NodeFolder(data(name)).write(identity)
+                    }
+                    let endpoint = "tcp://127.0.0.1:\(port + 10)"
+                    let served = try ChildProcess(
+                        "second", Bench.program,
+                        ["serve", "--data", data("second"), "--listen", endpoint] + keys("second"),
+                        log: nodes.folder + "/second.log")
+                    defer { served.end(SIGKILL) }
+                    try await Bench.wait("the second node to be listed") {
+                        try nodes.done("cluster", "members", "--data", data("first"), "--json").contains(endpoint)
+                    }
+                    let create = ["cluster", "create", "--data", data("first")]
+                    let plain = try ChildProcess.run(Bench.program, create)
+                    #expect(plain.status == 69, "\(plain)")
+                    #expect(plain.errors.contains("second is listed, and does not say"), "\(plain)")
+                    let asked = try ChildProcess.run(Bench.program, create + keys("first"))
+                    #expect(asked.status == 0 && asked.output.contains("counters has a record"), "\(asked)")
+                }
+            }
+
             /// Goal: what does not go together is refused in one line that says what to do, before anything is made.
             @Test func wrongOptionsAreRefused() throws {
                 let folder = try Bench.folder()

@@ -63,8 +63,7 @@
                         nodes.data(first), "counters")
                     try refused(
                         1, "node-7 is not another member", "cluster", "handover", "--data", nodes.data(next),
-                        "counters",
-                        "--to", "node-7")
+                        "counters", "--to", "node-7")
                     try nodes.waitUntilWell()
                     _ = try nodes.done("cluster", "handover", "--data", nodes.data(next))
                     #expect(try nodes.primary() != next)
@@ -158,12 +157,19 @@
                     try nodes.start(last)
                     try await waitUntilUnlisted(nodes, first, from: last)
                     try refused(64, "say --accept-loss", "cluster", "promote", "--data", nodes.data(last))
-                    let said = try nodes.done("cluster", "promote", "--data", nodes.data(last), "--accept-loss")
+                    let said = try nodes.done(
+                        "cluster", "promote", "--data", nodes.data(last), "--accept-loss", "counters")
                     #expect(said.contains("node-\(last) is the primary of counters in epoch "))
                     #expect(try add(nodes.endpoint(last)) == "2", "what only the others had is lost")
-                    try refused(
-                        1, "is the primary of counters already", "cluster", "promote", "--data", nodes.data(last),
-                        "--accept-loss", "counters")
+                    // A command that has ended between two stores goes on where it was.
+                    let rest = try nodes.done("cluster", "promote", "--data", nodes.data(last), "--accept-loss")
+                    #expect(rest.contains("counters is passed over: node-\(last) is its primary already"))
+                    #expect(rest.contains("node-\(last) is the primary of search in epoch "))
+                    for stores in [[], ["counters"]] {
+                        let again = ["cluster", "promote", "--data", nodes.data(last), "--accept-loss"] + stores
+                        let run = try ChildProcess.run(Bench.program, again)
+                        #expect(run.status == 1 && run.errors.contains("is the primary of counters already"), "\(run)")
+                    }
                 }
             }
 

@@ -229,6 +229,20 @@ extension IntegrationTests {
             }
         }
 
+        /// A command that is killed at its first write leaves no half of a key file, which would stop every later one.
+        @Test func aKilledCommandLeavesNoHalfOfAKeyFile() throws {
+            let folder = try Bench.folder()
+            defer { try? FileManager.default.removeItem(atPath: folder) }  // What is left lies in the temporary folder.
+            let key = folder + "/web-1.key"
+            // The system kills who writes more into a file than is allowed.
+            let script = "ulimit -c 0 && ulimit -f 0 && exec \"$0\" keys new web-1 --to \"$1\""
+            let killed = try ChildProcess.run("/bin/sh", ["-c", script, Bench.program, key])
+            #expect(killed.status != 0 && !FileManager.default.fileExists(atPath: key), "\(killed)")
+            let made = try Bench.lockstep("keys", "new", "web-1", "--to", key)
+            #expect(made.status == 0, "\(made)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["web-1.key"])
+        }
+
         /// A node that was told to do without keys says so in its log and its status; one on loopback has nothing to say.
         @Test func aNodeThatTalksInPlainTextSaysSo() async throws {
             try await Bench.withCluster(replicas: 0, start: false) { cluster in

@@ -10,7 +10,7 @@ import Testing
 extension IntegrationTests {
     /// What is done to a file of a node's folder.
     enum Harm: CaseIterable, Sendable {
-        case header, version, pages, half, empty, removed, log, halfLog, mark, marks, otherMark, otherStore
+        case header, version, pages, half, empty, removed, gone, log, halfLog, mark, marks, otherMark, otherStore
 
         func apply(in folder: String) throws {
             let database = folder + "/counters.sqlite"
@@ -22,6 +22,8 @@ extension IntegrationTests {
             case .half: try edit(database) { $0.removeLast($0.count / 2) }
             case .empty: try edit(database) { $0.removeAll() }
             case .removed: try FileManager.default.removeItem(atPath: database)
+            case .gone:
+                for path in [database, folder + "/counters.mark"] { try FileManager.default.removeItem(atPath: path) }
             case .log: try FileManager.default.removeItem(atPath: database + "-wal")
             case .halfLog: try edit(database + "-wal") { $0.removeLast($0.count / 2) }
             case .mark: try FileManager.default.removeItem(atPath: folder + "/counters.mark")
@@ -85,8 +87,8 @@ extension IntegrationTests {
                     continue
                 }
                 refusals += 1
-                // Systemd starts it again after any other status but 64; a program that knows the version may come.
-                #expect(first.exitStatus == (harm == .version ? 1 : 65), "\(harm)")
+                // After neither does systemd start it again.
+                #expect(first.exitStatus == ([.version, .gone].contains(harm) ? 64 : 65), "\(harm)")
                 let message = try String(contentsOfFile: log, encoding: .utf8)
                 #expect(message.contains("lockstep recover --from NODE"), "\(harm): \(message)")
                 let anew = message.contains("--anew") ? ["--anew"] : []

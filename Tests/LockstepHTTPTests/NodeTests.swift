@@ -114,16 +114,18 @@ import Testing
 
     /// What is asked of a thread that hangs is answered, and says so.
     @Test func aNodeThatDoesNotAnswerIsNotLive() async throws {
-        let isHanging = Mutex(true)
+        let isHanging = Mutex(false)
         let released = AsyncStream<Void>.makeStream()
         let probe = NodeProbe {
             if isHanging.withLock({ $0 }) { for await _ in released.stream {} }
-            return nil
+            return NodeAnswer(isRunning: true)
         }
         let server = try NodeHTTPServer(
             address: "127.0.0.1:0", routes: NodeHTTP.healthRoutes(of: probe), logger: .silent)
         try await withRunning([probe, server]) {
             let address = "http://\(try #require(await server.listening))"
+            while try await get("/health/ready", at: address) != "ready\n200" {}
+            isHanging.withLock { $0 = true }
             #expect(try await get("/health/live", at: address).hasSuffix("200"), "it is asked for less than 2 s")
             while try await get("/health/live", at: address).hasSuffix("200") {}
             #expect(try await get("/health/live", at: address).hasPrefix("the node's thread has not answered for"))
@@ -135,8 +137,37 @@ import Testing
         }
     }
 
+    /// A node reads its journals before it answers anybody, for as long as that takes: it is live, and not ready.
+    ///
+    /// What it says before it begins counts for nothing.
+    @Test func aNodeThatStartsIsLive() async throws {
+        let (begun, released) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+        let questions = Mutex(0)
+        // It has no patience: whoever has run and is asked is silent at once.
+        let probe = NodeProbe(patience: .zero) {
+            let question = questions.withLock { questions in
+                questions += 1
+                return questions
+            }
+            if question == 1 { return NodeAnswer(isRunning: false, unreadiness: "the node does not run") }
+            begun.continuation.yield()
+            for await _ in released.stream {}
+            return NodeAnswer(isRunning: true)
+        }
+        let server = try NodeHTTPServer(
+            address: "127.0.0.1:0", routes: NodeHTTP.healthRoutes(of: probe), logger: .silent)
+        try await withRunning([probe, server]) {
+            let address = "http://\(try #require(await server.listening))"
+            for await _ in begun.stream { break }
+            #expect(try await get("/health/live", at: address) == "the node is starting\n200")
+            #expect(try await get("/health/ready", at: address) == "the node is starting\n503")
+            released.continuation.finish()
+            while try await get("/health/ready", at: address) != "ready\n200" {}
+        }
+    }
+
     @Test func aNodeThatIsNotReadySaysWhy() async throws {
-        let probe = NodeProbe { "counters is opening" }
+        let probe = NodeProbe { NodeAnswer(isRunning: true, unreadiness: "counters is opening") }
         let server = try NodeHTTPServer(
             address: "127.0.0.1:0", routes: NodeHTTP.healthRoutes(of: probe), logger: .silent)
         try await withRunning([probe, server]) {

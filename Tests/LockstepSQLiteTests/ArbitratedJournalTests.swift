@@ -1,6 +1,7 @@
 import LockstepCore
 import LockstepNode
 import LockstepSQLite
+import Synchronization
 import Testing
 
 /// What every journal of a data node does, in a file or in memory (PROTOCOL ).
@@ -56,6 +57,32 @@ struct ArbitratedJournalTests {
         let third = try await node.add(1, committed: second[1].head.last)
         #expect(try node.journal.recovered() == Recovered(batches: first + second, tail: third))
         #expect(try node.restarted() == Recovered(batches: first + second, tail: third))
+    }
+
+    /// Goal: so it is during a save, whose writes begin the write-ahead log anew all the time (PROTOCOL R-89).
+    ///
+    /// Method: what was appended last is in the write-ahead log when the reading begins, and is read last. Between two
+    /// readings at least one step of the save is done, so there are many, and an end.
+    @Test func anOpenJournalIsReadAgainDuringASave() async throws {
+        let node = try DataNodeJournal(.sqlite)
+        try await node.adopted()
+        let count = try await node.add(100, bytes: 30_000).count
+        let (bytes, end) = (node.history.snapshot(bytes: 300_000), node.history.end)
+        let outcome = Mutex<Result<Void, JournalFailure>?>(nil)
+        node.journal.save(snapshot: bytes, at: end) { result in outcome.withLock { $0 = result } }
+        while outcome.withLock({ $0 == nil }) {
+            let last = try await node.add(1)
+            let found = try node.journal.recovered()
+            #expect(found.batches == [] && found.tail.last == last[0])
+            #expect(found.snapshot == nil || found.snapshot == end)
+            let covered = found.snapshot == nil ? 0 : count
+            #expect(found.tail.count == node.history.batches.count - covered)
+        }
+        guard case .success? = outcome.withLock({ $0 }) else {
+            Issue.record("the snapshot was not saved")
+            return
+        }
+        #expect(try node.restarted().snapshot == end)
     }
 
     /// Goal: a snapshot holds nothing but what is committed, so what it covers is, too; what follows stays the tail.

@@ -194,6 +194,53 @@ struct BackupTests {
         #expect(nowhere?.code == .journalUnwritable)
     }
 
+    /// Goal: a command that has opened the file in whose place another one puts its backup does not empty that backup.
+    ///
+    /// 1. Both open the part of one file; the first has its lock.
+    /// 2. The first gives it its name, and ends.
+    /// 3. The second gets the lock.
+    @Test func aBackupThatWasJustWrittenIsNotEmptied() throws {
+        let backups = try BackupFolder()
+        var first: BackupWriter? = try BackupWriter(path: backups.path("full"))
+        _ = try first?.seal(BackupFolder.manifest(cluster: backups.folder.cluster))
+        let refusal = try BackupFolder.refusal {
+            _ = try BackupWriter(path: backups.path("full"), overwrites: true) {
+                try first?.publish()
+                first = nil
+            }
+        }
+        #expect(refusal?.code == .journalInUse && refusal?.text.contains("has just written") == true)
+        #expect(try BackupReader(path: backups.path("full")).manifest.stores == [])
+    }
+
+    /// Goal: what a backup goes back to is known by its ID, under whichever name.
+    ///
+    /// Of a file from before that was noted, the one before it is known.
+    @Test func whatABackupGoesBackToIsKnown() async throws {
+        let backups = try BackupFolder()
+        try await backups.write(3)
+        let full = try backups.backUp("full")
+        let one = try backups.backUp("one", since: "full")
+        try backups.backUp("two", since: "one")
+        let two = try BackupReader(path: backups.path("two"))
+        #expect(two.manifest.chain == nil && two.manifest.needed == [one.id, two.manifest.id])
+        #expect(two.needed(at: backups.path("one")) == backups.path("one"))
+        #expect(two.needed(at: backups.path("full")) == nil)
+
+        let writer = try BackupWriter(path: backups.path("three"))
+        var manifest = BackupFolder.manifest(since: two.manifest.id, cluster: backups.folder.cluster)
+        manifest.chain = [full.id] + two.manifest.needed
+        _ = try writer.seal(manifest)
+        try writer.publish()
+        let three = try BackupReader(path: backups.path("three"))
+        for name in ["full", "one", "two", "three"] {
+            #expect(three.needed(at: backups.path(name)) == backups.path(name))
+        }
+        try FileManager.default.copyItem(atPath: backups.path("full"), toPath: backups.path("copy.part"))
+        #expect(three.needed(at: backups.path("copy")) == backups.path("copy.part"))
+        #expect(three.needed(at: backups.path("none")) == nil)
+    }
+
     /// Goal: a full disk is said, and leaves neither the file nor a part of it.
     @Test func aFullDiskLeavesNothing() async throws {
         let backups = try BackupFolder()

@@ -116,6 +116,37 @@ import Testing
         #expect(end.state.notes.count == 301 && end.place.epoch > first[0].epoch)
     }
 
+    /// S17: a place before all that is kept has no state, least of all the initial one.
+    @Test func aPlaceThatIsNoLongerKeptIsRefused() async throws {
+        let folder = JournalFolder()
+        let journal = try folder.emptyJournal()
+        var history = History(store: folder.store)
+        // The first batch has the epoch's entry, too.
+        _ = try history.add(count: 99)
+        #expect(history.end.sequence.rawValue == 100)
+        let state = try Notes.stateCoding.encoded(Notes.State(notes: ["a"]))
+        let content = SnapshotContent(log: history.log, digest: Digest(rawValue: 7), state: state)
+        try journal.replaceRecovered(withSnapshot: content.encoded(), at: history.end)
+        try await journal.appended(try history.add(count: 20))
+        journal.close()
+        let replay = try JournalReplay(
+            Notes(isReplaying: true), folder: folder.path, store: JournalFolder.storeName)
+        for place: UInt64 in [1, 50, 99] {
+            let error = #expect(throws: LockstepError.self) { try replay.state(at: SequenceNumber(rawValue: place)) }
+            #expect(error?.code == .positionTooOld)
+            #expect(error?.message.contains("has no state at \(place): it begins at 100") == true)
+            #expect(throws: LockstepError.self) {
+                try replay.forEachCommit(after: SequenceNumber(rawValue: place)) { _ in }
+            }
+        }
+        for place: UInt64 in [100, 110, 120] {
+            let then = try replay.state(at: SequenceNumber(rawValue: place))
+            #expect(then.state.notes == ["a"] && then.place.sequence.rawValue == place)
+        }
+        #expect(try replay.state(at: .zero).state.notes.isEmpty)
+        try replay.close()
+    }
+
     /// S17: a log and its copy are the same as far as both reach; after a fork the first difference is named.
     @Test func twoLogsAreCompared() async throws {
         let folder = JournalFolder()

@@ -53,6 +53,38 @@ struct JournalSnapshotTests {
         #expect(try folder.recovered().snapshot == history.end)
     }
 
+    /// Goal: neither does one for which there was room at its beginning (PROTOCOL R-45).
+    ///
+    /// Method: after three chunks only the reserve is free. Each chunk asks for its room, so the fourth is not written.
+    @Test func aSnapshotEndsWhenOthersTakeItsRoom() async throws {
+        try folder.emptyJournal().close()
+        let asked = Mutex(0)
+        var tuning = JournalFolder.smallTuning
+        tuning.reservedBytes = 1 << 20
+        tuning.freeBytes = {
+            asked.withLock { count -> Int64 in
+                count += 1
+                return count > 3 ? 1 << 20 : 1 << 30
+            }
+        }
+        let journal = try folder.journal(tuning: tuning)
+        _ = try journal.recovered()
+        var history = History(store: folder.store)
+        try await journal.appended(try history.add(count: 5))
+        let error = await #expect(throws: JournalFailure.self) {
+            try await journal.saved(history.snapshot(bytes: 30_000), at: history.end)
+        }
+        #expect(error == .diskFull)
+        #expect(asked.withLock { $0 } == 4)
+        // What was written is taken away again, and appends go on.
+        try await journal.appended(try history.add(count: 5))
+        journal.close()
+        #expect(try folder.recovered() == Recovered(batches: history.batches))
+        let reader = try SQLiteJournalReader(folder: folder.path, storeName: JournalFolder.storeName)
+        #expect(try reader.verifyAll() == [])
+        try reader.close()
+    }
+
     /// Goal: two snapshots stay, the batches since the older one, and at least as many bytes as are to be retained;
     /// the file does not grow for ever.
     @Test func retentionKeepsTwoSnapshotsAndEnoughBatches() async throws {

@@ -1,4 +1,6 @@
 import Counters
+import LockstepCore
+import LockstepNode
 import LockstepServer
 import LockstepSQLite
 import Testing
@@ -87,6 +89,52 @@ import Testing
             let accepted = try entries("accepted", of: reader, as: StoreDecoding(types: Stock.self))
             #expect(accepted.first?["action"] == .text(hexadecimal(#"{"order":{"_0":7}}"#)))
         }
+    }
+
+    /// Who sent an action is shown also if the session was opened long before the first entry that is wanted.
+    @Test func aSenderIsKnownFromBeforeTheFirstEntry() async throws {
+        try await withFolder { folder in
+            let request = JournalRequest(cluster: nil, storeName: "store", nodeName: "node-1")
+            let journal = try SQLiteJournal(folder: folder, request: request, create: true)
+            try journal.openForRepair()
+            let (store, epoch, time) = (journal.identity.store, Epoch(rawValue: 1), LogTime(rawValue: 1_000))
+            let filler = Entry.sessionExpire([SessionID(epoch: Epoch(rawValue: 9), sequence: .zero.next)])
+            var before = BatchBuilder(store: store, epoch: epoch, after: .start(of: store), time: time)
+            before.append(.epochOpen(node: "node-1", incarnation: Incarnation(rawValue: 1), boot: BootID(rawValue: 1)))
+            for _ in 2...4 { before.append(filler) }
+            let open = Open(
+                client: ClientKey(rawValue: 1), nonce: 1, timeToLive: 60_000_000, windowNumbers: 8,
+                windowBytes: 1 << 14)
+            let session = SessionID(epoch: epoch, sequence: before.append(.sessionOpen(open, sender: "web-1")))
+            #expect(session.sequence.rawValue == 5)
+            Self.appendAction(of: session, number: 1, to: &before)
+            let opened = before.sealed()
+            var after = BatchBuilder(store: store, epoch: epoch, after: opened.position, time: time)
+            for _ in 7...8 { after.append(filler) }
+            Self.appendAction(of: session, number: 2, to: &after)
+            try journal.appendRecovered([opened, after.sealed()])
+            journal.close()
+
+            let reader = try SQLiteJournalReader(folder: folder, storeName: "store")
+            for start in [SequenceNumber.zero, SequenceNumber(rawValue: 5), SequenceNumber(rawValue: 7)] {
+                var dump = try EntryDump(reader, decoding: nil, after: start)
+                var senders: [JSONValue?] = []
+                try reader.batches(after: start) { batch in
+                    for record in try dump.records(of: batch) {
+                        guard case .object(let members) = try JSONValue(of: record) else { continue }
+                        if members["sequence"] == .integer(9) { senders.append(members["sender"]) }
+                    }
+                }
+                #expect(senders == [.text("web-1")], "after \(start)")
+            }
+            try reader.close()
+        }
+    }
+
+    private static func appendAction(of session: SessionID, number: RequestNumber, to batch: inout BatchBuilder) {
+        batch.beginSeries(session: session, first: number, ackedThrough: 0)
+        batch.appendItem(.rejected, reason: "no")
+        _ = batch.endSeries()
     }
 
     private func hexadecimal(_ text: String) -> String {

@@ -133,6 +133,14 @@ import Testing
         }
     }
 
+    /// What no repetition helps against has the status after which a unit does not start its node again.
+    @Test func whatDoesNotPassByItselfIsWrongUsage() {
+        let codes: [LockstepError.Code] = [.invalidConfiguration, .wrongRole, .journalMissing, .journalNewer]
+        for code in codes {
+            #expect(CommandFailure(describing: LockstepError(code, "it is so"))?.status == .usage, "\(code)")
+        }
+    }
+
     /// A node or a client may have any name, and what a command prints of it neither moves the cursor nor looks like a row.
     @Test func namesOfOthersAreOnlyText() {
         #expect(Output.printable("a\u{1B}[2Jb\n1:2\u{202E}é") == "a [2Jb 1:2 é")

@@ -1,3 +1,7 @@
+import Lockstep
+import LockstepCore
+import LockstepFolders
+import LockstepNode
 import LockstepServer
 import LockstepSQLite
 import Testing
@@ -29,6 +33,43 @@ import Testing
             }
             #expect(report["state"] != nil && report["digest"] != nil && report["position"] != nil)
             #expect(try JSONValue(of: last.withoutContent) == .object(report.filter { $0.key != "state" }))
+        }
+    }
+
+    /// A place before all that a journal keeps is refused; the first that is kept has a state.
+    @Test func aPlaceThatIsNoLongerKeptIsRefused() async throws {
+        try await withFolder { folder in
+            var make = try Shop.parseAsRoot(["init", "--data", folder, "--node", "node-1", "--store", "stock"])
+            try make.run()
+            let request = JournalRequest(cluster: nil, storeName: "stock", nodeName: "node-1")
+            let journal = try SQLiteJournal(folder: folder, request: request, create: false)
+            try journal.openForRepair()
+            var log = LogState(store: journal.identity.store)
+            var builder = BatchBuilder(
+                store: log.store, epoch: Epoch(rawValue: 1), after: log.position, time: LogTime(rawValue: 1_000))
+            builder.append(
+                .epochOpen(node: "node-1", incarnation: Incarnation(rawValue: 1), boot: BootID(rawValue: 1)))
+            for number in UInt64(2)...5 {
+                let session = SessionID(epoch: Epoch(rawValue: 9), sequence: SequenceNumber(rawValue: number))
+                builder.append(.sessionExpire([session]))
+            }
+            let state = ReactorState.detached(Stock())
+            _ = try log.apply(builder.sealed(), to: state)
+            let content = SnapshotContent(
+                log: log, digest: state.digest + log.digest, state: try Stock.stateCoding.encoded(Stock.State()))
+            try journal.replaceRecovered(withSnapshot: content.encoded(), at: log.position)
+            journal.close()
+
+            for words in [["state-at", "3"], ["difference", "3", "5"]] {
+                var command = try Shop.parseAsRoot(["journal"] + words + ["--data", folder])
+                let error = #expect(throws: LockstepError.self) { try command.run() }
+                #expect(error?.code == .positionTooOld)
+                #expect(error?.message.contains("has no state at 3: it begins at 5") == true)
+            }
+            for words in [["state-at", "5"], ["difference", "0", "6"]] {
+                var command = try Shop.parseAsRoot(["journal"] + words + ["--data", folder])
+                try command.run()
+            }
         }
     }
 

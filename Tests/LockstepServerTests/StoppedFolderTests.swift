@@ -112,6 +112,56 @@ struct StoppedFolderTests {
         }
     }
 
+    /// Goal: what is said of a journal that is gone does not lead back to where it was said, and has the status after
+    /// which no unit starts its node again.
+    @Test func aJournalThatIsGoneHasAWayOut() async throws {
+        try await withFolder { path in
+            _ = try StoppedFolder(path, role: .primary)
+            for name in ["stock.sqlite", "stock.mark"] {
+                try FileManager.default.removeItem(atPath: path + "/" + name)
+            }
+            let commands = [
+                ["clock", "accept"], ["journal", "inspect", "--store", "stock"], ["init", "--add", "--store", "stock"],
+            ]
+            for command in commands {
+                let refused = await failure(of: command + ["--data", path])
+                #expect(refused?.status == .usage, "\(command): \(refused?.message ?? "")")
+                let text = refused?.message ?? ""
+                #expect(text.contains(" recover --from NODE` makes a primary's journal anew"), "\(command): \(text)")
+            }
+        }
+    }
+
+    /// Goal: no increment takes the place of a backup that it goes back to: what came since would be lost with it.
+    @Test func anIncrementReplacesNothingThatItGoesBackTo() async throws {
+        try await withFolder { path in
+            let folder = try StoppedFolder(path, role: .primary)
+            try folder.append(epoch: 1, tells: false)
+            func backUp(_ name: String, since: String? = nil) async -> CommandFailure? {
+                let earlier = since.map { ["--since", path + "/" + $0] } ?? []
+                let options = ["backup", "--data", path, "--to", path + "/" + name, "--overwrite"]
+                return await failure(of: options + earlier)
+            }
+            let series: [(String, String?)] = [("monday", nil), ("tuesday", "monday"), ("wednesday", "tuesday")]
+            for (name, since) in series {
+                let refused = await backUp(name, since: since)
+                #expect(refused?.message == nil, "\(name)")
+            }
+            for name in ["monday", "tuesday", "wednesday"] {
+                let whole = try Data(contentsOf: URL(fileURLWithPath: path + "/" + name))
+                let refused = await backUp(name, since: "wednesday")
+                #expect(refused?.status == .usage && refused?.message.contains("/\(name)") == true, "\(name)")
+                #expect(refused?.message.contains("name another file with --to") == true, "\(name)")
+                #expect(try Data(contentsOf: URL(fileURLWithPath: path + "/" + name)) == whole, "\(name)")
+            }
+            // What it does not go back to is replaced, as it is told.
+            for since in ["tuesday", "wednesday"] {
+                let refused = await backUp("thursday", since: since)
+                #expect(refused?.message == nil, "\(since)")
+            }
+        }
+    }
+
     #if Etcd
         /// Goal: so do the commands that make the folder a data node's; the one that accepts a loss says it and goes on.
         ///

@@ -1,10 +1,11 @@
 """Section 13 of deploy/README.md: a primary, two replicas and a client with keys, from nothing, and other keys for them."""
+import json
 import re
 import time
 
 from namespaces import wait_until
 
-from .operating import PAGE, PRIMARY, await_phase, logged, unit_log
+from .operating import PAGE, PRIMARY, REPLICA, await_phase, logged, unit_log
 
 HOME = "/var/lib/lockstep"
 CLIENT = "--node tcp://10.0.0.1:7400 --keys web-1.key --nodes nodes.json"
@@ -65,6 +66,7 @@ def cluster(book, a, b, c, d):
         client_keys(book, a, b, c, d)
         node_keys(book, a, b, c, d)
         revoked(book, a, d)
+        moved(book, b, c, d)
     finally:
         book.rules.pop("PUBLIC_KEY", None)
         for host in (a, b, c):
@@ -204,3 +206,24 @@ def revoked(book, a, d):
     book.check(section, "a name that was taken out is not served", done.status not in (0, 64), f"{done.status}: {done.text}")
     book.check(section, "the replicas go on",
                a.root(f"sudo -u lockstep lockstep status --data {PRIMARY} --wait 5").status == 0)
+
+
+def moved(book, b, c, d):
+    """The list and the file for clients, when another node is to listen at a lost primary's address."""
+    section = book.section(PAGE, "The primary's host is lost")
+    for beginning in ("sudo -u lockstep lockstep keys revoke", "sudo -u lockstep lockstep keys allow"):
+        book.run(b, section, beginning)
+    section.says("Copy the list to all hosts, and export `nodes.json` anew for all clients")
+    book.run(b, section, "sudo tar", to=c)
+    # The folder is still a replica's here.
+    book.run(b, section, "sudo -u lockstep lockstep keys export", to=d, **{PRIMARY: REPLICA})
+    book.check(section, "the list is the same", *same(f"{HOME}/access.json", b, c))
+    found = {node["name"]: node["address"] for node in json.loads(d.run("cat nodes.json").output)["entries"]}
+    book.check(section, "clients expect the other node at the address",
+               found.get("node-b") == "tcp://10.0.0.1:7400" and "node-a" not in found, found)
+
+
+def same(path, first, second):
+    """Whether a file is the same on two hosts, and what it is."""
+    texts = [host.must(f"cat {path}") for host in (first, second)]
+    return texts[0] == texts[1], texts

@@ -11,8 +11,7 @@ package enum SecretFile {
         // Of what was opened: a name may lead elsewhere a moment later.
         guard about.st_mode & S_IFMT == S_IFREG else { throw refused(path, "it is no regular file") }
         guard isTrusted(about.st_uid) else {
-            throw refused(
-                path, "it belongs to \(userName(about.st_uid)): run this as that user, or give the file to root")
+            throw refused(path, "it belongs to \(userName(about.st_uid)): run this as that user")
         }
         guard about.st_mode & 0o077 == 0 else {
             let mode = String(about.st_mode & 0o777, radix: 8)
@@ -68,22 +67,42 @@ package enum SecretFile {
         LockstepError(.invalidConfiguration, "\(path): \(reason)")
     }
 
-    /// Makes a file of mode 0600 where none is, so that it survives a power cut; after a failure none is left.
+    /// Makes a file of mode 0600 where none is: it survives a power cut, and is there as a whole or not at all.
+    ///
+    /// It is written beside its place, as `PATH.part`; what a killed command has left there is taken away. A failure
+    /// leaves nothing.
     static func make(_ path: String, _ bytes: [UInt8]) throws {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
+        let part = path + ".part"
+        // Made anew, since whoever could open what is there would read the secret.
+        unlink(part)
+        let descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failed(path, "made") }
+        defer { close(descriptor) }
+        defer { unlink(part) }
+        guard write(bytes, to: descriptor), fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
+            throw failed(path, "written")
+        }
+        // Unlike a rename, a link never takes the place of a file.
+        guard link(part, path) == 0 else {
             throw errno == EEXIST
                 ? refused(path, "it is there already, and no key is written over: name another file")
-                : refused(path, "it cannot be made: \(String(cString: strerror(errno)))")
+                : failed(path, "made")
         }
-        let isWritten = write(bytes, to: descriptor) && fchmod(descriptor, 0o600) == 0 && fsync(descriptor) == 0
-        let code = errno
-        close(descriptor)
-        guard isWritten, syncFolder(of: path) else {
-            let reason = String(cString: strerror(isWritten ? errno : code))
+        // Another command may have taken this one's part away, and made its own.
+        var (own, made) = (stat(), stat())
+        guard fstat(descriptor, &own) == 0, stat(path, &made) == 0, own.st_dev == made.st_dev,
+            own.st_ino == made.st_ino
+        else { throw refused(path, "another command makes it at the same time: look at it, and try again") }
+        guard syncFolder(of: path) else {
+            let error = failed(path, "written")
             unlink(path)
-            throw refused(path, "it cannot be written: \(reason)")
+            throw error
         }
+    }
+
+    /// The error of the system call before.
+    private static func failed(_ path: String, _ what: String) -> LockstepError {
+        refused(path, "it cannot be \(what): \(String(cString: strerror(errno)))")
     }
 
     /// Puts a file in the place of another, so that the change survives a power cut.

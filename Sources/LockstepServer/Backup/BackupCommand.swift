@@ -43,10 +43,7 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
         var since: String?
         @Option(help: "The store. Default: all of the folder.")
         var store: String?
-        @Option(help: "The key file of a node that runs. Default: the one that \"\(Server.name) init\" noted.")
-        var keys: String?
-        @Option(help: "The access list of a node that runs. Default: the one that \"\(Server.name) init\" noted.")
-        var access: String?
+        @OptionGroup var nodeKeys: NodeKeyOptions<Server>
         @Flag(help: "Replace the file if it is there.")
         var overwrite = false
         @Flag(help: "Print JSON.")
@@ -69,15 +66,21 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
                 throw CommandFailure(
                     "\(earlier.path) is of cluster \(earlier.manifest.cluster), \(data) of \(identity.cluster)")
             }
+            if let earlier, let taken = earlier.needed(at: to) {
+                throw CommandFailure(
+                    "\(taken) is a backup that \(earlier.path) goes back to and is not restored without: name another "
+                        + "file with --to; nothing was written", status: .usage)
+            }
             let source = try await BackupSource.found(
-                in: folder, identity, stores: store.map { [$0] }, keys: keys, access: access)
+                in: folder, identity, stores: store.map { [$0] }, keys: nodeKeys.keys, access: nodeKeys.access)
             let writer = try BackupWriter(path: to, overwrites: overwrite)
             for name in source.stores { try source.write(name, to: writer, since: earlier) }
             var generator = SystemRandomNumberGenerator()
             let manifest = try writer.seal(
                 BackupManifest(
-                    id: "\(BackupID(using: &generator))", since: earlier?.manifest.id, cluster: identity.cluster,
-                    node: identity.node, role: source.role?.rawValue, isDataNode: source.isDataNode,
+                    id: "\(BackupID(using: &generator))", since: earlier?.manifest.id,
+                    chain: earlier?.manifest.needed, cluster: identity.cluster, node: identity.node,
+                    role: source.role?.rawValue, isDataNode: source.isDataNode,
                     made: Int64(Date().timeIntervalSince1970)))
             Output.progress("checking \(writer.part)")
             let reader = try BackupReader(path: writer.part)

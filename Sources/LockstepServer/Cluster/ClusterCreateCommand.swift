@@ -11,7 +11,9 @@
                 discussion: """
                     This folder's node is the first primary of the stores, and their only member; the other data nodes become \
                     members by themselves, as soon as they follow it. It is refused for a store that has a record, or entries \
-                    in this folder or at a node that is listed.
+                    in this folder or at a node that is listed; without names, stores that have a record are passed \
+                    over. The other nodes are asked by this node's own keys; if its configuration names them and not \
+                    its folder, say --keys and --access.
 
                     --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
                     is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a standby \
@@ -23,6 +25,7 @@
         }
 
         @OptionGroup var place: ClusterPlace
+        @OptionGroup var nodeKeys: NodeKeyOptions<Server>
         @Option(
             help: "How many members must have what is acknowledged: 1 to 16. (default: 2)",
             transform: Within.whole(1...Limits.inSyncMembers))
@@ -32,9 +35,20 @@
 
         func run() async throws {
             try await place.opened { opened in
+                let keys = try opened.folder.keys(of: opened.identity, keys: nodeKeys.keys, access: nodeKeys.access)
+                var passedOver: CommandFailure?
+                var isDone = false
                 for store in try opened.stores(stores) {
-                    Output.line(try await RecordCreation(opened: opened, store: store, minimum: minimum).run())
+                    let creation = RecordCreation(opened: opened, store: store, minimum: minimum, keys: keys)
+                    if stores.isEmpty, let refusal = try await creation.refusalOfChanged() {
+                        Output.line("\(store) is passed over: it has a record")
+                        passedOver = passedOver ?? refusal
+                        continue
+                    }
+                    Output.line(try await creation.run())
+                    isDone = true
                 }
+                if let passedOver, !isDone { throw passedOver }
             }
         }
     }
@@ -44,9 +58,17 @@
         let opened: ClusterPlace.Opened
         let store: String
         let minimum: Int
+        /// By which keys the other nodes are asked; nil: nodes without keys.
+        let keys: NodeKeys?
 
         /// How often etcd is asked for the same record while the outcome is unknown.
         private static let tries = 3
+
+        /// Why no record is made where nodes have changed the one that there is: the store is in use; nil: it is not.
+        @concurrent func refusalOfChanged() async throws -> CommandFailure? {
+            let known = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
+            return known.flatMap { $0.number > 1 ? exists($0) : nil }
+        }
 
         /// Makes the record, if it is not there yet as it would be made; returns a line for the user.
         @concurrent func run() async throws -> String {
@@ -63,7 +85,7 @@
             var generator = SystemRandomNumberGenerator()
             let id = StoreID(cluster: opened.cluster, name: store)
             let nodes = try await opened.arbiter.nodes(within: ClusterPlace.patience)
-            try await opened.checkOthersAreEmpty(nodes, store: store)
+            try await opened.checkOthersAreEmpty(nodes, store: store, keys: keys)
             let address = nodes.first { $0.node == opened.node }
             let record = ConfigurationRecord(
                 cluster: opened.cluster, store: id, channel: journal.channel, epoch: Epoch(rawValue: 1),

@@ -11,7 +11,8 @@
                     While a member of the set is left, it takes over by itself and nothing is lost. This is for when all of \
                     them are gone for good: the running node of the folder becomes the only member and the primary, with \
                     what it has. What was acknowledged and only the others had is lost; a node or client that knows more \
-                    says so. With several nodes left, take the one whose log goes furthest: "\(Server.name) status".
+                    says so. With several nodes left, take the one whose log goes furthest: "\(Server.name) status". \
+                    After an interruption, run it again: without names, stores that the node leads are passed over.
 
                       \(Server.name) cluster promote --data data/node-c --accept-loss
                     """)
@@ -26,13 +27,21 @@
             try await place.opened { opened in
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
+                var passedOver: CommandFailure?
                 let stores = try opened.stores(orders.stores)
                 for (store, old, post) in try await opened.checkedRecords(of: stores, listed: listed) {
-                    let new = try opened.order(of: store, listed: listed).promotion(
-                        of: post, in: old.record, minimum: orders.minimum)
-                    changes.append((store, old, new))
+                    let order = opened.order(of: store, listed: listed)
+                    do {
+                        let new = try order.promotion(of: post, in: old.record, minimum: orders.minimum)
+                        changes.append((store, old, new))
+                    } catch let failure as CommandFailure where orders.stores.isEmpty && post.isPrimary {
+                        Output.line("\(store) is passed over: \(opened.node) is its primary already")
+                        passedOver = passedOver ?? failure
+                        continue
+                    }
                     for other in post.further { Output.line("\(store): \(other) has more than \(opened.node)") }
                 }
+                if let passedOver, changes.isEmpty { throw passedOver }
                 guard acceptLoss else {
                     throw CommandFailure(
                         "nothing was changed: what was acknowledged and \(opened.node) does not have would be lost; say "

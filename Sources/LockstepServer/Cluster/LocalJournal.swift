@@ -42,8 +42,10 @@
         }
 
         /// Refuses while another data node that is listed has entries of a store, or does not say.
-        @concurrent func checkOthersAreEmpty(_ nodes: [NodeAddress], store: String) async throws {
-            let keys = try LinkKeys(try folder.keys(of: identity))
+        ///
+        /// Those nodes are asked by `keys`; nil: they have none.
+        @concurrent func checkOthersAreEmpty(_ nodes: [NodeAddress], store: String, keys: NodeKeys?) async throws {
+            let keys = try LinkKeys(keys)
             for other in nodes where other.node != node {
                 guard let endpoint = other.endpoints.first else { continue }
                 let answer: Data

@@ -10,12 +10,15 @@ public struct OutcomeCommand<Server: LockstepServer>: ParsableCommand {
             commandName: "outcome", abstract: "Asks what became of an action whose outcome a command did not learn.",
             discussion: """
                 A command that ends with status 75, "outcome unknown", names the session and the number to ask with. The \
-                primary knows the answer as long as the session lives: 10 minutes for the program's own commands.
+                primary knows the answer as long as the session lives: 10 minutes for the program's own commands. Of an \
+                action whose effect goes on it tells that it was accepted, or that its sender has acknowledged that answer, \
+                and never how the effect ended: see "\(Server.name) actions list".
 
                   \(Server.name) outcome 1700000000000:42 1 --node tcp://127.0.0.1:7400
 
                 Exit status: 0 it took effect, or was accepted; 1 it is certainly without effect; 75 it is not known: it is \
-                not decided yet, or its session has ended; 69 no answer: the primary cannot be reached, or refuses.
+                not decided yet, its answer was acknowledged, or its session has ended; 69 no answer: the primary cannot \
+                be reached, or refuses.
                 """)
     }
 

@@ -17,6 +17,36 @@ package struct EntryDump {
         self.names = names
     }
 
+    /// Begins after a place of a journal, and knows who opened the sessions that are open there.
+    ///
+    /// Cost: it reads the newest snapshot at or below the place, and the batches from there on.
+    package init(_ reader: SQLiteJournalReader, decoding: StoreDecoding?, after place: SequenceNumber) throws {
+        var names = SenderNames()
+        if place > .zero {
+            var start = SequenceNumber.zero
+            if let snapshot = try reader.snapshot(atOrBelow: place) {
+                names = SenderNames(of: snapshot.log)
+                start = snapshot.log.position.sequence
+            }
+            try reader.batches(after: start, through: place) { try Self.note($0, through: place, in: &names) }
+        }
+        self.init(store: reader.identity.storeName, decoding: decoding, names: names)
+    }
+
+    private static func note(
+        _ batch: SealedBatch, through place: SequenceNumber, in names: inout SenderNames
+    ) throws {
+        try withBytes(of: batch.bytes) { bytes in
+            var reader = ByteReader(offset: BatchHead.byteCount, end: bytes.byteCount)
+            var sequence = batch.head.first
+            while reader.remaining > 0, sequence <= place {
+                let entry = try Entry(from: bytes, &reader)
+                names.note(entry, at: Place(epoch: batch.head.epoch, sequence: sequence))
+                sequence = sequence.advanced(by: entry.sequenceCount)
+            }
+        }
+    }
+
     /// The entries of a batch that was kept aside, in order; one record without content if it cannot be decoded.
     package mutating func records(of kept: QuarantinedBatch) -> [EntryRecord] {
         // It may have been kept aside because it is damaged.

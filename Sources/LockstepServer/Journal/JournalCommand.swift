@@ -63,8 +63,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
 
         func run() throws {
             var damaged: [String] = []
-            for check in try options.journals.checks() {
-                let report = try check()
+            let unread = try options.journals.verify { report in
                 if json { try Output.json(report) } else { report.lines.forEach(Output.line) }
                 if !report.findings.isEmpty { damaged.append("\(report.store) in \(report.findings.count) places") }
             }
@@ -73,6 +72,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                     "\(options.data) is damaged: \(damaged.joined(separator: ", ")); copy the folder away before anything else. "
                         + wayOut, status: .damaged)
             }
+            if let unread { throw ExitCode(unread.rawValue) }
         }
 
         /// How the node gets a whole journal again; a data node's is not recovered, but made anew (PROTOCOL, R-85).
@@ -112,9 +112,9 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
         func run() throws {
             try options.journals.forEach { reader in
                 let name = reader.identity.storeName
-                var dump = EntryDump(
-                    store: name, decoding: Server.stores[name].map { StoreDecoding(types: $0.type) },
-                    names: try names(before: reader))
+                var dump = try EntryDump(
+                    reader, decoding: Server.stores[name].map { StoreDecoding(types: $0.type) },
+                    after: SequenceNumber(rawValue: keptAside ? 0 : after))
                 if keptAside {
                     for kept in try reader.quarantined() { try write(dump.records(of: kept)) }
                     return
@@ -127,13 +127,6 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                     try write(dump.records(of: batch).map(\.uncommitted))
                 }
             }
-        }
-
-        /// Who opened the sessions that are open at the newest snapshot before the first entry that is shown.
-        private func names(before reader: SQLiteJournalReader) throws -> SenderNames {
-            guard after > 0, !keptAside else { return SenderNames() }
-            return try reader.snapshot(atOrBelow: SequenceNumber(rawValue: after)).map { SenderNames(of: $0.log) }
-                ?? SenderNames()
         }
 
         private func write(_ records: [EntryRecord]) throws {
@@ -149,7 +142,7 @@ public struct JournalCommand<Server: LockstepServer>: ParsableCommand {
                 commandName: "state-at", abstract: "Rebuilds the state of a store at a sequence number.",
                 discussion: """
                     States exist at the ends of batches; the newest at or below the number is printed, with its position and \
-                    digest.
+                    digest. A number before all that the journal keeps is refused.
 
                       \(Server.name) journal state-at 5000 --data data/primary
                     """)

@@ -36,28 +36,37 @@ struct JournalFolder {
     ///
     /// - Throws: `ExitCode`, when each failure was printed: 65 if one was damage.
     func forEach(_ body: (SQLiteJournalReader) throws -> Void) throws {
+        let status = try forEach(of: stores()) { store in
+            let journal = try reader(store)
+            defer { try? journal.close() }  // Nothing was written.
+            try body(journal)
+        }
+        if let status { throw ExitCode(status.rawValue) }
+    }
+
+    /// Verifies one journal after the other, and node.json before them unless a store was named.
+    ///
+    /// - Returns: With what to end if journals could not be verified, which was printed; nil if all were.
+    func verify(_ body: (VerifyReport) throws -> Void) throws -> ExitStatus? {
         let stores = try stores()
+        if store == nil { try body(checkIdentity()) }
+        return try forEach(of: stores) { try body(check($0)) }
+    }
+
+    /// - Returns: The status of the failures, each of which was printed; nil if there is none.
+    private func forEach(of stores: [String], _ body: (String) throws -> Void) throws -> ExitStatus? {
         var failures: [CommandFailure] = []
         for store in stores {
             do {
-                let reader = try reader(store)
-                defer { try? reader.close() }  // Nothing was written.
-                try body(reader)
+                try body(store)
             } catch {
                 guard let failure = CommandFailure(describing: error), stores.count > 1 else { throw error }
                 Output.error("\(store): \(failure.message)")
                 failures.append(failure)
             }
         }
-        guard let first = failures.first else { return }
         let isDamaged = failures.contains { $0.status == .damaged }
-        throw ExitCode((isDamaged ? ExitStatus.damaged : first.status).rawValue)
-    }
-
-    /// What is to be verified, one after the other.
-    func checks() throws -> [() throws -> VerifyReport] {
-        let journals = try stores().map { store in { try check(store) } }
-        return store == nil ? [{ try checkIdentity() }] + journals : journals
+        return isDamaged ? .damaged : failures.first?.status
     }
 
     private func checkIdentity() throws -> VerifyReport {
@@ -91,10 +100,11 @@ struct JournalFolder {
         }
     }
 
-    /// Whether an error is a finding: a journal that is not there is one where nobody named the store.
+    /// Whether an error is a finding: a journal that is not there is one where nobody named the store; one of a newer
+    /// version is one, since a damaged header looks like that.
     private static func isDamage(_ error: LockstepError, isNamed: Bool) -> Bool {
         switch error.code {
-        case .journalDamaged, .journalForeign: true
+        case .journalDamaged, .journalForeign, .journalNewer: true
         case .journalMissing: !isNamed
         default: false
         }

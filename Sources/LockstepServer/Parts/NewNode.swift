@@ -88,6 +88,13 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         var identity = try folder.identity()
         let missing = stores.filter { !identity.stores.contains($0) }
         guard !missing.isEmpty else {
+            let there = try SQLiteJournalReader.stores(in: folder.path)
+            if let gone = stores.first(where: { !there.contains($0) }) {
+                throw LockstepError(
+                    .journalMissing,
+                    "\(folder.path) has the store \(gone) already, and its journal is gone: "
+                        + SQLiteJournalReader.wayOut)
+            }
             throw CommandFailure("\(folder.path) has the store \(stores.joined(separator: ", ")) already")
         }
         try makeJournals(

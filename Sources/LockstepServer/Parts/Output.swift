@@ -9,7 +9,7 @@ import ZeroMQ
 public enum ExitStatus: Int32, Sendable {
     /// Refused, or failed.
     case failed = 1
-    /// The command line makes no sense.
+    /// The command line makes no sense, or does not fit what is there; a repetition does not help.
     case usage = 64
     /// A journal, a backup or a node.json is damaged.
     case damaged = 65
@@ -59,8 +59,9 @@ public struct CommandFailure: Error, Sendable {
             case .failed, .cancelled, .unreadable: .effectFailed
             case .journalDamaged, .journalForeign: .damaged
             case .unavailable, .timeout: .unreachable
-            // Options of one role for a folder of the other: no restart makes them right.
-            case .invalidConfiguration, .wrongRole: .usage
+            // No restart makes it right: options of one role for a folder of the other, or a journal that is gone, or that
+            // only a newer version can read.
+            case .invalidConfiguration, .wrongRole, .journalMissing, .journalNewer: .usage
             default: .failed
             }
         self.init(error.message(inWordsOf: Output.programName), status: status)

@@ -58,20 +58,22 @@ public struct ServedNode<Server: LockstepServer>: ParsableArguments {
         var shown: [ConsoleStore] = []
         for name in identity.stores {
             guard let store = stores[name] else {
-                throw CommandFailure("\(folder.path) has the store \(name), which this program does not know")
+                throw CommandFailure(
+                    "\(folder.path) has the store \(name), which this program does not know", status: .usage)
             }
             let hosted = try store.attach(serving)
             services += hosted.services
             shown.append(hosted.shown)
         }
+        var askers: [any Service] = []
         if let http {
             let console = Console(node: node, stores: shown, keys: configuration.keys)
-            services.append(console)
-            services += try NodeHTTP.services(
+            askers.append(console)
+            askers += try NodeHTTP.services(
                 for: node, address: http, allowsOtherHosts: insecure, waitsForAddress: configuration.waitsForAddress,
                 routes: console.routes, logger: logger)
         }
-        try await node.serve(beside: services, logger: logger)
+        try await node.serve(beside: services, askedBy: askers, logger: logger)
     }
 }
 
@@ -79,15 +81,30 @@ extension Node {
     /// Runs the node and services until SIGTERM or SIGINT, and ends them in good order.
     ///
     /// - Parameters:
-    ///   - services: What runs as long as the node; one that ends before ends the node too.
+    ///   - services: What runs beside the node; one that ends before ends the node too. At SIGTERM and SIGINT they are
+    ///     told to end before the node is, the last first, and each is waited for: one that does not end by itself at a
+    ///     graceful shutdown, such as a loop over a store alone, keeps the node from its end.
+    ///   - askers: What waits for answers of the node's thread, which gives none while it reads its journals. They are
+    ///     told to end when the node has ended; one that ends before ends the node too.
     ///   - logger: Says what starts and stops.
     /// - Throws: What ended the node or a service.
-    public func serve(beside services: [any Service] = [], logger: Logger) async throws {
+    public func serve(
+        beside services: [any Service] = [], askedBy askers: [any Service] = [], logger: Logger
+    ) async throws {
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)]
-                    + services.map { .init(service: $0) },
+                services: Self.order(self, beside: services, askedBy: askers),
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
+    }
+
+    /// The services of a group that runs a node, which ends the last of them first.
+    package static func order(
+        _ node: any Service, beside services: [any Service], askedBy askers: [any Service]
+    ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
+        let own = ServiceGroupConfiguration.ServiceConfiguration(
+            service: node, successTerminationBehavior: .gracefullyShutdownGroup)
+        return askers.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) } + [own]
+            + services.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }
     }
 }

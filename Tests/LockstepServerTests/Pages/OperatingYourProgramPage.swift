@@ -1,4 +1,6 @@
 import LockstepServer
+import Logging
+import ServiceLifecycle
 import Testing
 
 /// The code of OperatingYourProgram.md; its first program stands in Examples/Sources/Shop, with `@main`.
@@ -12,7 +14,7 @@ import Testing
         func run() async throws {
             try await asked.withStore(Stock.self, named: "stock") { stock in
                 for article in articles {
-                    let count = try await stock.ask(.count(article), .linearizable).answer
+                    let count = try await stock.ask(.count(article), .linearizable, timeout: asked.patience).answer
                     guard count > 0 else { throw CommandFailure("there is no \(article)") }
                     Output.line("\(count) \(article)")
                 }
@@ -38,6 +40,19 @@ import Testing
             HostedStore("flags", Flags())
         }
         static var commands: [any ParsableCommand.Type] { [CountCommand.self] }
+    }
+
+    struct Inventory: Service {
+        let stock: Store<Stock>
+        let logger: Logger
+
+        func run() async throws {
+            await cancelWhenGracefulShutdown {
+                for await count in stock.select({ $0.amounts.count }) {
+                    logger.info("inventory", metadata: ["articles": "\(count)"])
+                }
+            }
+        }
     }
 
     struct ShortList: AsyncParsableCommand {

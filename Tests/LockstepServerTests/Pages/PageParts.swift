@@ -1,6 +1,4 @@
 import LockstepServer
-import Logging
-import ServiceLifecycle
 
 /// What the page's programs are made of, and the page does not show.
 extension OperatingYourProgramPage {
@@ -40,20 +38,6 @@ extension OperatingYourProgramPage {
         static func reduce(into state: inout State, _ action: Action, _ context: ReduceContext) {
             switch action {
             case .set(let name, let isOn): state.flags[name] = isOn
-            }
-        }
-    }
-
-    /// Logs how many articles there are, for as long as the node runs.
-    struct Inventory: Service {
-        let stock: Store<Stock>
-        let logger: Logger
-
-        func run() async throws {
-            await cancelWhenGracefulShutdown {
-                for await count in stock.select({ $0.amounts.count }) {
-                    logger.info("inventory", metadata: ["articles": "\(count)"])
-                }
             }
         }
     }
