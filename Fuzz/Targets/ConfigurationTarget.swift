@@ -62,7 +62,7 @@ enum ConfigurationTarget {
         case .clock:
             let last = LogTime(rawValue: Int64(bitPattern: input.integer()))
             let wall = LogTime(rawValue: Int64(bitPattern: input.integer()))
-            try ClockRule.check(last: last, wall: wall, accepts: input.byte() == 1)
+            try ClockRule.check(of: "sum", last: last, wall: wall, accepts: input.byte() == 1)
         }
     }
 

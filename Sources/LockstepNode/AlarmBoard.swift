@@ -29,7 +29,7 @@ public enum AlarmKind: String, CaseIterable, Hashable, Sendable {
     case recordMissing = "RECORD_MISSING"
     /// The arbiter shows less than it once did.
     case arbiterSetBack = "ARBITER_SET_BACK"
-    /// The arbiter does not answer this data node, so no node can take over.
+    /// The arbiter does not answer this data node, or takes no writes, so no node can take over.
     case arbiterAway = "ARBITER_AWAY"
 
     /// The level of its line: `error` where the store serves no longer, or follows nobody, until somebody acts;

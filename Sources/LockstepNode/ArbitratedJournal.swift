@@ -72,7 +72,8 @@ package protocol ArbitratedJournal: Journal {
     /// be neither shown nor applied before it is committed. Without the mark all goes to `batch`. The method without
     /// `tail` hands out the same, the tail left out.
     ///
-    /// It may be called again when nothing that was asked for is under way: it hands out what the journal has then.
+    /// It may be called again when no batch is being written: it hands out what the journal has then. A snapshot may be
+    /// in the middle of its save. The closures must not call the journal.
     func recover(
         snapshot: (SnapshotContent) throws -> Void, batch: (SealedBatch) throws -> Void,
         tail: (SealedBatch) throws -> Void) throws

@@ -21,6 +21,8 @@ package struct CallerDesk {
     private var lastCaller: ObjectIdentifier?
     /// Actions with a number and without an answer.
     package private(set) var unanswered = 0
+    /// Actions without a number whose callers have left since the inbox was told of it last.
+    private var gone = 0
     /// A caller left without the answer to a number of this session: somebody may ask for it later.
     package private(set) var hasUnknown = false
     /// Told how long a send took that is timed.
@@ -65,7 +67,8 @@ package struct CallerDesk {
     package mutating func take(
         from inbox: Inbox, withActions: Bool
     ) -> (leaving: [Waiter], errands: [Errand]) {
-        inbox.exchange(&taken, withActions: withActions && wantsActions)
+        inbox.exchange(&taken, withActions: withActions && wantsActions, gone: gone)
+        gone = 0
         for waiter in taken.timed where !waiter.isDone {
             deadlines.insert(waiter, at: waiter.deadline) { $0.isDone }
         }
@@ -259,6 +262,8 @@ package struct CallerDesk {
     /// Resumes a caller that waits no longer; returns the numbers that it gives up, if its actions have some.
     package mutating func leave(_ waiter: Waiter, because error: any Error) -> ClosedRange<RequestNumber>? {
         guard !waiter.isDone else { return nil }
+        // Who asks again has nothing in the inbox.
+        if waiter.asked == nil { gone += waiter.unsubmitted }
         guard let pending = waiter.pending else {
             waiter.fail(error)
             return nil
@@ -302,6 +307,7 @@ package struct CallerDesk {
 
     private mutating func sessionEnded(_ waiter: Waiter) {
         guard let pending = waiter.pending else { return }
+        gone += waiter.unsubmitted
         waiter.stopSubmitting()
         keepAnswers(of: waiter)
         waiter.failAll(Self.unknown(pending, "the session \(pending.session) has ended"))
@@ -329,7 +335,8 @@ package struct CallerDesk {
         unanswered = 0
     }
 
-    private static func unknown(_ pending: PendingOutcome, _ why: String) -> LockstepError {
+    /// What a caller is told who gets no answer to actions that have numbers.
+    static func unknown(_ pending: PendingOutcome, _ why: String) -> LockstepError {
         LockstepError(
             .outcomeUnknown,
             "whether the action took effect is not known: \(why); ask again with outcomes(of:) and this error's pending",

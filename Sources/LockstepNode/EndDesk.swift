@@ -8,6 +8,8 @@ package struct EndDesk {
     private var order: Deque<RunID> = []
     private var endBytes = 0
     private var count = 0
+    /// Accepted actions whose end somebody waited for in vain, as many as a session has (PROTOCOL, R-61).
+    private var goingOn: Set<RunID> = []
 
     private struct Waiting {
         var id: UInt64
@@ -23,13 +25,19 @@ package struct EndDesk {
 
     package private(set) var nextDeadline = Tick.never
 
+    /// Somebody was told that an action goes on, and may ask for it later.
+    package var hasUnfinished: Bool { !goingOn.isEmpty }
+
     package mutating func add(
         _ id: UInt64, _ run: RunID, mayCome: Bool, deadline: Tick,
         resume: @escaping (Result<RunEnding, any Error>) -> Void
     ) {
         if let end = ends[run] { return resume(.success(end)) }
         guard mayCome else { return resume(.failure(Self.lost)) }
-        guard count < Limits.waitingReads else { return resume(.failure(AskDesk.full)) }
+        guard count < Limits.waitingReads else {
+            goingOn.insert(run)
+            return resume(.failure(AskDesk.full))
+        }
         count += 1
         waiting[run, default: []].append(Waiting(id: id, deadline: deadline, resume: resume))
         nextDeadline = min(nextDeadline, deadline)
@@ -41,11 +49,18 @@ package struct EndDesk {
         while order.count > Self.capacity || endBytes > Self.byteCapacity {
             endBytes -= ends.removeValue(forKey: order.removeFirst())?.item.count ?? 0
         }
+        goingOn.remove(run)
         resume(run, .success(end))
     }
 
     package mutating func lost(_ run: RunID) {
+        goingOn.remove(run)
         resume(run, .failure(Self.lost))
+    }
+
+    /// The session is over: nobody can ask about its actions any more.
+    package mutating func sessionLost(_ session: SessionID) {
+        goingOn = goingOn.filter { $0.session != session }
     }
 
     private static let lost = LockstepError(
@@ -62,7 +77,8 @@ package struct EndDesk {
 
     package mutating func ticked(_ now: Tick) {
         guard now >= nextDeadline else { return }
-        fail({ Self.unfinished($0) }, where: { $0.deadline <= now })
+        let left = fail({ Self.unfinished($0) }, where: { $0.deadline <= now })
+        goingOn.formUnion(left)
         nextDeadline = waiting.values.lazy.flatMap { $0 }.map(\.deadline).min() ?? .never
     }
 
@@ -74,28 +90,33 @@ package struct EndDesk {
 
     package mutating func cancel(_ id: UInt64) -> Bool {
         let before = count
-        fail({ _ in CancellationError() }, where: { $0.id == id })
+        _ = fail({ _ in CancellationError() }, where: { $0.id == id })
         return count < before
     }
 
     /// This node has stopped; what was accepted goes on, here at its next start or at another primary.
     package mutating func stop() {
-        fail(
+        let left = fail(
             { run in
                 LockstepError(
                     .unfinished,
                     "action \(run) was accepted, and its effect goes on; this node has stopped before its end", run: run
                 )
             }, where: { _ in true })
+        goingOn.formUnion(left)
     }
 
-    private mutating func fail(_ error: (RunID) -> any Error, where isMeant: (Waiting) -> Bool) {
+    /// Tells those who wait and are meant; returns what they waited for.
+    private mutating func fail(_ error: (RunID) -> any Error, where isMeant: (Waiting) -> Bool) -> [RunID] {
+        var runs: [RunID] = []
         for (run, waiters) in waiting {
             let (left, gone) = (waiters.filter { !isMeant($0) }, waiters.filter(isMeant))
             guard !gone.isEmpty else { continue }
             waiting[run] = left.isEmpty ? nil : left
             count -= gone.count
+            runs.append(run)
             for waiter in gone { waiter.resume(.failure(error(run))) }
         }
+        return runs
     }
 }

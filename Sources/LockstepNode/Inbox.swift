@@ -101,7 +101,7 @@ package struct InboxContents: Sendable {
 /// The loop takes everything with one exchange of two buffers, so nothing is allocated in the long run. It takes more
 /// only when all that it took is submitted; so what is here is bounded by ``actionBound`` and ``byteBound``, and callers
 /// beyond wait in a second line, which moves up with each exchange. The line is bounded too: callers beyond it are told
-/// `unavailable`.
+/// `unavailable`. Of those who have left, few keep a place in it.
 package final class Inbox: Sendable {
     private let contents = Mutex(Guarded())
     private let signaller: NodeEventLoop.Signaller
@@ -116,12 +116,22 @@ package final class Inbox: Sendable {
     private struct Guarded: Sendable {
         var contents = InboxContents()
         var line: Deque<Submission> = []
+        /// Actions of callers who have left since the line was looked through.
+        var gone = 0
         /// Errands that the loop has taken and not yet done, or given back: they count against the bound.
         var errandsUnderWay = 0
         var refused: UInt64 = 0
         var closed: LockstepError?
 
         var errands: Int { contents.errands.count + errandsUnderWay }
+
+        /// Takes those who have left out of the line, when they may be an eighth of it: it costs a look at eight places
+        /// for each of them at most.
+        mutating func sweep() {
+            guard gone > 0, 8 * gone >= line.count else { return }
+            gone = 0
+            line.removeAll { $0.waiter.isDone }
+        }
     }
 
     /// How full it is.
@@ -206,12 +216,16 @@ package final class Inbox: Sendable {
 
     /// Exchanges what is here for `taken`, whose parts to be exchanged must be empty.
     ///
-    /// The actions are exchanged only `withActions`, and then the second line moves up; the rest always.
-    package func exchange(_ taken: inout InboxContents, withActions: Bool) {
+    /// The actions are exchanged only `withActions`, and then the second line moves up; the rest always. `gone` is how
+    /// many actions of callers who have left since the last call were not submitted: while no actions are taken, the
+    /// line would be full of what nobody waits for. What is in front of the line stays, since it has a bound in bytes.
+    package func exchange(_ taken: inout InboxContents, withActions: Bool, gone: Int = 0) {
         var other = consume taken
         contents.withLock { guarded in
             guarded.contents.exchangeUrgent(&other)
             guarded.errandsUnderWay = other.errands.count
+            guarded.gone += gone
+            guarded.sweep()
             guard withActions else { return }
             guarded.contents.exchangeActions(&other)
             while guarded.contents.hasRoom, let next = guarded.line.popFirst() { guarded.contents.append(next) }
@@ -235,6 +249,9 @@ package final class Inbox: Sendable {
     }
 
     /// Refuses everything from now on, and all that is here.
+    ///
+    /// A caller whose first actions have numbers learns that their outcome is not known. On the node's thread, if the
+    /// node runs.
     package func end(_ error: LockstepError) {
         close(error)
         let (waiters, errands) = contents.withLock { guarded in
@@ -245,7 +262,9 @@ package final class Inbox: Sendable {
             guarded.line.removeAll()
             return (waiters, errands)
         }
-        for waiter in waiters { waiter.fail(error) }
+        for waiter in waiters {
+            waiter.failAll(waiter.pending.map { CallerDesk.unknown($0, "the node stopped") } ?? error)
+        }
         for errand in errands { errand.refuse?(error) }
     }
 }

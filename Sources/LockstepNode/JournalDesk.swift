@@ -136,7 +136,9 @@ extension StoreHost {
     }
 
     /// Through which everything is known to be committed, as an arbitrated journal keeps it.
-    var committedNumber: SequenceNumber { standby?.machine.log.committed ?? position?.sequence ?? .zero }
+    var committedNumber: SequenceNumber {
+        standby?.machine.log.committed ?? primary?.knownCommitted ?? position?.sequence ?? .zero
+    }
 
     private var position: Position? { driver?.position }
 }

@@ -117,7 +117,7 @@ extension LockstepError {
         public static let ahead = Code(.ahead)
         /// The states or the histories of two nodes differ.
         public static let diverged = Code(.diverged)
-        /// An action or an answer is larger than its limit.
+        /// An action, a query or an answer is larger than its limit.
         public static let tooLarge = Code(.tooLarge)
         /// The other side refused; the message has its reason.
         public static let refused = Code(.refused)

@@ -147,8 +147,11 @@ public actor Node: Service {
             registry.requestStop(.immediate)
             signaller.signal()
         }
-        // No turn follows: whoever still waits here is told now, effects among them, which are awaited next.
+        // No turn follows: whoever still waits here is told now, effects among them, which are awaited next. A socket
+        // that nobody reads any more would keep the thread awake meanwhile; the operator's keeps its lock.
         for host in hosts { host.end(StoreHost.stopped) }
+        closePorts()
+        loop.poller.remove(.administration)
     }
 
     /// Opens; as long as this host lacks the address to listen at, again each second, if the configuration says so.
@@ -183,10 +186,12 @@ public actor Node: Service {
                 _ = try services.server.bindReplication(listen, in: services.context, poller: loop.poller)
             }
         }
+        var starts: [() -> Void] = []
         for (index, store) in attached.enumerated() {
-            let host = try StoreOpening(services: services, index: index, store: store).open()
+            let (host, start) = try StoreOpening(services: services, index: index, store: store).open()
             hosts.append(host)
             dispatch.add(host.name, channel: host.channel)
+            starts.append(start)
         }
         let channels = hosts.compactMap(\.channel)
         guard Set(channels).count == channels.count else {
@@ -198,6 +203,8 @@ public actor Node: Service {
         if case .data(_, _, let source) = configuration.given.role, let cluster = services.cluster, !hosts.isEmpty {
             openedArbiter = try source.open(cluster)
         }
+        // Only now: a node that is refused because of one store has written nothing to the others' journals.
+        for start in starts { start() }
         // A node without network listens nowhere.
         guard !services.ingressEndpoint.isEmpty else { return }
         logger.info(
@@ -212,9 +219,7 @@ public actor Node: Service {
 
     /// Gives up what ``open(_:)`` has taken.
     private func close() {
-        services?.server.close()
-        services?.peers?.close()
-        services?.closeAccess()
+        closePorts()
         administration?.close()
         administration = nil
         hosts = []
@@ -224,10 +229,20 @@ public actor Node: Service {
         services = nil
     }
 
+    /// Closes what other processes reach the node by, or it them; a second time does nothing.
+    private func closePorts() {
+        services?.server.close()
+        services?.peers?.close()
+        services?.closeAccess()
+    }
+
     // MARK: - A turn
 
-    private var isWaiting: Bool {
-        (registry.stop != .none && !isStopping) || hosts.contains { $0.isWaiting }
+    /// Whether a turn would find what other threads left; never before the first turn and after the last, when nothing
+    /// that comes is taken.
+    package var isWaiting: Bool {
+        guard finished != nil else { return false }
+        return (registry.stop != .none && !isStopping) || hosts.contains { $0.isWaiting }
             || services?.book?.isWaiting == true
     }
 

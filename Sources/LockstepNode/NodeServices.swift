@@ -25,6 +25,8 @@ package final class NodeServices {
     /// Of a data node: who keeps the records, and the connections to other data nodes.
     package private(set) var arbiter: ArbiterDesk?
     package private(set) var peers: PeerLinks?
+    /// What the primaries of other data nodes say of their clocks.
+    package var heardClock = HeardClock()
     /// Whether the arbiter answers; of no use without one.
     package var arbiterWatch: ArbiterWatch
     /// Encodes, decodes and hashes snapshots.

@@ -26,7 +26,25 @@ extension NodeStatus {
     }
 }
 
+/// What a node's thread says when it is asked how it is.
+package struct NodeAnswer: Hashable, Sendable {
+    /// It has opened its stores, and has not ended.
+    package var isRunning: Bool
+    /// What keeps the node from being ready; nil if nothing does.
+    package var unreadiness: String?
+
+    package init(isRunning: Bool, unreadiness: String? = nil) {
+        self.isRunning = isRunning
+        self.unreadiness = unreadiness
+    }
+}
+
 extension Node {
+    /// How the node is; its thread does not answer while it opens its stores.
+    ///
+    /// Cost: that of ``unreadiness()``.
+    package func howItIs() -> NodeAnswer { NodeAnswer(isRunning: services != nil, unreadiness: unreadiness()) }
+
     /// ``NodeStatus/unreadiness`` of this node, without the rest of its status; of a node that does not run, that.
     ///
     /// An arbiter that is away is left out: all data nodes notice it at once, and serve as before.

@@ -67,6 +67,7 @@ package final class PrimaryDriver: StoreDriver {
         inherited = []
         if machine.configuration.reign != nil { snapshots.keep(machine.log) }
         step(now: now, wall: wall) { $0.start(inheriting: tail, &$1) }
+        remember()
         execute(now: now, wall: wall)
     }
 

@@ -3,23 +3,32 @@ internal import Synchronization
 
 /// Whether the state that readers of a node see may be read; written by the node's thread, read by any other.
 ///
-/// It is closed until the state is the cluster's (PROTOCOL, R-37), and while it must not be trusted.
+/// It is closed until the state is the cluster's (PROTOCOL, R-37), while it must not be trusted, and when
+/// the node has ended.
 package final class ReadGate: Sendable {
-    /// The raw value of what it is closed for; 0: it is open.
-    private let refusal = Atomic<UInt8>(ReadRefusal.opening.rawValue)
+    /// 0: it is open; ``ended``; else the raw value of what it is closed for.
+    private let standing = Atomic<UInt8>(ReadRefusal.opening.rawValue)
+    private static let ended = UInt8.max
 
     package init() {}
 
-    /// Why the state must not be read; nil if it may.
-    package var closedFor: ReadRefusal? { ReadRefusal(rawValue: refusal.load(ordering: .acquiring)) }
+    package var isOpen: Bool { standing.load(ordering: .acquiring) == 0 }
 
-    package func set(_ refusal: ReadRefusal?) {
-        self.refusal.store(refusal?.rawValue ?? 0, ordering: .releasing)
-    }
+    /// Why the state must not be read; nil if it may, and when the node has ended.
+    package var closedFor: ReadRefusal? { ReadRefusal(rawValue: standing.load(ordering: .acquiring)) }
 
-    /// Throws `unavailable`, with the reason, while it is closed.
-    package func pass() throws {
-        if let refusal = closedFor { throw LockstepError(refusal) }
+    package func set(_ refusal: ReadRefusal?) { standing.store(refusal?.rawValue ?? 0, ordering: .releasing) }
+
+    /// The node has ended, and no turn follows that could open it again.
+    func end() { standing.store(Self.ended, ordering: .releasing) }
+
+    /// Whether a reader may pass; false when the node has ended.
+    ///
+    /// - Throws: ``LockstepError`` of code `unavailable`, with the reason, while it is closed.
+    func admits() throws -> Bool {
+        let standing = standing.load(ordering: .acquiring)
+        if let refusal = ReadRefusal(rawValue: standing) { throw LockstepError(refusal) }
+        return standing == 0
     }
 }
 

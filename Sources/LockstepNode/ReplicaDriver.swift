@@ -93,7 +93,7 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     /// Whether frames wait although there is time: the journal holds them up.
-    package var isHeldUp: Bool { desk.line.byteCount >= Limits.unpersistedBytes }
+    package var isHeldUp: Bool { desk.line.batchByteCount >= Limits.unpersistedBytes }
 
     package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall _: LogTime) {
         frame.withFrame {
@@ -120,6 +120,7 @@ package final class ReplicaDriver: StoreDriver {
     }
 
     package func tick(now: Tick, wall _: LogTime) {
+        if isHeldUp, !host.links.broadcastRing.isEmpty { machine.streamWaits(now: now) }
         if inPlace(&machine, { $0.isTickDue(now: now, state: state) }) {
             machine.ticked(now: now, state: state, into: &directives)
             execute(now: now)

@@ -3,7 +3,7 @@ package import LockstepCore
 /// Carries out the effects of a store on its primary: bytes go out through ``StorePort/emit(_:mutations:ticket:)`` and
 /// ``StorePort/finishRun(_:item:)``.
 ///
-/// All members but ``run()`` are called on the node's thread and must return at once.
+/// All members but ``run(port:)`` must return at once; all but that and ``ended()`` are called on the node's thread.
 package protocol RunExecutor: Sendable {
     /// Runs effects until the task is cancelled; called once, on a task of the node.
     func run(port: StorePort) async
@@ -17,6 +17,10 @@ package protocol RunExecutor: Sendable {
     func stop(_ id: RunID)
     func emission(_ ticket: UInt64, _ outcome: EmissionOutcome)
     func runEnd(_ id: RunID, _ outcome: EmissionOutcome)
+    /// The node is gone, whether it ever ran or not: nobody waits for failures any longer.
+    ///
+    /// On any thread, after ``run(port:)`` has returned, and perhaps more than once.
+    func ended()
 }
 
 /// The end of an accepted action as a caller gets it: a ``ReplyItem`` in bytes of its own.

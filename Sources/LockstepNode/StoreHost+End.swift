@@ -21,7 +21,8 @@ extension StoreHost {
             // Before the session is closed, which would take their ends for lost.
             ends.stop()
             let isWelcomed = client.welcome != nil
-            guard stop?.callersEnded(isWelcomed: isWelcomed, hasUnanswered: desk.hasUnknown) ?? false else {
+            let hasUnanswered = desk.hasUnknown || ends.hasUnfinished
+            guard stop?.callersEnded(isWelcomed: isWelcomed, hasUnanswered: hasUnanswered) ?? false else {
                 return beginDraining(now: now)
             }
             client.close(now: now, into: &directives)
@@ -49,8 +50,7 @@ extension StoreHost {
         isEnded = true
         // Who comes late learns the cause too.
         let error = port.readiness.standing.refusal ?? error
-        port.inbox.end(error)
-        port.readiness.set(.stopped)
+        port.end(error)
         desk.stop(error)
         readers.failAll(error)
         feed.failAll(error)
@@ -66,4 +66,14 @@ extension StoreHost {
 
     package static let stopped = LockstepError(
         .stopped, "the node has stopped, or is stopping; the action was not submitted")
+}
+
+extension StorePort {
+    /// The node has ended: callers and readers of any thread are refused from here on.
+    func end(_ error: LockstepError) {
+        // Before the gate, which sends readers there.
+        inbox.end(error)
+        gate.end()
+        readiness.set(.stopped)
+    }
 }

@@ -132,6 +132,11 @@ extension StoreHost {
         showAcknowledged()
     }
 
+    func sessionLost(_ session: SessionID) {
+        desk.sessionLost(session)
+        ends.sessionLost(session)
+    }
+
     func answered(_ answers: ClientDirective.Answers, in frame: ReplyFrame) {
         note(answers)
         desk.answered(answers, in: frame, session: client.session?.id ?? .none)

@@ -118,7 +118,8 @@ package final class StoreHost {
         }
         guard let replica else { return true }
         replica.handleStream(now: now)
-        return !replica.isHeldUp
+        // The journal holds up the stream and repairs alone: frames of the ingress are taken in every turn.
+        return !replica.isHeldUp || !links.linkRing.isEmpty
     }
 
     /// Takes what callers left, does some of their work, and submits what the credit allows.
@@ -257,7 +258,7 @@ package final class StoreHost {
                 sessionOpened()
                 _ = submitStaged(now: now)
             case .answered(let answers): answered(answers, in: bytes)
-            case .lost(let session, _): desk.sessionLost(session)
+            case .lost(let session, _): sessionLost(session)
             case .ended(let ended): runEnded(ended, in: bytes)
             case .endLost(let run): ends.lost(run)
             case .readAnswered(let result): readAnswered(result, in: bytes, now: now)

@@ -18,7 +18,11 @@ package struct StoreOpening {
 
     var name: String { store.port.name }
 
-    package func open() throws -> StoreHost {
+    /// The store and what starts its machines.
+    ///
+    /// Before that it writes no entry and tells nobody anything, so all stores of a node can be looked at before the
+    /// first begins.
+    package func open() throws -> Opened {
         switch services.configuration.given.role {
         case .primary(_, let source): try openPrimary(source)
         case .replica(_, _, let source): try openReplica(source)
@@ -27,7 +31,9 @@ package struct StoreOpening {
         }
     }
 
-    private func openPrimary(_ source: JournalSource) throws -> StoreHost {
+    package typealias Opened = (host: StoreHost, start: () -> Void)
+
+    private func openPrimary(_ source: JournalSource) throws -> Opened {
         let journal = try openJournal(source)
         let given = services.configuration.given
         try JournalRole.primary.check(journal, from: source, changesRole: given.changesRole)
@@ -58,24 +64,31 @@ package struct StoreOpening {
             configuration: configuration, recovered: recovered.log, window: recovered.window,
             wall: wall, now: now)
         let driver = PrimaryDriver(host: host, state: state, journal: journal, machine: machine)
-        start(host, as: .primary(driver), with: recovered, now: now, wall: wall)
-        verifyOlder(journal, of: host)
-        return host
+        return opened(host, as: .primary(driver), with: recovered, from: journal)
     }
 
-    /// Gives the store its role and what its journal held, and starts its machines.
-    func start(_ host: StoreHost, as role: StoreRole, with recovered: RecoveredStore?, now: Tick, wall: LogTime) {
+    /// Gives the store its role and what its journal held.
+    func opened(
+        _ host: StoreHost, as role: StoreRole, with recovered: RecoveredStore?, from journal: (any Journal)?
+    ) -> Opened {
         host.role = role
         if let recovered { host.feed.begin(recovered.window, at: recovered.log.position) }
-        role.driver?.start(now: now, wall: wall)
-        host.start(now: now)
+        return (
+            host,
+            {
+                let now = MonotonicClock.now
+                role.driver?.start(now: now, wall: MonotonicClock.wall)
+                host.start(now: now)
+                if let journal { verifyOlder(journal, of: host) }
+            }
+        )
     }
 
     /// Compares the clock with the log, and takes an operator's acceptance away when it is no longer needed.
     func checkClock(_ journal: any Journal, last: LogTime, wall: LogTime) throws {
         let noted = try journal.note(.clockAccepted).flatMap(Int64.init).map(LogTime.init(rawValue:))
         try ClockRule.check(
-            last: last, wall: wall, accepts: services.configuration.given.acceptsClock, acceptedAt: noted)
+            of: name, last: last, wall: wall, accepts: services.configuration.given.acceptsClock, acceptedAt: noted)
         if noted != nil, ClockRule.isUsedUp(last: last, wall: wall) { try journal.setNote(.clockAccepted, to: nil) }
     }
 
@@ -105,12 +118,12 @@ package struct StoreOpening {
     }
 
     /// What the start did not verify is verified beside the work.
-    func verifyOlder(_ journal: any Journal, of host: StoreHost) {
+    private func verifyOlder(_ journal: any Journal, of host: StoreHost) {
         let mailbox = host.mailbox
         journal.verifyOlder { findings in mailbox.put { $0.journalDamaged(findings) } }
     }
 
-    private func openReplica(_ source: JournalSource?) throws -> StoreHost {
+    private func openReplica(_ source: JournalSource?) throws -> Opened {
         // A journal in memory would keep for a replica what nobody ever reads.
         let journal = try source.map { try openJournal($0, isForReplica: true) }.flatMap { $0.isVolatile ? nil : $0 }
         if let journal, let source {
@@ -137,15 +150,12 @@ package struct StoreOpening {
             } ?? ReplicaStateMachine(configuration: configuration)
         host.client.reached(machine.highestEpoch)
         let driver = ReplicaDriver(host: host, state: state, journal: journal, machine: machine)
-        start(host, as: .replica(driver), with: recovered, now: MonotonicClock.now, wall: MonotonicClock.wall)
-        if let journal { verifyOlder(journal, of: host) }
-        return host
+        return opened(host, as: .replica(driver), with: recovered, from: journal)
     }
 
-    private func openClient() -> StoreHost {
+    private func openClient() -> Opened {
         let host = makeHost(role: .client, incarnation: Incarnation(using: &services.generator), state: nil)
-        start(host, as: .client, with: nil, now: MonotonicClock.now, wall: MonotonicClock.wall)
-        return host
+        return opened(host, as: .client, with: nil, from: nil)
     }
 
     func openJournal(

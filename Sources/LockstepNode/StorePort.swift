@@ -100,7 +100,8 @@ package final class StorePort: Sendable {
     /// Submits actions, each a length and its bytes, and waits for their answers.
     ///
     /// The actions get consecutive numbers of one session. Costs a lock and a resumption, whatever the count. If the
-    /// session ends when only the first of them have numbers, the rest is not submitted; `pending` names the first.
+    /// session ends, or the node, when only the first of them have numbers, the rest is not submitted; `pending` names
+    /// the first.
     ///
     /// - Throws: ``LockstepError``: `tooLarge` for an action above its limit; `timeout` or `stopped` if nothing was
     ///   submitted; `outcomeUnknown`, whose `pending` can be given to ``resolve(_:timeout:)``, if something was. A caller
@@ -202,13 +203,14 @@ package final class StorePort: Sendable {
     /// was acknowledged anywhere before the call, for which the primary is asked.
     ///
     /// - Throws: ``LockstepError``: `unavailable` if the state must not be read, `.local` also while it is not the
-    ///   cluster's yet (PROTOCOL, R-37), for which the others wait; `timeout`.
+    ///   cluster's yet (PROTOCOL, R-37), for which the others wait; `timeout`; `stopped`.
     package func waitUntilReadable(
         _ level: ReadLevel, minimum: SequenceNumber, timeout: Duration
     ) async throws {
         switch level {
-        case .local: return try gate.pass()
-        case .session: if publishedSequence >= minimum, gate.closedFor == nil { return }
+        // Who does not pass since the node has ended learns the cause from the inbox.
+        case .local: if try gate.admits() { return }
+        case .session: if publishedSequence >= minimum, gate.isOpen { return }
         case .linearizable: break
         }
         let deadline = Self.deadline(after: timeout)

@@ -72,8 +72,8 @@ package final class StoreRegistry: Sendable {
             return stores.attached
         }
         for store in attached {
-            store.port.inbox.end(StoreHost.stopped)
-            store.port.readiness.set(.stopped)
+            store.port.end(StoreHost.stopped)
+            store.port.executor?.ended()
         }
     }
 

@@ -78,6 +78,9 @@ package final class Waiter: @unchecked Sendable {
         self.numbers = before.lowerBound...numbers.upperBound
     }
 
+    /// How many of its actions have no number.
+    package var unsubmitted: Int { count - (numbers?.count ?? 0) }
+
     /// The rest of its actions will not be submitted: it has all answers when those with numbers are there.
     package func stopSubmitting() { count = numbers?.count ?? 0 }
 

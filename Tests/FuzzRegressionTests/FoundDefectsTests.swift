@@ -192,7 +192,7 @@ import Testing
     /// Goal: a clock far before 1970 is refused; the difference trapped (PROTOCOL R-15).
     @Test func aClockFarBeforeTheLogIsRefused() {
         #expect(throws: LockstepError.self) {
-            try ClockRule.check(last: LogTime(rawValue: 2), wall: LogTime(rawValue: .min), accepts: false)
+            try ClockRule.check(of: "sum", last: LogTime(rawValue: 2), wall: LogTime(rawValue: .min), accepts: false)
         }
     }
 

@@ -51,4 +51,15 @@ import Testing
         try Data(text.utf8).write(to: URL(fileURLWithPath: folder.identityPath))
         #expect(try folder.identity().node == "other")
     }
+
+    /// Goal: nobody is told to run a command as root, which would make files that the node's user may not use.
+    @Test func aFolderOfRootIsToBeGivenToItsUser() {
+        let folder = NodeFolder("/var/lib/a node")
+        let told = folder.advice(to: 65_534, ownedBy: 0)
+        #expect(!told.contains("sudo") && told.hasSuffix("(chown -R USER '/var/lib/a node')"), "\(told)")
+        #expect(folder.advice(to: 1, ownedBy: 65_534).hasSuffix("so run this as that user (sudo -u nobody)"))
+        for owner in [nil, 65_534] as [UInt32?] {
+            #expect(folder.advice(to: 65_534, ownedBy: owner) == "run this as the user that the node runs as")
+        }
+    }
 }

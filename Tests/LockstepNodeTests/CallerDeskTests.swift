@@ -141,6 +141,24 @@ final class CallerDeskTests {
         #expect(try replies("b") == [1])
     }
 
+    /// While there is no session nothing is taken: callers whose time is over give their places in the inbox's second
+    /// line to others.
+    @Test
+    func whoLeavesWithoutASessionMakesRoom() {
+        _ = put("staged", 1)
+        take()
+        _ = put("full", parts: [Inbox.actionBound])
+        let late = (0..<3).map { put("late \($0)", 2, deadline: Tick(rawValue: 5)) }
+        _ = put("patient", 2)
+        take()
+        #expect(inbox.load.submissions == 4)
+        while let due = desk.popDue(Tick(rawValue: 5)) { _ = desk.leave(due, because: LockstepError(.timeout, "late")) }
+        take()
+        #expect(late.filter(\.isDone).count == 3)
+        #expect(inbox.load.submissions == 1)
+        #expect(outcomes["patient"] == nil)
+    }
+
     /// A time limit after the submission: the outcome is unknown, and its numbers are given up (PROTOCOL, R-28); the
     /// answer that comes late is kept for who asks again.
     @Test
@@ -245,6 +263,26 @@ final class CallerDeskTests {
         #expect(desk.isIdle && desk.unanswered == 0 && next == 1)
         let error = #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
         #expect(error?.pending == PendingOutcome(session: Self.session, numbers: 100...101))
+    }
+
+    /// The node ends while the rest of a caller's actions is in the inbox: what has numbers may have taken effect,
+    /// answered or not, and only who has none is told that nothing was submitted.
+    @Test(arguments: [true, false])
+    func theEndLeavesOpenWhatHasNumbers(isAnswered: Bool) {
+        let waiter = Waiter(count: 5, deadline: .never) { [unowned self] in outcomes["a"] = $0 }
+        inbox.put([part(2, of: waiter)])
+        take()
+        submit()
+        if isAnswered { answer(1...2) }
+        inbox.put([part(3, of: waiter)])
+        _ = put("b", 2)
+        inbox.end(StoreHost.stopped)
+        desk.stop(StoreHost.stopped)
+        let error = #expect(throws: LockstepError.self) { try self.outcomes["a"]?.get() }
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.pending == PendingOutcome(session: Self.session, numbers: 1...2))
+        let other = #expect(throws: LockstepError.self) { try self.outcomes["b"]?.get() }
+        #expect(other?.code == .stopped && other?.pending == nil)
     }
 
     /// A caller leaves when its first part is answered and its second has no number: who asks again gets the answers.

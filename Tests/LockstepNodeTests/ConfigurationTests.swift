@@ -101,7 +101,7 @@ struct ConfigurationTests {
         let last = LogTime(rawValue: 1_700_000_000_000_000)
         func check(_ offset: Duration, accepts: Bool = false) -> Bool {
             do {
-                try ClockRule.check(last: last, wall: last.advanced(by: offset), accepts: accepts)
+                try ClockRule.check(of: "sum", last: last, wall: last.advanced(by: offset), accepts: accepts)
                 return true
             } catch {
                 return (error as? LockstepError)?.code != .clockRefused
@@ -112,7 +112,7 @@ struct ConfigurationTests {
         #expect(check(.seconds(-3_600)))
         #expect(!check(.seconds(-3_601)))
         #expect(check(.seconds(-86_400), accepts: true))
-        try ClockRule.check(last: .zero, wall: last, accepts: false)
+        try ClockRule.check(of: "sum", last: .zero, wall: last, accepts: false)
     }
 
     /// A peer that listens on every interface is reached where it was reached before.

@@ -18,6 +18,7 @@ struct HeldEffectsTests {
         func stop(_ id: RunID) {}
         func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {}
         func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {}
+        func ended() {}
     }
 
     /// PROTOCOL R-62: it begins neither feedback nor sources, and takes actions; another begins them once, before its

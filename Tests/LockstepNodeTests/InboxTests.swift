@@ -43,6 +43,31 @@ struct InboxTests {
         #expect(taken.singles.count == Inbox.byteBound)
     }
 
+    /// Who has left keeps no place in the second line, also while no actions are taken; the others keep their order.
+    ///
+    /// The line is looked through when an eighth of it may have left.
+    @Test
+    func whoHasLeftKeepsNoPlaceInTheLine() {
+        inbox.put([submission(Inbox.actionBound, bytes: 1)])
+        let callers = (0..<16).map { _ in
+            Submission(actions: [0], count: 1, waiter: Waiter(count: 1, deadline: .never) { _ in })
+        }
+        for caller in callers { inbox.put([caller]) }
+        var taken = InboxContents()
+        callers[0].waiter.fail(CancellationError())
+        inbox.exchange(&taken, withActions: false, gone: 1)
+        #expect(inbox.load.submissions == 16)
+        for place in stride(from: 2, to: 16, by: 2) { callers[place].waiter.fail(CancellationError()) }
+        inbox.exchange(&taken, withActions: false, gone: 7)
+        #expect(inbox.load.submissions == 8)
+        #expect(inbox.load.actions == Inbox.actionBound, "what is in front of the line stays")
+        inbox.exchange(&taken, withActions: true)
+        taken.removeActions()
+        inbox.exchange(&taken, withActions: true)
+        let left = stride(from: 1, to: 16, by: 2).map { ObjectIdentifier(callers[$0].waiter) }
+        #expect(taken.chunks.map { ObjectIdentifier($0.waiter) } == left)
+    }
+
     /// Callers with a time limit are known before their actions are taken.
     @Test
     func timeLimitsAreKnownWithoutCredit() {

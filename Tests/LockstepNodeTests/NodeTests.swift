@@ -1,5 +1,6 @@
 import LockstepCore
 import LockstepNode
+import Synchronization
 import Testing
 
 /// Whole nodes in one process, over TCP on loopback.
@@ -150,6 +151,50 @@ struct NodeTests {
         try await withRunning(node) { _ = try await port.add([1]) }
         await #expect { _ = try await port.add([1]) } throws: { ($0 as? LockstepError)?.code == .stopped }
         await #expect { try await node.run() } throws: { ($0 as? LockstepError)?.code == .stopped }
+    }
+
+    /// An effect that does not end when it is told to.
+    private final class Lingering: RunExecutor {
+        private let isReleased = Mutex(false)
+
+        func release() { isReleased.withLock { $0 = true } }
+
+        func run(port: StorePort) async {
+            while !isReleased.withLock({ $0 }) { await Task.yield() }
+        }
+        func opened() {}
+        func closed() {}
+        func begin(_ run: RunStart) {}
+        func stop(_ id: RunID) {}
+        func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {}
+        func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {}
+        func ended() {}
+    }
+
+    /// A node that waits for its effects has taken its last turn: nothing that comes then keeps its thread awake.
+    @Test
+    func nothingIsWaitedForAfterTheLastTurn() async throws {
+        let node = try Node(.local())
+        let effect = Lingering()
+        let port = try node.attach(name: "sum", executor: effect) { SumState() }
+        let run = Task { try await node.run() }
+        defer {
+            run.cancel()
+            effect.release()
+        }
+        #expect(try await port.add([1]) == [1])
+        let mailbox: Mailbox = try await withCheckedThrowingContinuation { continuation in
+            port.inbox.ask(
+                Errand(
+                    run: { continuation.resume(returning: $0.mailbox) },
+                    refuse: { continuation.resume(throwing: $0) }))
+        }
+        run.cancel()
+        try await until { port.readiness.current == .stopped }
+        mailbox.put { _ in }
+        #expect(await !node.isWaiting)
+        effect.release()
+        try await run.value
     }
 
     /// Nobody answers: the action was not submitted, and the caller learns that it is without effect.

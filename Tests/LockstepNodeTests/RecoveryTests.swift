@@ -140,6 +140,42 @@ struct RecoveryTests {
         #expect(kept.content.withLock { $0.wrongSaves } == 0)
     }
 
+    /// Has the journal hold a replica up, and more frames come on its link than a turn takes; whether it is held up,
+    /// and what two turns say of what is left.
+    private static func turnsOfAHeldUp(_ host: StoreHost) -> (isHeldUp: Bool?, rest: [Bool]) {
+        let now = MonotonicClock.now
+        let store = StoreID(rawValue: 9)
+        var batch = BatchBuilder(store: store, epoch: Epoch(rawValue: 1), after: .start(of: store), time: .zero)
+        batch.append(.sessionAck([]))
+        let sealed = batch.sealed()
+        let large = SealedBatch(
+            head: sealed.head, hash: sealed.hash, bytes: [UInt8](repeating: 0, count: Limits.unpersistedBytes))
+        host.replica?.desk.append([large], now: now)
+        for _ in 0..<65 { host.links.linkRing.append(.copied([0]), from: .local) }
+        return (host.replica?.isHeldUp, [host.handleLinks(now: now), host.handleLinks(now: now)])
+    }
+
+    /// A journal that is behind holds up the stream of its replica, and not what its own callers get: a turn that
+    /// leaves frames of the link is followed by another at once.
+    @Test
+    func aReplicaThatIsHeldUpHandlesItsLink() async throws {
+        let kept = KeptLog()
+        kept.content.withLock { $0.holdsAppends = true }
+        let replica = try Node(.replica(of: "tcp://127.0.0.1:9", journal: kept.source))
+        let copy = try replica.attach(name: "sum") { SumState() }
+        try await withRunning(replica) {
+            defer { kept.content.withLock { $0.holdsAppends = false } }
+            let turns: (isHeldUp: Bool?, rest: [Bool]) = try await withCheckedThrowingContinuation { continuation in
+                copy.inbox.ask(
+                    Errand(
+                        run: { continuation.resume(returning: Self.turnsOfAHeldUp($0)) },
+                        refuse: { continuation.resume(throwing: $0) }))
+            }
+            #expect(turns.isHeldUp == true)
+            #expect(turns.rest == [true, false])
+        }
+    }
+
     /// PROTOCOL R-45: a full disk holds actions up; when there is room they are answered, once.
     @Test
     func aFullDiskIsWaitedFor() async throws {

@@ -230,10 +230,11 @@ struct RoleTests {
         let accepted = last.advanced(by: .seconds(secondsAtAcceptance))
         let wall = accepted.advanced(by: .seconds(later))
         #expect(throws: LockstepError.self) {
-            try ClockRule.check(last: last, wall: accepted, accepts: false)
+            try ClockRule.check(of: "sum", last: last, wall: accepted, accepts: false)
         }
-        let isNear = (try? ClockRule.check(last: last, wall: wall, accepts: false)) != nil
-        let passes = (try? ClockRule.check(last: last, wall: wall, accepts: false, acceptedAt: accepted)) != nil
+        let isNear = (try? ClockRule.check(of: "sum", last: last, wall: wall, accepts: false)) != nil
+        let passes =
+            (try? ClockRule.check(of: "sum", last: last, wall: wall, accepts: false, acceptedAt: accepted)) != nil
         #expect(passes == isTaken || isNear)
         #expect(ClockRule.isUsedUp(last: last, wall: wall) == (isNear && wall >= last))
     }

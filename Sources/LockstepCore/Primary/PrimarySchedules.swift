@@ -12,6 +12,11 @@ struct MarkSchedule: Hashable, Sendable {
 
     func isDue(_ now: Tick) -> Bool { now - last >= max(Tick.milliseconds(1_000), 100 * digestCost) }
 
+    /// Nothing has been written for a day.
+    ///
+    /// The log then says what time it is, so that a start finds its clock near.
+    func isOverdue(_ now: Tick) -> Bool { now - last >= Tick.milliseconds(86_400_000) }
+
     /// A mark was sealed; its digest took `cost` nanoseconds.
     mutating func marked(now: Tick, cost: Int64) {
         last = now

@@ -22,8 +22,12 @@ extension PrimaryStateMachine {
     }
 
     /// Where the commit may go: to the end of what this disk has, and of what every required member has.
+    ///
+    /// Who is required follows from the record, which this disk has first: else an arbiter that is set back, and a node
+    /// that has forgotten the record, could give the epoch to who lacks what was acknowledged.
     private var commitEnd: SequenceNumber {
         let end = pipeline.persistedEnd
+        if replication?.isMemoryKept == false { return committed.position.sequence }
         return replication?.commitEnd(ownDurable: end, committed: committed.position.sequence) ?? end
     }
 

@@ -250,8 +250,13 @@ extension PrimaryStateMachine {
                 sendReplies(of: query.session, query.number...query.number, to: connection, &step)
                 return
             }
+        } else if isInLog(query.session) {
+            status = .sessionEnded
+        } else if phase == .behind || query.session.epoch > epoch {
+            // It may lack the reign that decides; who asks believes at once that a session is unknown.
+            readRecord(&step)
         } else {
-            status = isInLog(query.session) ? .sessionEnded : .sessionUnknown
+            status = .sessionUnknown
         }
         let result = Message.queryResult(QueryResult(session: query.session, number: query.number, status: status))
         if status == .sessionEnded {

@@ -103,6 +103,7 @@ extension PrimaryStateMachine {
     ///
     /// `began` is when the write was begun that is under way; never: none is.
     package mutating func pulse(writingSince began: Tick, now: Tick) -> Heartbeat.Pulse? {
+        guard !isOver else { return nil }
         let isWriting = began == .never || now - began < Tick.milliseconds(ReplicationServer.stuckMilliseconds)
         return replication?.pulse(
             channel: configuration.channel, end: log.position.sequence, isWriting: isWriting, now: now)
@@ -120,6 +121,12 @@ extension PrimaryStateMachine {
         replicate(&step) { server, log, now, directives in
             server.found(stored, request: request, now: now, log: log, into: &directives)
         }
+    }
+
+    /// The journal has what the arbiter had shown when it was asked for that: what waited for it commits.
+    package mutating func remembered(_ memory: ArbiterMemory, _ step: inout PrimaryStep) {
+        replication?.kept = memory
+        replicate(&step) { _, _, _, _ in }
     }
 
     /// Lets the replication take an event, commits what that allows, and answers the reads that it confirms.

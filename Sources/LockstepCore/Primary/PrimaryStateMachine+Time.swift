@@ -73,6 +73,7 @@ extension PrimaryStateMachine {
         }
         acknowledgeEnds(&step)
         // The last writes before a rest get their mark too, or nobody would compare them.
-        if marks.isUnmarked, marks.isDue(step.now), pipeline.isJournalFree { seal(forcingMark: true, &step) }
+        let isWanted = marks.isUnmarked && marks.isDue(step.now) || marks.isOverdue(step.now)
+        if isWanted, pipeline.isJournalFree { seal(forcingMark: true, &step) }
     }
 }

@@ -51,6 +51,9 @@ extension ReplicaStateMachine {
         answerWatches(now: now, state: state, into: &directives)
     }
 
+    /// Frames of the stream wait at this node, whose journal is behind: that is no silence of the primary.
+    package mutating func streamWaits(now: Tick) { stream.heard(now: now) }
+
     /// How long the stream may say nothing, in milliseconds.
     private mutating func patience(now: Tick) -> Int64 {
         guard stage == .following, now >= stream.silenceEnds(after: ReplicaTiming.shortSilence) else {

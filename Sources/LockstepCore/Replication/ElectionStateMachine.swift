@@ -53,9 +53,11 @@ package struct ElectionStateMachine: Hashable, Sendable {
         package var shown: [NodeID: ArbiterMemory] = [:]
         /// Those whose log goes further than this node's.
         package var further: Set<NodeID> = []
+        /// Those who have nothing.
+        package var empty: Set<NodeID> = []
 
-        package init(shown: [NodeID: ArbiterMemory] = [:], further: Set<NodeID> = []) {
-            (self.shown, self.further) = (shown, further)
+        package init(shown: [NodeID: ArbiterMemory] = [:], further: Set<NodeID> = [], empty: Set<NodeID> = []) {
+            (self.shown, self.further, self.empty) = (shown, further, empty)
         }
     }
 
@@ -298,7 +300,10 @@ package struct ElectionStateMachine: Hashable, Sendable {
     /// have had their time.
     private func isInformed(_ record: ConfigurationRecord, _ told: Told, now: Tick) -> Bool {
         let others = record.inSync.filter { $0 != configuration.candidate.member }
-        let isTold = others.contains { told.shown[$0.node] != nil }
+        // A member has something of a log in which an epoch was opened later: who has nothing has lost its disk, and is
+        // another member under the name, who may have been shown nothing but what the arbiter shows now.
+        let mayBeEmpty = record.openedAfter.sequence == .zero
+        let isTold = others.contains { told.shown[$0.node] != nil && (mayBeEmpty || !told.empty.contains($0.node)) }
         return others.isEmpty || isTold && !others.contains { told.further.contains($0.node) }
             || now >= (firstShown ?? now).advanced(byMilliseconds: configuration.informMilliseconds)
     }

@@ -51,6 +51,14 @@ package struct KeptLog: Hashable, Sendable {
         return window.batches(after: position.sequence, through: end.sequence, bytes: .max)
     }
 
+    /// What the state of a replica beside it lacks, for a takeover without the journal.
+    ///
+    /// Nil if only the journal can tell: the state is wrong, or too old for what is in memory.
+    package func tail(after replica: ReplicaStateMachine) -> [SealedBatch]? {
+        guard replica.phase != .quarantined, replica.phase != .halted else { return nil }
+        return batches(after: replica.log.position)
+    }
+
     /// Appends the next batch, which is then to be written.
     package mutating func append(_ batch: SealedBatch) throws(Fault) {
         let head = batch.head

@@ -12,10 +12,13 @@ extension ReplicationServer {
     package mutating func ticked(now: Tick, log: ReplicationLog, into directives: inout [ReplicationDirective]) {
         if now >= nextHeartbeat {
             nextHeartbeat = now.advanced(byMilliseconds: Self.heartbeatMilliseconds)
-            tracker.heartbeat(end: log.end.sequence, now: now)
+            // A primary that stood still takes nobody for stuck.
+            tracker.noteProgress(now: now)
             askForConfirmation(log: log, into: &directives)
             // Who gives its post away changes the set no more.
             if handover == nil { propose(now: now, log: log, into: &directives) }
+            // Only now: under load nobody has the present end, and who comes needs that of the heartbeat before.
+            tracker.heartbeat(end: log.end.sequence, now: now)
         }
         handOver(now: now, log: log, into: &directives)
         if let attempt = inSync.attempt, now >= nextAsk { ask(attempt, now: now, into: &directives) }

@@ -63,6 +63,8 @@ package struct ReplicationServer: Hashable, Sendable {
     package internal(set) var tracker: ReplicationTracker
     /// What the arbiter was seen to say; it goes on where the election's left off.
     package internal(set) var memory: ArbiterMemory
+    /// How much of that the journal has; while it has less, nothing commits.
+    var kept = ArbiterMemory()
     var streams: [Member: Stream] = [:]
     /// The newest round of confirmation that was begun.
     var round: UInt64 = 0
@@ -107,6 +109,7 @@ package struct ReplicationServer: Hashable, Sendable {
     }
 
     package var epoch: Epoch { tracker.epoch }
+    package var isMemoryKept: Bool { memory.stored == kept }
     package var isSole: Bool { !inSync.required.contains { $0 != tracker.own } }
 
     /// Through which batch everything is committed.
@@ -234,9 +237,31 @@ package struct ReplicationServer: Hashable, Sendable {
             tracker.acknowledged(
                 acknowledge.acknowledgement(epoch: sender), hash: log.pipeline.hash(at: acknowledge.end),
                 head: log.end.sequence, now: now)
-        else { return directives.append(.count(.staleFrames)) }
+        else {
+            directives.append(.count(.staleFrames))
+            return answerIfLost(acknowledge, epoch: sender, from: connection, log: log, into: &directives)
+        }
         streams[member]?.acknowledged(through: acknowledge.end)
         pump(log: log, into: &directives)
+    }
+
+    /// A standby of this reign that acknowledges in a stream which is not there believes that it follows, and at rest
+    /// nothing would tell it: it is to say FETCH again.
+    ///
+    /// 1. Its FETCH opens a stream on one connection.
+    /// 2. A FETCH that another connection has held back for long comes after it, and takes the stream's place.
+    /// 3. That connection ends, and its stream with it.
+    ///
+    /// On one connection frames keep their order: all that is said so to acknowledgements which were under way comes
+    /// before the plan of the next FETCH, when the standby does not heed it.
+    private func answerIfLost(
+        _ acknowledge: Acknowledge, epoch sender: Epoch, from connection: Connection, log: ReplicationLog,
+        into directives: inout [ReplicationDirective]
+    ) {
+        guard sender == epoch, acknowledge.primaryBoot == tracker.boot,
+            member(of: acknowledge.nonce, connection) == nil
+        else { return }
+        directives.append(.send(log.stamp.frame(.resync), to: connection))
     }
 
     // MARK: - What standbys get

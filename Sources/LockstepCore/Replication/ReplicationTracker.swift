@@ -144,11 +144,16 @@ package struct ReplicationTracker: Hashable, Sendable {
     /// Another data node was heard: then this host is not the one that is cut off.
     package mutating func heardAnybody(now: Tick) { anybodyHeard = now }
 
-    /// A heartbeat leaves; `end` is the end of what was sent.
-    package mutating func heartbeat(end: SequenceNumber, now: Tick) {
+    /// Who has what the last heartbeat named is not stuck, however long ago that was.
+    package mutating func noteProgress(now: Tick) {
         for (member, follower) in followers where follower.durable >= endAtHeartbeat {
             followers[member]?.lastProgress = now
         }
+    }
+
+    /// A heartbeat leaves; `end` is the end of what was sent.
+    package mutating func heartbeat(end: SequenceNumber, now: Tick) {
+        noteProgress(now: now)
         endAtHeartbeat = end
     }
 

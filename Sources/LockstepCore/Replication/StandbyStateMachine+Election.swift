@@ -38,7 +38,8 @@ extension StandbyStateMachine {
         let summary = log.summary
         let told = ElectionStateMachine.Told(
             shown: reports.mapValues(\.shown),
-            further: Set(reports.filter { $0.value.log.goesFurther(than: summary) }.keys))
+            further: Set(reports.filter { $0.value.log.goesFurther(than: summary) }.keys),
+            empty: Set(reports.filter { $0.value.log.end.sequence == .zero }.keys))
         elect(now: now, into: &directives) {
             [known = reportedEpoch, end = log.end, hasFollowed] election, directives in
             election.read(

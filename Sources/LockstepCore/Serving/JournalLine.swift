@@ -40,6 +40,8 @@ package struct JournalLine {
     private var notBefore = Tick.zero
     /// Bytes of all that is not written, what is under way among them.
     package private(set) var byteCount = 0
+    /// Those of the batches among them; a replacement is in memory anyway, and no stream waits for it.
+    package private(set) var batchByteCount = 0
     /// How far the journal has come.
     package private(set) var writtenThrough: SequenceNumber
     private var saving = SnapshotSaving()
@@ -69,8 +71,8 @@ package struct JournalLine {
     /// The state was replaced: what waited belongs to the one before, and only what is under way is finished.
     package mutating func replace(with snapshot: [UInt8], at position: Position) {
         saving.forget()
+        for write in waiting { count(write, -1) }
         waiting.removeAll()
-        byteCount = underWay?.byteCount ?? 0
         add(.replacement(snapshot, at: position))
     }
 
@@ -87,7 +89,12 @@ package struct JournalLine {
 
     private mutating func add(_ write: Write) {
         waiting.append(write)
-        byteCount += write.byteCount
+        count(write, 1)
+    }
+
+    private mutating func count(_ write: Write, _ sign: Int) {
+        byteCount += sign * write.byteCount
+        if case .batches = write { batchByteCount += sign * write.byteCount }
     }
 
     // MARK: - What is done
@@ -98,8 +105,18 @@ package struct JournalLine {
             underWay = write
             return .write(write)
         }
-        if case .replacement = underWay { return nil }
+        // Also while one waits: what is saved now would lie beside the batches of another history.
+        if isReplacing { return nil }
         return saving.next(written: writtenThrough).map(Work.save)
+    }
+
+    private var isReplacing: Bool {
+        if case .replacement = underWay { return true }
+        return isReplacementWaiting
+    }
+
+    private var isReplacementWaiting: Bool {
+        waiting.contains { if case .replacement = $0 { true } else { false } }
     }
 
     private mutating func nextWrite(now: Tick) -> Write? {
@@ -121,7 +138,7 @@ package struct JournalLine {
     package mutating func written() {
         guard let done = underWay else { return }
         underWay = nil
-        byteCount -= done.byteCount
+        count(done, -1)
         writtenThrough = done.end ?? writtenThrough
     }
 
@@ -145,11 +162,9 @@ package struct JournalLine {
     /// What comes again brings along what has come meanwhile.
     package mutating func foundNoRoom(at now: Tick) {
         guard let refused = underWay.take() else { return }
-        guard retries else {
-            byteCount -= refused.byteCount
-            return
-        }
-        waiting.prepend(refused)
+        // What belongs to the state before a replacement that waits is of no use any more.
+        if !retries || isReplacementWaiting { count(refused, -1) } else { waiting.prepend(refused) }
+        guard retries else { return }
         notBefore = now.advanced(byMilliseconds: Self.retryMilliseconds)
     }
 
@@ -166,6 +181,9 @@ package struct JournalLine {
     package func checkInvariants() {
         let sum = waiting.reduce(underWay?.byteCount ?? 0) { $0 + $1.byteCount }
         precondition(sum == byteCount, "the line knows its size")
+        let all = waiting + (underWay.map { [$0] } ?? [])
+        let batches = all.reduce(0) { if case .batches = $1 { $0 + $1.byteCount } else { $0 } }
+        precondition(batches == batchByteCount, "the line knows the size of its batches")
         if case .replacement = underWay {
             precondition(!saving.isSaving, "nothing is saved while the journal begins anew")
         }

@@ -104,6 +104,15 @@ extension Open {
         guard timeToLive > 0 else { throw WireError(.outOfRange, at: start + 24) }
     }
 
+    /// As OPEN has it, whose nonce is not 0.
+    ///
+    /// A log is read without that: it may be of a time when nobody compared it.
+    init(fromMessage bytes: RawSpan, _ reader: inout ByteReader) throws(WireError) {
+        let start = reader.offset
+        try self.init(from: bytes, &reader)
+        guard nonce != 0 else { throw WireError(.outOfRange, at: start + 16) }
+    }
+
     func write(to writer: inout ByteWriter) {
         writer.write128(client.rawValue)
         writer.write(nonce)

@@ -9,7 +9,7 @@ extension Message {
         case .hello: self = .hello(try Hello(from: frame, &reader))
         case .welcome: self = .welcome(try Welcome(from: frame, &reader))
         case .refused: self = .refused(try Refused(from: frame, &reader))
-        case .open: self = .open(try Open(from: frame, &reader))
+        case .open: self = .open(try Open(fromMessage: frame, &reader))
         case .opened: self = .opened(try Opened(from: frame, &reader))
         case .resume: self = .resume(try Resume(from: frame, &reader))
         case .resumed: self = .resumed(try Resumed(from: frame, &reader))

@@ -90,9 +90,10 @@ extension FollowerLog {
         end = try reader.readPosition(from: frame)
         committed = SequenceNumber(rawValue: try reader.read(from: frame))
         epochEnds = try reader.readEpochEnds(from: frame)
+        let last = epochEnds.last.map { Position(epoch: $0.epoch, sequence: $0.sequence, hash: $0.hash) }
         // The table ends where the log does, and nothing beyond that can be committed.
         guard committed <= end.sequence, epochEnds.count <= Limits.epochEndsInFetch,
-            end.sequence == .zero ? epochEnds.isEmpty : epochEnds.last?.sequence == end.sequence,
+            end.sequence == .zero ? last == nil : last == end,
             zip(epochEnds, epochEnds.dropFirst()).allSatisfy({ $0.epoch < $1.epoch && $0.sequence < $1.sequence })
         else { throw WireError(.outOfRange, at: start) }
     }

@@ -16,10 +16,10 @@ extension Arbiter {
     /// Keeps a node listed while `body` runs, and then takes it off the list, for which it has 1 s.
     ///
     /// A lease that was lost is replaced by another, and so is one under which the address was another. Asks every third
-    /// of a lease, and after a failure every half second. The node stays listed until its lease ends if taking it off
-    /// fails, if this task is cancelled, if `body` ends while it is being registered, or if its address says at the end
-    /// that it has halted: then it is listed once more, so that an operator can see why. `address` and `event` must not
-    /// wait.
+    /// of a lease, and after a failure every half second. While no other lease is granted, the old one is renewed, with
+    /// the address that it has. The node stays listed until its lease ends if taking it off fails, if this task is
+    /// cancelled, if `body` ends while it is being registered, or if its address says at the end that it has halted:
+    /// then it is listed once more, so that an operator can see why. `address` and `event` must not wait.
     @concurrent package func keepRegistered(
         _ address: @autoclosure @escaping @Sendable () -> NodeAddress, while body: @concurrent () async -> Void,
         _ event: @escaping @Sendable (RegistrationEvent) -> Void
@@ -65,6 +65,8 @@ extension Arbiter {
                 }
             } catch let error as ArbiterError {
                 event(.failed(error))
+                // After an error it is tried again as soon as the registration.
+                if let lease, listed != address() { _ = try? await keepAlive(lease, within: .seconds(1)) }
                 pause = .milliseconds(500)
             } catch {
                 // The only other error is that the task was cancelled, which ends the loop.

@@ -3,8 +3,8 @@ import Synchronization
 
 /// An arbiter in memory, for clusters whose nodes are all in one process: what is told of it ends with the process.
 ///
-/// It answers at once, on the thread of the caller, unless it is told to be away. Leases end by the continuous clock. Each
-/// call costs a copy of what it names; a registration also walks all nodes.
+/// It answers at once, on the thread of the caller, unless it is told to be away, or to take no writes. Leases end by
+/// the continuous clock. Each call costs a copy of what it names; a registration also walks all nodes.
 package final class MemoryArbiter: Arbiter {
     package let cluster: ClusterID
     private let state = Mutex(State())
@@ -35,6 +35,7 @@ package final class MemoryArbiter: Arbiter {
         var watched = 0
         var isClosed = false
         var isAway = false
+        var isReadOnly = false
     }
 
     /// Begins without records.
@@ -58,7 +59,7 @@ package final class MemoryArbiter: Arbiter {
     ) async -> AttemptOutcome {
         precondition(attempt.proposed.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
         do {
-            let (revision, kept) = try open { state in
+            let (revision, kept) = try open(toWrite: true) { state in
                 let kept = state.content.records[store]
                 guard let kept, kept.revision == attempt.compared.revision,
                     kept.bytes == attempt.compared.record.bytes
@@ -88,7 +89,7 @@ package final class MemoryArbiter: Arbiter {
     ) -> CreationOutcome {
         precondition(record.mismatch(cluster: cluster, store: store) == nil, "the record is of this store")
         do {
-            let (revision, kept, owner) = try open { state in
+            let (revision, kept, owner) = try open(toWrite: true) { state in
                 let (kept, owner) = (state.content.records[store], state.content.channels[record.channel])
                 guard kept == nil, owner == channelOwner else { return (nil, kept, owner) as (Int64?, Kept?, String?) }
                 state.content.channels[record.channel] = store
@@ -111,10 +112,11 @@ package final class MemoryArbiter: Arbiter {
         return state.content.revision
     }
 
-    private func open<Result>(_ body: (inout State) throws -> Result) throws -> Result {
+    private func open<Result>(toWrite: Bool = false, _ body: (inout State) throws -> Result) throws -> Result {
         try state.withLock { state in
             guard !state.isClosed else { throw ArbiterError(.unreachable, "the arbiter is closed") }
             guard !state.isAway else { throw ArbiterError(.unreachable, "the arbiter is away") }
+            guard !toWrite || !state.isReadOnly else { throw ArbiterError(.refused, "the arbiter takes no writes") }
             return try body(&state)
         }
     }
@@ -151,7 +153,7 @@ package final class MemoryArbiter: Arbiter {
 
     @concurrent package func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
         if let problem = address.problem { throw ArbiterError(.refused, problem) }
-        return try open { state in
+        return try open(toWrite: true) { state in
             state.content.revision += 1
             state.leases += 1
             state.nodes[address.node] = Listed(bytes: address.bytes, lease: state.leases, end: Self.end)
@@ -214,6 +216,10 @@ package final class MemoryArbiter: Arbiter {
 
     /// Has it do nothing, and answer each call with an error, or be there again.
     package func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
+
+    /// Has it refuse records and new leases, as etcd without room does, and answer and renew all the same; or take them
+    /// again.
+    package func setReadOnly(_ isReadOnly: Bool) { state.withLock { $0.isReadOnly = isReadOnly } }
 
     @concurrent package func close() async {
         let watchers = state.withLock { state in

@@ -75,7 +75,7 @@ package final class ArbiterDesk: Sendable {
             switch await arbiter.transact(attempt, on: store, within: Self.limit) {
             case .applied(let revision): mailbox.put { $0.attemptApplied(attempt.attempt, revision: revision) }
             case .refused(let stored): mailbox.put { $0.attemptRefused(stored, request: request) }
-            case .unknown(let text): mailbox.put { $0.arbiterFailed(text) }
+            case .unknown(let text): mailbox.put { $0.writeFailed(text) }
             }
         }
     }
@@ -124,12 +124,14 @@ extension StoreHost {
 
     func attemptApplied(_ attempt: AttemptID, revision: Int64) {
         services.arbiterWatch.answered(now: MonotonicClock.now)
+        services.arbiterWatch.written()
         standby?.attemptApplied(attempt, revision: revision, now: MonotonicClock.now)
         primary?.recordApplied(attempt, revision: revision)
     }
 
     func attemptRefused(_ stored: StoredRecord?, request: UInt64) {
         services.arbiterWatch.answered(now: MonotonicClock.now)
+        services.arbiterWatch.written()
         guard let stored else { return recordIsMissing() }
         standby?.attemptRefused(stored, request: request, now: MonotonicClock.now)
         primary?.recordFound(stored, request: request)
@@ -139,6 +141,12 @@ extension StoreHost {
     func listed(_ nodes: [NodeAddress]) {
         services.arbiterWatch.answered(now: MonotonicClock.now)
         services.listed(nodes)
+    }
+
+    /// What became of a write is not known: it is asked again until it is settled.
+    func writeFailed(_ reason: String) {
+        services.arbiterWatch.writeFailed(because: reason, now: MonotonicClock.now)
+        arbiterFailed(reason)
     }
 
     /// Who asked asks again by itself.

@@ -1,4 +1,5 @@
 internal import LockstepCore
+internal import Logging
 
 // What data nodes say to each other: streams of the stores, and the heartbeat of the whole node (PROTOCOL, R-87).
 extension Node {
@@ -58,7 +59,7 @@ extension Node {
         }
         while count < 2 * Self.framesAtOnce, let (frame, node) = peers.popFirst() {
             count += 1
-            reply(frame, of: node, rule, now: now)
+            reply(frame, of: node, rule, now: now, wall: wall)
         }
         for connection in services.server.takeGoneReplication() {
             followers.remove(connection)
@@ -100,12 +101,14 @@ extension Node {
     }
 
     /// A node to which this one has connected says something.
-    private func reply(_ frame: WaitingFrame, of node: NodeID, _ rule: FrameHeader.ClusterRule, now: Tick) {
+    private func reply(
+        _ frame: WaitingFrame, of node: NodeID, _ rule: FrameHeader.ClusterRule, now: Tick, wall: LogTime
+    ) {
         if let host = host(ofChannelIn: frame) {
             if let standby = host.standby {
                 standby.received(frame, from: node, now: now)
             } else {
-                told(host, frame, node)
+                told(host, frame, node, rule)
             }
             return
         }
@@ -116,7 +119,8 @@ extension Node {
             hosts.first?.count(.framesRefused)
             return
         }
-        services?.peers?.heard(node)
+        services?.peers?.heard(node, now: now)
+        heard(heartbeat.time, of: node, now: now, wall: wall)
         for pulse in heartbeat.stores {
             for host in hosts where host.channel == pulse.channel {
                 host.standby?.pulseReceived(pulse, from: node, boot: heartbeat.boot, now: now)
@@ -124,11 +128,27 @@ extension Node {
         }
     }
 
+    /// A primary's clock bounds what this node begins with when it takes over.
+    private func heard(_ time: LogTime, of node: NodeID, now: Tick, wall: LogTime) {
+        guard let services else { return }
+        let wasFar = services.heardClock.isFar
+        services.heardClock.heard(time, own: wall, now: now)
+        guard services.heardClock.isFar, !wasFar else { return }
+        logger.warning(
+            "this host's clock and that of a primary differ by more than an hour: correct the wrong one",
+            metadata: [LogKey.peer: "\(node)"])
+    }
+
     /// What a primary has asked other nodes.
-    private func told(_ host: StoreHost, _ frame: WaitingFrame, _ node: NodeID) {
-        let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: .any) }
-        guard let (_, message) = decoded, case .record(let report)? = ReplicationReply(message) else { return }
-        host.reports[node] = report
+    private func told(_ host: StoreHost, _ frame: WaitingFrame, _ node: NodeID, _ rule: FrameHeader.ClusterRule) {
+        let decoded = frame.withFrame { bytes in try? Message.decode(bytes, rule: rule) }
+        guard let (_, message) = decoded else { return host.count(.framesRefused) }
+        switch ReplicationReply(message) {
+        case .record(let report)?: host.reports[node] = report
+        // It was said to the standby that the store had before.
+        case .plan?, .append?, .confirmRequest?, .takeOver?: host.count(.staleFrames)
+        case .heartbeat?, nil: host.count(message == .resync ? .staleFrames : .framesRefused)
+        }
     }
 
     /// One frame to each node that follows a store of this one, for all of them.

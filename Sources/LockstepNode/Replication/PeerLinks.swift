@@ -4,7 +4,9 @@ package import ZeroMQ
 /// A data node's connections to the others, one for each; on the node's thread.
 ///
 /// The stores share them: what is said to a node goes over its one connection, whichever store says it. A store that
-/// wants the connection anew gets a new socket for all stores, and each of them opens its stream again.
+/// wants the connection anew gets a new socket for all stores, and each of them is told, and opens its stream again.
+/// But a connection on which heartbeats come works: that one store hears nothing on it has another reason, and a new
+/// socket would cost the others their streams.
 package final class PeerLinks {
     /// What a connection says that no frame says.
     package enum Event: Hashable, Sendable {
@@ -24,8 +26,8 @@ package final class PeerLinks {
         let keys: DialKeys?
         /// The handshake failed: the next connection tries another key of the node.
         var isDoubted = false
-        /// A heartbeat came since the connection stands.
-        var wasHeard = false
+        /// When the last heartbeat came since the connection stands; nil: none did.
+        var heard: Tick?
         /// When a connection that had brought heartbeats was lost.
         var lost: Tick?
         var refusals = 0
@@ -43,9 +45,13 @@ package final class PeerLinks {
     private var ring = BoundedRing(capacity: 64 << 20, whenFull: .refuseNewest)
     private var message = ZeroMQ.Message()
     private var nextLook = Tick.zero
+    /// Whose connection was given up here since ``look(now:)``: no monitor tells of it any more.
+    private var givenUp: Set<NodeID> = []
 
     /// A connection is not made anew more often.
     private static let restMilliseconds: Int64 = 1_000
+    /// A connection that brought a heartbeat within this time stays: ten of them are due.
+    private static let heardMilliseconds: Int64 = 1_000
     /// Two refusals within this time are of a host that is there; one that is gone answers nothing.
     private static let refusalMilliseconds: Int64 = 700
     /// Monitors are asked so often.
@@ -56,20 +62,23 @@ package final class PeerLinks {
     package var isEmpty: Bool { ring.isEmpty }
     package var dropped: UInt64 { ring.dropped }
     /// When ``look(now:)`` has something to do.
-    package var nextDeadline: Tick { links.isEmpty ? .never : nextLook }
+    package var nextDeadline: Tick { links.isEmpty && givenUp.isEmpty ? .never : nextLook }
 
     /// Connects to a node at this endpoint for streams, unless it is connected there already.
     ///
-    /// It connects without keys, or with those of `choice` that have their turn; with an empty choice to nobody. With `anew`, and if its handshake failed, a connection that is older than a second is given up for another one.
+    /// It connects without keys, or with those of `choice` that have their turn; with an empty choice to nobody. With
+    /// `anew`, and if its handshake failed, a connection that is older than a second is given up for another one. One on
+    /// which heartbeats come stays, whatever its endpoint: it leads to that node.
     package func connect(
         to node: NodeID, at endpoint: String, keys choice: [DialKeys]?, anew: Bool, now: Tick,
         poller: Poller<LoopToken>
     ) throws {
-        if let link = links[node], link.endpoint == endpoint {
+        if let link = links[node] {
+            let isHeard = link.heard.map { now - $0 < Tick.milliseconds(Self.heardMilliseconds) } ?? false
             let isOld = now - link.made >= Tick.milliseconds(Self.restMilliseconds)
-            guard isOld, anew || link.isDoubted else { return }
+            guard !isHeard, link.endpoint != endpoint || isOld && (anew || link.isDoubted) else { return }
+            giveUp(node)
         }
-        close(node)
         let keys = choice.flatMap { keyTurns[node, default: KeyTurn()].next(for: endpoint, of: $0) }
         guard choice == nil || keys != nil else { return }
         lastNumber += 1
@@ -91,8 +100,15 @@ package final class PeerLinks {
             guard let keys = link.keys else { return false }
             return choice(link.endpoint)?.contains(keys) != true
         }
-        for node in strangers.keys { close(node) }
+        for node in strangers.keys { giveUp(node) }
         return strangers.count
+    }
+
+    /// Ends a connection on which stores may have streams; the next look, which is due at once, says so.
+    private func giveUp(_ node: NodeID) {
+        close(node)
+        givenUp.insert(node)
+        nextLook = .zero
     }
 
     private func close(_ node: NodeID) {
@@ -104,6 +120,7 @@ package final class PeerLinks {
 
     package func close() {
         for node in Array(links.keys) { close(node) }
+        givenUp = []
         ring.removeAll()
     }
 
@@ -141,23 +158,25 @@ package final class PeerLinks {
     }
 
     /// A heartbeat of this node came on its connection.
-    package func heard(_ node: NodeID) { links[node]?.wasHeard = true }
+    package func heard(_ node: NodeID, now: Tick) { links[node]?.heard = now }
 
     // MARK: - Events
 
-    /// Twenty times a second: what happened to the connections.
+    /// Twenty times a second, and when one was given up: what happened to the connections.
     package func look(now: Tick) throws -> [(node: NodeID, event: Event)] {
         guard now >= nextLook else { return [] }
         nextLook = now.advanced(byMilliseconds: Self.lookMilliseconds)
-        var events: [(NodeID, Event)] = []
+        var events: [(NodeID, Event)] = givenUp.map { ($0, Event.lost) }
+        givenUp = []
         for (node, link) in links {
             while let event = try link.monitor?.next() {
                 switch event.kind {
                 case .disconnected:
                     events.append((node, .lost))
-                    if link.wasHeard { (link.lost, link.refusals, link.wasHeard) = (now, 0, false) }
+                    if link.heard != nil { (link.lost, link.refusals, link.heard) = (now, 0, nil) }
                 case .handshakeSucceeded:
-                    link.lost = nil
+                    // What failed before, as while the other node started, is no doubt any more.
+                    (link.lost, link.isDoubted) = (nil, false)
                     keyTurns[node]?.proved()
                 case .handshakeFailed, .handshakeBroken, .authenticationFailed: link.isDoubted = true
                 case .closed:

@@ -4,9 +4,11 @@ internal import Logging
 // A primary with standbys: what data nodes and the arbiter say, and the end of its reign (PROTOCOL, R-76 to to
 //
 extension PrimaryDriver {
+    /// Lets the machine take an event, gives the journal what the arbiter has shown, and does what the machine directs.
     private func event(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void) {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         step(now: now, wall: wall, event)
+        remember()
         execute(now: now, wall: wall)
     }
 
@@ -50,12 +52,10 @@ extension PrimaryDriver {
 
     func recordApplied(_ attempt: AttemptID, revision: Int64) {
         event { $0.recordApplied(attempt, revision: revision, &$1) }
-        remember()
     }
 
     func recordFound(_ stored: StoredRecord, request: UInt64) {
         event { $0.recordFound(stored, request: request, &$1) }
-        remember()
     }
 
     // MARK: - What the journal keeps beside the log
@@ -63,20 +63,31 @@ extension PrimaryDriver {
     /// What the arbiter was seen to say; a standby of the same journal goes on from there.
     var memory: ArbiterMemory? { inPlace(&machine) { $0.replication?.memory } }
 
-    /// What the arbiter has shown is in the journal before anything else is written.
-    private func remember() {
-        guard let journal = journal as? any ArbitratedJournal, let memory = memory?.stored, memory != kept.memory
+    /// Through which this process knows everything to be committed: also what it knew as a standby, though the reign
+    /// may end before that commits in it.
+    var knownCommitted: SequenceNumber { max(position.sequence, kept.inherited) }
+
+    /// What the arbiter has shown is in the journal before anything else is written, and before anything commits by it
+    ///
+    func remember() {
+        guard let memory = memory?.stored, memory != kept.memory, let journal = journal as? any ArbitratedJournal
         else { return }
         kept.memory = memory
         let mailbox = host.mailbox
-        journal.remember(memory) { outcome in mailbox.put { $0.primary?.factsKept(outcome) } }
+        journal.remember(memory) { outcome in mailbox.put { $0.primary?.memoryWritten(memory, outcome) } }
+    }
+
+    private func memoryWritten(_ memory: ArbiterMemory, _ outcome: Result<Void, JournalFailure>) {
+        factsKept(outcome)
+        guard case .success = outcome else { return }
+        event { $0.remembered(memory, &$1) }
     }
 
     /// Once a second: what found no room before, and what is committed, if nothing was written that says so.
     func keepFacts() {
         remember()
         guard let journal = journal as? any ArbitratedJournal, journal.arbitration != nil, !isDeposed else { return }
-        let (committed, written) = (position.sequence, desk.line.writtenThrough)
+        let (committed, written) = (knownCommitted, desk.line.writtenThrough)
         defer { kept.written = written }
         guard desk.line.isDrained, written == kept.written, committed > kept.committed else { return }
         kept.committed = committed
@@ -88,7 +99,7 @@ extension PrimaryDriver {
         switch outcome {
         case .success: break
         // All of it is written again when the driver looks around.
-        case .failure(.diskFull): kept = KeptFacts()
+        case .failure(.diskFull): (kept.memory, kept.committed) = (ArbiterMemory(), .zero)
         case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
         }
     }
@@ -139,18 +150,18 @@ extension PrimaryDriver {
     }
 }
 
-/// What the journal of a data node was given beside the log.
+/// What the journal of a data node was given beside the log, in this reign.
 struct KeptFacts {
+    /// At the start of a reign it is given again, which costs nothing: the machine is to know that it is there.
     var memory = ArbiterMemory()
     var committed = SequenceNumber.zero
     /// Where the log ended when the driver looked around last.
     var written = SequenceNumber.zero
-
-    init() {}
+    /// Through which the standby before the reign knew everything to be committed.
+    var inherited = SequenceNumber.zero
 
     init(_ journal: any Journal) {
-        guard let arbitration = (journal as? any ArbitratedJournal)?.arbitration else { return }
-        (memory, committed) = (arbitration.arbiter, arbitration.committed)
+        committed = (journal as? any ArbitratedJournal)?.arbitration?.committed ?? .zero
     }
 }
 

@@ -39,7 +39,10 @@ extension StandbyDriver {
         case .promise(let epoch):
             journal.promise(epoch) { outcome in mailbox.put { $0.standby?.promised(epoch, outcome) } }
         case .withdrawPromise: journal.promise(nil) { outcome in mailbox.put { $0.standby?.failed(outcome) } }
-        case .won(let stored): host.won(stored)
+        case .won(let stored):
+            host.won(stored)
+            // The record was asked for before the store stopped: the post is given away again.
+            if isStopping { host.driver?.beginStop() }
         case .arbiterWasSetBack(let stored): host.arbiterWasSetBack(stored, machine.election.memory)
         case .halt(let fault): host.halt(fault)
         case .count(let counter): host.count(counter)
@@ -88,9 +91,9 @@ extension StandbyDriver {
     }
 
     private func promised(_ epoch: Epoch, _ outcome: Result<Void, JournalFailure>) {
-        // Without room the promise is made again when the election asks for it the next time.
+        // Without room for it, or for the record that led to it, it is made again when the election asks the next time.
         failed(outcome)
-        guard case .success = outcome else { return }
+        guard case .success = outcome, isMemoryKept else { return }
         step { $0.promiseStored(epoch, now: MonotonicClock.now, into: &$1) }
     }
 

@@ -19,8 +19,9 @@ package final class StandbyDriver: StoreDriver {
     var renewal = JournalRenewal.none
     /// The journal cuts off the end of its log; nil if it does not.
     var cut: Cut?
-    /// What the arbiter was seen to say, as the journal has it.
+    /// What the arbiter was seen to say, as the journal was given it, and as it has it.
     private var remembered: ArbiterMemory
+    private var kept: ArbiterMemory
     private var storedCommit: SequenceNumber
     private var nextLook = Tick.zero
 
@@ -58,7 +59,8 @@ package final class StandbyDriver: StoreDriver {
         self.desk = desk
         self.replica = ReplicaDriver(
             host: host, state: state, journal: nil, machine: replica, journalOfStandby: desk)
-        remembered = journal.arbitration?.arbiter ?? ArbiterMemory()
+        let memory = journal.arbitration?.arbiter ?? ArbiterMemory()
+        (remembered, kept) = (memory, memory)
         storedCommit = journal.arbitration?.committed ?? .zero
     }
 
@@ -69,21 +71,30 @@ package final class StandbyDriver: StoreDriver {
 
     // MARK: - Events
 
-    /// Lets the machine take an event, and does what it directs.
+    /// Lets the machine take an event, gives the journal what the arbiter has shown, and does what the machine directs.
     func step(_ event: (inout StandbyStateMachine, inout [StandbyDirective]) -> Void) {
         event(&machine, &directives)
-        execute()
         remember()
+        execute()
     }
 
-    /// What the arbiter has shown is in the journal before anything that follows from it.
+    /// What the arbiter has shown is in the journal before anything that follows from it, since that writes in the
+    /// order of asking.
     private func remember() {
         let memory = machine.election.memory.stored
         guard memory != remembered else { return }
         remembered = memory
         let mailbox = host.mailbox
-        journal.remember(memory) { outcome in mailbox.put { $0.standby?.failed(outcome) } }
+        journal.remember(memory) { outcome in mailbox.put { $0.standby?.memoryWritten(memory, outcome) } }
     }
+
+    private func memoryWritten(_ memory: ArbiterMemory, _ outcome: Result<Void, JournalFailure>) {
+        if case .success = outcome { kept = memory }
+        failed(outcome)
+    }
+
+    /// Whether the journal has all that the arbiter has shown.
+    var isMemoryKept: Bool { kept == machine.election.memory.stored }
 
     /// A write beside the log is done; one that failed ends the node, and one without room is tried again later.
     func failed(_ outcome: Result<Void, JournalFailure>) {
@@ -102,6 +113,7 @@ package final class StandbyDriver: StoreDriver {
     func recordRead(_ stored: StoredRecord, request: UInt64, now: Tick) {
         // What this node was shown tells; it is read each second while the alarm lasts.
         if !inPlace(&machine, { $0.election.memory.isBeyond(stored) }) { host.clear(.arbiterSetBack) }
+        guard !isStopping else { return }
         step { $0.recordRead(stored, request: request, now: now, into: &$1) }
     }
 
@@ -120,15 +132,19 @@ package final class StandbyDriver: StoreDriver {
             guard let (header, message) = try? Message.decode(bytes, rule: rule) else {
                 return host.count(.framesRefused)
             }
-            if case .resync = message { return step { $0.resyncReceived(now: now, into: &$1) } }
+            if case .resync = message {
+                // That of another node is of an earlier stream.
+                guard node == followed?.member.node else { return host.count(.staleFrames) }
+                return step { $0.resyncReceived(now: now, into: &$1) }
+            }
             guard let reply = ReplicationReply(message) else { return host.count(.framesRefused) }
             if case .record(let report) = reply {
                 host.reports[node] = report
                 return step { $0.reported(report, from: node, now: now, into: &$1) }
             }
             guard node == followed?.member.node else { return host.count(.staleFrames) }
-            // As primary it could admit nothing; whoever asks goes on to the next.
-            if case .takeOver = reply, journal.isLowOnRoom == true { return }
+            // As primary it would end, or could admit nothing; whoever asks goes on to the next.
+            if case .takeOver = reply, host.stop != nil || journal.isLowOnRoom == true { return }
             step { $0.received(reply, bytes, epoch: header.epoch, now: now, into: &$1) }
         }
     }
@@ -161,8 +177,14 @@ package final class StandbyDriver: StoreDriver {
     package var isDrained: Bool { desk.line.isDrained }
 
     package var nextDeadline: Tick {
-        min(replica.nextDeadline, inPlace(&machine) { $0.nextDeadline }, nextLook)
+        min(replica.nextDeadline, isStopping ? Tick.never : inPlace(&machine) { $0.nextDeadline }, nextLook)
     }
+
+    /// The store has stopped, though other stores of the node may not have: it begins no campaign, since the post would
+    /// end with the node, without being given away.
+    ///
+    /// What it has it goes on acknowledging.
+    var isStopping: Bool { host.stop?.isMachineStopping ?? false }
 
     package func ingressReceived(_ frame: WaitingFrame, from connection: Connection, now: Tick, wall: LogTime) {
         replica.ingressReceived(frame, from: connection, now: now, wall: wall)
@@ -180,7 +202,7 @@ package final class StandbyDriver: StoreDriver {
     }
 
     package func tick(now: Tick, wall: LogTime) {
-        if now >= inPlace(&machine, { $0.nextDeadline }) { step { $0.ticked(now: now, into: &$1) } }
+        if !isStopping, now >= inPlace(&machine, { $0.nextDeadline }) { step { $0.ticked(now: now, into: &$1) } }
         // It may have won, and this is not the store's driver any more.
         guard host.standby === self else { return }
         replica.tick(now: now, wall: wall)

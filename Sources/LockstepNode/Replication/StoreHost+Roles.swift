@@ -8,19 +8,48 @@ extension StoreHost {
     /// This node is the primary of the record's epoch: the rest of its log is applied to the state, and the epoch opened.
     func won(_ stored: StoredRecord) {
         guard let standby else { return }
-        let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
-        let replica = standby.replica.machine
-        let kept = standby.machine.log
+        let (replica, kept) = (standby.replica.machine, standby.machine.log)
+        guard let tail = kept.tail(after: replica) else { return readJournal(toOpen: stored) }
         var recovered = RecoveredStore(log: replica.log, window: kept.window)
-        if let tail = kept.batches(after: replica.log.position) {
-            recovered.window.removeLast(after: replica.log.position.sequence)
-            recovered.tail = tail
-        } else {
-            // The state is too old for what is in memory: the journal has all.
-            guard let again = recover(standby.journal, into: standby.state) else { return }
-            recovered = again
-            feed.restart(at: again.log.position)
+        recovered.window.removeLast(after: replica.log.position.sequence)
+        recovered.tail = tail
+        reign(stored, from: recovered)
+    }
+
+    /// A state that is wrong, or too old for what is in memory, is made anew from the journal, of which each mark is
+    /// compared.
+    ///
+    /// That is read when nothing is under way there.
+    private func readJournal(toOpen stored: StoredRecord) {
+        guard let standby else { return }
+        let mailbox = mailbox
+        // It answers when all is done that was asked before.
+        standby.journal.store(commit: standby.machine.log.committed) { outcome in
+            mailbox.put { host in
+                switch outcome {
+                // What found no room this process knows.
+                case .success, .failure(.diskFull): host.reignFromJournal(stored)
+                case .failure(.failed(let reason)): host.halt(.journalFailed(reason))
+                }
+            }
         }
+    }
+
+    private func reignFromJournal(_ stored: StoredRecord) {
+        guard let standby,
+            let read = recover(standby.journal, into: standby.state, committed: standby.machine.log.committed)
+        else { return }
+        feed.restart(at: read.log.position)
+        reign(stored, from: read)
+        // The store may have stopped meanwhile: the post is given away again.
+        if standby.isStopping { driver?.beginStop() }
+    }
+
+    private func reign(_ stored: StoredRecord, from recovered: RecoveredStore) {
+        guard let standby else { return }
+        let now = MonotonicClock.now
+        let wall = services.heardClock.atTakeover(MonotonicClock.wall, now: now)
+        let kept = standby.machine.log
         let identity = standby.journal.identity
         var configuration = PrimaryConfiguration(
             cluster: identity.cluster, node: services.node, incarnation: identity.incarnation, boot: services.boot,
@@ -44,6 +73,7 @@ extension StoreHost {
         let driver = PrimaryDriver(
             host: self, state: standby.state, journal: standby.journal, machine: machine, desk: standby.desk,
             inheriting: recovered.tail)
+        driver.kept.inherited = kept.committed
         role = .primary(driver)
         endAlarms(Self.alarmsOfStandby)
         lostPrimary = nil
@@ -75,7 +105,7 @@ extension StoreHost {
         // A node that stops begins nothing anew.
         guard stop == nil, let primary, primary.isDeposed, let journal = primary.journal as? any ArbitratedJournal
         else { return }
-        let committed = primary.position.sequence
+        let committed = primary.knownCommitted
         let mailbox = mailbox
         // What the machine knew to be committed stays shown.
         journal.store(commit: committed) { outcome in
@@ -117,7 +147,7 @@ extension StoreHost {
     /// The state as of what the journal, or this process, knows to be committed; nil if it cannot be read, and then the
     /// node ends.
     private func recover(
-        _ journal: any ArbitratedJournal, into state: ObservedState, committed: SequenceNumber = .zero
+        _ journal: any ArbitratedJournal, into state: ObservedState, committed: SequenceNumber
     ) -> RecoveredStore? {
         state.reset()
         do {

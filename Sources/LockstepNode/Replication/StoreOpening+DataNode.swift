@@ -2,7 +2,7 @@ internal import LockstepCore
 
 extension StoreOpening {
     /// Opens a store of a data node: it begins as a standby, whatever the record says.
-    func openData(_ source: JournalSource) throws -> StoreHost {
+    func openData(_ source: JournalSource) throws -> Opened {
         guard let journal = try openJournal(source, isForDataNode: true) as? any ArbitratedJournal,
             journal.arbitration != nil
         else {
@@ -23,8 +23,6 @@ extension StoreOpening {
         let (now, wall) = (MonotonicClock.now, MonotonicClock.wall)
         try checkClock(journal, last: recovered.log.time, wall: wall)
         let driver = host.makeStandby(journal, state, recovered, now: now)
-        start(host, as: .standby(driver), with: recovered, now: now, wall: wall)
-        verifyOlder(journal, of: host)
-        return host
+        return opened(host, as: .standby(driver), with: recovered, from: journal)
     }
 }

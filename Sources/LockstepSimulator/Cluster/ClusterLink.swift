@@ -33,8 +33,8 @@ final class ClusterLink {
     var isClosed = false
     /// It has asked for a stream, so heartbeats leave on it.
     var hasFetched = false
-    /// A heartbeat came on it.
-    var wasHeard = false
+    /// When the last heartbeat came on it; nil: none did.
+    var heard: Int64?
 
     init(_ dialer: Dialer, to target: Int, connection: Connection, lives: (Int, Int)) {
         (self.dialer, self.target, self.connection, self.lives) = (dialer, target, connection, lives)

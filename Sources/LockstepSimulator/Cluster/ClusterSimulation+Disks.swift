@@ -71,6 +71,13 @@ extension ClusterSimulation {
         }
     }
 
+    /// What the arbiter has shown is on a disk at once; a primary commits by it when it is told that.
+    func tellOfMemory(_ node: ClusterNode) {
+        guard let memory = node.primary?.replication?.memory.stored, node.primary?.replication?.isMemoryKept == false
+        else { return }
+        withPrimary(node) { $0.remembered(memory, &$1) }
+    }
+
     /// A standby whose log is too old takes the state of its primary, as soon as it reaches that.
     func fetchSnapshot(_ node: ClusterNode) {
         guard let standby = node.standby, standby.phase == .lacking, let target = node.dials else { return }

@@ -169,7 +169,7 @@ extension ClusterSimulation {
         links[node.index][link.target] = nil
         add(.dial(from: node.index, to: link.target), after: random.between(20, 150) * Span.millisecond)
         guard node.dials == link.target else { return }
-        if link.wasHeard { add(.refusal(link), after: random.between(150, 300) * Span.millisecond) }
+        if link.heard != nil { add(.refusal(link), after: random.between(150, 300) * Span.millisecond) }
         withStandby(node) { $0.disconnected(isRefused: false, now: $1, into: &$2) }
     }
 
@@ -182,12 +182,15 @@ extension ClusterSimulation {
         withStandby(nodes[dialer]) { $0.disconnected(isRefused: true, now: $1, into: &$2) }
     }
 
-    /// A standby follows a primary: on the connection that is there, or on another one if it follows it already.
+    /// A standby follows a primary: on the connection that is there, or on another one if it follows it already and no
+    /// heartbeat comes.
     func follow(_ node: ClusterNode, _ primary: ConfigurationRecord.Primary) {
         let isSame = node.followed == primary
         node.followed = primary
         node.dials = nodes.firstIndex { $0.name == primary.member.node }
-        guard isSame, let target = node.dials, let link = links[node.index][target] else { return }
+        guard isSame, let target = node.dials, let link = links[node.index][target],
+            link.heard.map({ now - $0 >= Span.second }) ?? true
+        else { return }
         links[node.index][target] = nil
         close(link)
         dial(node.index, target)
@@ -217,10 +220,14 @@ extension ClusterSimulation {
             guard let (header, message) = try? Message.decode(span, rule: .member(Self.cluster.hash)) else {
                 return fail(.invariant, "\(node.name) cannot read what a data node answers")
             }
-            if case .resync = message { return withStandby(node) { $0.resyncReceived(now: $1, into: &$2) } }
+            if case .resync = message {
+                // That of another node is of an earlier stream.
+                guard node.dials == link.target else { return }
+                return withStandby(node) { $0.resyncReceived(now: $1, into: &$2) }
+            }
             guard let reply = ReplicationReply(message) else { return }
             if case .heartbeat(let heartbeat) = reply {
-                link.wasHeard = true
+                link.heard = now
                 for pulse in heartbeat.stores {
                     withStandby(node) {
                         $0.pulseReceived(pulse, from: heartbeat.node, boot: heartbeat.boot, now: $1, into: &$2)

@@ -148,6 +148,7 @@ extension ClusterSimulation {
     func finish(_ directives: [PrimaryDirective], at node: ClusterNode, isTurn: Bool) {
         if let memory = node.primary?.replication?.memory { node.disk.memory = memory }
         for directive in directives { execute(directive, at: node) }
+        tellOfMemory(node)
         guard node.primary != nil else { return }
         node.effects?.turnEnded()
         if !isTurn { turnIsDue(of: node) }

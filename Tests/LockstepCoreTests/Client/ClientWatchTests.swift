@@ -35,7 +35,7 @@ import Testing
         directives.compactMap { if case .watchAnswered(let result) = $0 { result.sequence } else { nil } }
     }
 
-    /// Goal: a watch is said at once, soon again, and then every 4 to 5 s, with what the client has.
+    /// Goal: a watch is said at once, soon again, and then every 4 to 5.5 s, with what the client has.
     @Test func aWatchIsRepeatedWithWhatTheClientHas() throws {
         var script = ClientScript(wantsSession: false)
         try script.welcome()

@@ -69,6 +69,8 @@ final class PrimaryHarness {
     var checksFrames = true
     /// Whether they are checked after each event of another kind.
     var checksEvents = true
+    /// Whether the journal has at once what the arbiter has shown.
+    var keepsMemory = true
 
     init(
         durable: [SealedBatch] = [], boot: UInt128 = 1, lossAccepted: KnownPosition? = nil,
@@ -125,6 +127,13 @@ final class PrimaryHarness {
         machine.step(now: now, wall: wall, state: state, into: &directives, body)
         for directive in directives { execute(directive) }
         if checksEvents { machine.checkInvariants() }
+        if keepsMemory { keepMemory() }
+    }
+
+    /// The journal has what the arbiter has shown.
+    func keepMemory() {
+        guard let server = machine.replication, !server.isMemoryKept else { return }
+        run { $0.remembered(server.memory.stored, &$1) }
     }
 
     /// `tail` is what the journal has after what is known to be committed.

@@ -12,7 +12,7 @@ import Testing
     private static func name(_ text: String) -> NodeID { NodeID(text) ?? { preconditionFailure("a name") }() }
 
     /// A record of epoch 9 with this primary and one standby as its members.
-    private static func record(minimum: Int = 1, members: Int = 2) -> StoredRecord {
+    static func record(minimum: Int = 1, members: Int = 2) -> StoredRecord {
         let record = ConfigurationRecord(
             cluster: PrimaryHarness.cluster, store: PrimaryHarness.store, channel: PrimaryHarness.channel,
             epoch: Epoch(rawValue: 9), primary: .init(member: own, boot: BootID(rawValue: 1), endpoints: []),

@@ -94,6 +94,51 @@ import Testing
         #expect(line.writtenThrough == SequenceNumber(rawValue: 9))
     }
 
+    /// Nothing of the new state is saved beside the batches of the one before, however long these are under way.
+    @Test func nothingIsSavedWhileAReplacementWaits() {
+        var line = line()
+        line.append([batch(1), batch(2), batch(3)])
+        #expect(next(&line) == "1,2,3")
+        line.written()
+        line.append([batch(4)])
+        #expect(next(&line) == "4")
+        line.replace(with: [1, 2, 3], at: position(2))
+        line.offer(1, at: SequenceNumber(rawValue: 3))
+        #expect(next(&line) == nil)
+        line.written()
+        #expect(next(&line) == "replace 2")
+    }
+
+    /// A replacement that waits drops what found no room before it, and comes after the pause.
+    @Test func whatFoundNoRoomBeforeAReplacementIsForgotten() {
+        var line = line()
+        line.append([batch(1)])
+        #expect(next(&line) == "1")
+        line.replace(with: [1, 2, 3], at: position(9))
+        line.foundNoRoom(at: now)
+        line.checkInvariants()
+        #expect(line.byteCount == 3)
+        #expect(next(&line) == nil)
+        #expect(next(&line, at: line.nextDeadline) == "replace 9")
+    }
+
+    /// A replacement holds up no stream, however large it is: only batches count for that (PROTOCOL R-45).
+    @Test func onlyBatchesHoldUpAStream() {
+        var line = line()
+        line.replace(with: [UInt8](repeating: 0, count: 5_000), at: position(9))
+        #expect(next(&line) == "replace 9")
+        #expect(line.byteCount == 5_000 && line.batchByteCount == 0)
+        let added = batch(10)
+        line.append([added])
+        #expect(line.batchByteCount == added.bytes.count)
+        line.checkInvariants()
+        line.written()
+        #expect(line.byteCount == added.bytes.count && line.batchByteCount == added.bytes.count)
+        #expect(next(&line) == "10")
+        line.written()
+        #expect(line.batchByteCount == 0)
+    }
+
     @Test func whatFoundNoRoomComesAgainAfterAPause() {
         var line = line()
         line.append([batch(1)])

@@ -31,6 +31,23 @@ struct ReplicaDivergenceTests {
         #expect(harness.trace.phases.suffix(3) == [.quarantined, .catchingUp, .live])
     }
 
+    /// Who wins an election with a wrong state does not take it over: it begins anew from the journal (PROTOCOL R-86).
+    @Test func aWrongStateIsNotTakenOver() {
+        let harness = ReplicaHarness(isBesideStandby: true)
+        harness.join()
+        /// The log of the standby beside it, which ends where the state does.
+        func kept() -> KeptLog {
+            let log = harness.machine.log
+            let end = log.position
+            let last = EpochEnd(epoch: end.epoch, boot: log.boot, sequence: end.sequence, hash: end.hash)
+            return KeptLog(store: log.store, end: end, epochEnds: [last], committed: end.sequence)
+        }
+        #expect(kept().tail(after: harness.machine) == [])
+        #expect(diverge(harness).phases == [.quarantined])
+        #expect(kept().batches(after: harness.machine.log.position) == [])
+        #expect(kept().tail(after: harness.machine) == nil)
+    }
+
     /// The second difference within an hour stops the replica for good (PROTOCOL R-53).
     @Test func aSecondDifferenceWithinTheHourHalts() {
         let harness = ReplicaHarness()

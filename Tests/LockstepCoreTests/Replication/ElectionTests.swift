@@ -18,12 +18,12 @@ import Testing
     }
     private mutating func read(
         _ stored: StoredRecord, request: UInt64, known: UInt64 = 0, told: [NodeID: ArbiterMemory] = [:],
-        further: Set<NodeID> = [], hasFollowed: Bool = true, at milliseconds: Int64 = 2_000
+        further: Set<NodeID> = [], empty: Set<NodeID> = [], hasFollowed: Bool = true, at milliseconds: Int64 = 2_000
     ) {
         election.read(
             stored, request: request, end: ReplicationExample.position(5), known: Epoch(rawValue: known),
-            told: .init(shown: told, further: further), hasFollowed: hasFollowed, attemptID: AttemptID(rawValue: 70),
-            now: at(milliseconds), into: &directives)
+            told: .init(shown: told, further: further, empty: empty), hasFollowed: hasFollowed,
+            attemptID: AttemptID(rawValue: 70), now: at(milliseconds), into: &directives)
     }
     /// What the arbiter has shown another node, compared with the record.
     private func shown(numbers: Int = 0, epochs: UInt64 = 0, boot: BootID? = nil) -> [NodeID: ArbiterMemory] {
@@ -235,6 +235,31 @@ import Testing
         read(stored, request: 1, told: shown(), further: [other], hasFollowed: false, at: 4_400)
         #expect(taken().isEmpty && election.phase == .asking)
         read(stored, request: 1, told: shown(), further: [other], hasFollowed: false, at: 4_401)
+        #expect(election.phase == .promising)
+    }
+
+    /// Under the name of a member that has lost its disk there is another one, with an empty log: its word is none of
+    /// the set's, but it counts that it was shown more.
+    @Test mutating func whoHasLostItsDiskInformsNobody() {
+        let other = ReplicationExample.member(3).node
+        election.tick(now: at(1_400), into: &directives)
+        _ = taken()
+        read(stored, request: 1, told: shown(), empty: [other], hasFollowed: false, at: 1_401)
+        #expect(taken().isEmpty && election.phase == .asking)
+        read(stored, request: 1, told: shown(numbers: 1), empty: [other], hasFollowed: false, at: 4_401)
+        #expect(taken().isEmpty && election.phase == .asking, "the arbiter was set back")
+        read(stored, request: 1, told: shown(), empty: [other], hasFollowed: false, at: 4_401)
+        #expect(election.phase == .promising, "it has had its time")
+    }
+
+    /// In a store that began with this epoch nobody has a log yet.
+    @Test mutating func whoHasNothingInformsInANewStore() {
+        var new = stored
+        new.record.openedAfter = ReplicationExample.position(0)
+        election.tick(now: at(1_400), into: &directives)
+        _ = taken()
+        let other = ReplicationExample.member(3).node
+        read(new, request: 1, told: shown(), empty: [other], hasFollowed: false, at: 1_401)
         #expect(election.phase == .promising)
     }
 

@@ -66,6 +66,23 @@ import Testing
         #expect(Self.campaigns(told: Self.log(3, committed: 3), record: StoredRecord(bound, revision: 9)))
     }
 
+    /// who has heard nobody for 3 s waits for another member's word, and an empty log under the name of one is
+    /// another member's.
+    @Test func anEmptyLogIsNoMembersWord() {
+        func campaigns(told log: FollowerLog) -> Bool {
+            var (standby, record) = (Self.asking(), Example.record)
+            standby.now = standby.now.advanced(byMilliseconds: 3_000)
+            record.record.openedAfter = Example.batches(1)[0].position
+            let report = RecordReport(
+                nonce: 1, highest: Example.epoch, log: log, shown: ArbiterMemory(), leads: false, record: nil)
+            standby.run { $0.reported(report, from: Example.primary.member.node, now: $1, into: &$2) }
+            standby.run { $0.recordRead(record, request: 9, now: $1, into: &$2) }
+            return standby.machine.election.phase == .promising
+        }
+        #expect(campaigns(told: Self.log(1, committed: 1)))
+        #expect(!campaigns(told: .empty(of: PrimaryHarness.store)))
+    }
+
     /// whose primary is silent, and whom the arbiter tells nothing, follows a later reign that another node tells of.
     @Test func aLaterReignIsFollowedOnAnotherNodesWord() {
         func follows(_ standby: Example.Standby, epoch: UInt64) -> Bool {

@@ -125,6 +125,38 @@ struct DamagedBytesTests {
         }
     }
 
+    /// FETCH and RECORD say twice where the log ends, and nothing else than the same (PROTOCOL, section 4).
+    @Test func aLogEndsWhereItsLastEpochDoes() {
+        func decodes(_ change: (inout EpochEnd) -> Void) -> Bool {
+            var log = GoldenVectors.log
+            change(&log.epochEnds[1])
+            let fetch = Fetch(
+                nonce: 8, store: GoldenVectors.store, member: GoldenVectors.member, boot: GoldenVectors.boot,
+                promised: .zero, log: log)
+            return Self.decodes(GoldenVectors.stamp.frame(.replicationRequest(.fetch(fetch))))
+        }
+        let isWhole = decodes { _ in }
+        let wrong = [
+            decodes { $0.epoch = Epoch(rawValue: $0.epoch.rawValue - 1) }, decodes { $0.sequence = $0.sequence.next },
+            decodes { $0.hash = BatchHash(rawValue: 1) },
+        ]
+        #expect(isWhole && wrong == [false, false, false])
+    }
+
+    /// OPEN has a nonce; a log that was written with an opening without one is read all the same (PROTOCOL R-20).
+    @Test func anOpenWithoutANonceIsRefused() {
+        var open = GoldenVectors.open
+        open.nonce = 0
+        let isRead = Self.decodes(GoldenVectors.stamp.frame(.open(open)))
+        #expect(!isRead)
+        let entry = GoldenVectors.bytes(of: .sessionOpen(open), [])
+        let found = withBytes(of: entry) { span in
+            var reader = ByteReader(span)
+            return try? Entry(from: span, &reader)
+        }
+        #expect(found == Entry.sessionOpen(open))
+    }
+
     static func isEntryRefusedOrCanonical(_ bytes: [UInt8]) -> Bool {
         withBytes(of: bytes) { span in
             do throws(WireError) {

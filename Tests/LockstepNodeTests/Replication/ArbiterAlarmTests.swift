@@ -149,6 +149,64 @@ import Testing
         }
     }
 
+    /// An arbiter that answers and takes no writes, as etcd without room, is said by who has something to write: here
+    /// that a member has gone.
+    @Test func anArbiterThatTakesNoWritesIsSaid() async throws {
+        let cluster = try await DataNodes(3, minimum: 1)
+        try await cluster.running([0, 1]) { lives in
+            try await cluster.running([2]) { _ in
+                _ = try await cluster.primary(with: 3)
+                cluster.arbiter.setReadOnly(true)
+            }
+            let alarm = try await Self.first(.arbiterAway, of: lives)
+            #expect(alarm.text.hasPrefix("the arbiter answers, and has taken no write for 10 s"), "\(alarm.text)")
+            #expect(alarm.text.contains("(the arbiter takes no writes)"), "\(alarm.text)")
+            cluster.arbiter.setReadOnly(false)
+            _ = try await cluster.primary(with: 2)
+            for life in lives { try await until { try await Self.alarms(life).isEmpty } }
+        }
+    }
+
+    /// The alarm of this kind that one of the nodes raises first.
+    private static func first(_ kind: AlarmKind, of lives: [DataNodes.Life]) async throws -> StoreStatus.Alarm {
+        while true {
+            for life in lives {
+                if let alarm = try await alarms(life).first(where: { $0.kind == kind }) { return alarm }
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Writes that fail one after the other until patience is over are an arbiter that takes none, until one is taken
+    /// or nothing is written any more; a failure after which nothing is asked again is not.
+    @Test func onlyWritesThatGoOnFailingAreSaid() {
+        func at(_ second: Int64) -> Tick { Tick.zero.advanced(byMilliseconds: 1_000 * second) }
+        func watched(failures: ClosedRange<Int64>, until end: Int64) -> ArbiterWatch {
+            var watch = ArbiterWatch(began: .zero)
+            for second in 0...end {
+                watch.answered(now: at(second))
+                if failures.contains(second) { watch.writeFailed(because: "no room", now: at(second)) }
+            }
+            return watch
+        }
+        var watch = watched(failures: 5...15, until: 15)
+        #expect(!watched(failures: 5...14, until: 14).isAway(now: at(14)))
+        #expect(watch.isAway(now: at(15)))
+        #expect(watch.text(now: at(15)).contains("has taken no write for 10 s (no room): "))
+        #expect(watched(failures: 5...15, until: 24).isAway(now: at(24)))
+        #expect(!watched(failures: 5...15, until: 25).isAway(now: at(25)))
+        #expect(!watched(failures: 5...5, until: 25).isAway(now: at(25)))
+        watch.written()
+        #expect(!watch.isAway(now: at(15)))
+        // Of one that answered nothing only the silence is said, and the next answer ends it.
+        watch = ArbiterWatch(began: .zero)
+        for second in 0...20 { watch.writeFailed(because: "lost", now: at(Int64(second))) }
+        #expect(watch.isAway(now: at(20)))
+        #expect(watch.text(now: at(20)).contains("has answered nothing for 10 s"))
+        watch.answered(now: at(20))
+        #expect(!watch.isAway(now: at(20)))
+    }
+
     /// An arbiter that is away stops nothing: each node says so after 10 s, and takes it back with the next answer.
     @Test func anArbiterThatIsAwayIsSaid() async throws {
         let cluster = try await DataNodes(2, minimum: 2)

@@ -99,6 +99,7 @@ import Testing
         func stop(_ id: RunID) {}
         func emission(_ ticket: UInt64, _ outcome: EmissionOutcome) {}
         func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {}
+        func ended() {}
     }
 
     /// PROTOCOL: effects end with the reign in which they began; the next reign of the node begins them once.
@@ -160,6 +161,7 @@ import Testing
             }
         }
         func runEnd(_ id: RunID, _ outcome: EmissionOutcome) {}
+        func ended() {}
     }
 
     /// PROTOCOL: what effects bring at once, over 2 s of work together, costs no heartbeat: a turn takes
@@ -213,6 +215,39 @@ import Testing
                 return #expect(Bool(false), "a RECORD")
             }
             #expect(try await lives[0].node.status().stores[0].counters["frames_refused"] == 1)
+        }
+    }
+
+    /// PROTOCOL: what a listed node tells a primary that asks it is its word if it is of the same cluster,
+    /// and is counted if it is not.
+    @Test(arguments: [true, false]) func aPrimaryTakesTheWordOfItsClusterOnly(isOfCluster: Bool) async throws {
+        let cluster = try await DataNodes(1, minimum: 1)
+        let place = try TCPEndpoint("tcp://127.0.0.1:\(FreePorts.next())", use: "a test")
+        let ghost = NodeAddress(
+            node: try #require(NodeID("ghost")), boot: BootID(rawValue: 9), endpoints: [place.description])
+        try await cluster.running([0]) { lives in
+            _ = try await cluster.primary(with: 1)
+            let node = lives[0].node
+            try await until { try await node.post(of: "sum").isPrimary }
+            let hash = cluster.cluster.hash
+            let stamp = FrameStamp(
+                channel: Channel(rawValue: 7), clusterHash: isOfCluster ? hash : ~hash, epoch: .zero)
+            let report = RecordReport(
+                nonce: 1, highest: Epoch(rawValue: 1), log: .empty(of: cluster.disks[0].identity.store),
+                shown: ArbiterMemory(), leads: false, record: nil)
+            let frame = stamp.frame(.replicationReply(.record(report)))
+            let peer = try RawDataNode(place)
+            var (told, refused) = (0, UInt64(0))
+            while told == 0, refused == 0 {
+                try Task.checkCancellation()
+                // Its lease ends, and the list is read every two seconds.
+                _ = try await cluster.arbiter.register(ghost, within: .seconds(1))
+                _ = try await node.post(of: "sum", after: .nodes)
+                try peer.answer(with: frame)
+                told = try await node.post(of: "sum").reports.count
+                refused = try await node.status().stores[0].counters["frames_refused"] ?? 0
+            }
+            #expect((told > 0) == isOfCluster && (refused > 0) != isOfCluster)
         }
     }
 

@@ -1,5 +1,6 @@
 import LockstepCore
 import LockstepNode
+import Synchronization
 import Testing
 
 /// A data node that the arbiter does not list, which its operator must know.
@@ -28,6 +29,87 @@ import Testing
         #expect(lines.short == ["warning the arbiter does not list this node"])
         #expect(lines.lines.first?.metadata["lockstep.reason"]?.contains("2048 journals") == true)
     }
+
+    /// Grants one lease and no other, as etcd without room; it renews what it has granted.
+    private final class FullArbiter: Arbiter {
+        private let calls = Mutex((registrations: 0, renewals: 0))
+        private static let unasked = ArbiterError(.unreachable, "nobody asks that here")
+
+        /// How often a lease was renewed since another was refused.
+        var renewals: Int { calls.withLock { $0.renewals } }
+
+        @concurrent func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
+            let count = calls.withLock { calls in
+                calls.registrations += 1
+                return calls.registrations
+            }
+            guard count == 1 else { throw ArbiterError(.refused, "no room") }
+            return NodeLease(node: address.node, id: 1)
+        }
+
+        @concurrent func keepAlive(_ lease: NodeLease, within limit: Duration) async throws -> Bool {
+            calls.withLock { calls in
+                if calls.registrations > 1 { calls.renewals += 1 }
+            }
+            return true
+        }
+
+        @concurrent func withdraw(_ lease: NodeLease, within limit: Duration) async throws {}
+        @concurrent func nodes(within limit: Duration) async throws -> [NodeAddress] { throw Self.unasked }
+        @concurrent func channels(within limit: Duration) async throws -> [Channel: String] { throw Self.unasked }
+        @concurrent func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
+            throw Self.unasked
+        }
+        @concurrent func transact(
+            _ attempt: RecordAttempt, on store: String, within limit: Duration
+        ) async -> AttemptOutcome { .unknown("no room") }
+        @concurrent func create(
+            _ record: ConfigurationRecord, of store: String, within limit: Duration
+        ) async -> CreationOutcome { .unknown("no room") }
+        @concurrent func restore(
+            _ record: ConfigurationRecord, of store: String, within limit: Duration
+        ) async -> CreationOutcome { .unknown("no room") }
+        @concurrent func watch(
+            for duration: Duration, within limit: Duration, _ hint: @escaping @Sendable (RecordHint) -> Void
+        ) async throws { throw Self.unasked }
+        @concurrent func close() async {}
+    }
+
+    /// What a node has listed, and whether it was.
+    private final class Listed: Sendable {
+        private let contents = Mutex((troubles: [NodeAddress.Trouble](), isListed: false))
+
+        var troubles: [NodeAddress.Trouble] { contents.withLock { $0.troubles } }
+        var isListed: Bool { contents.withLock { $0.isListed } }
+        func add(_ trouble: NodeAddress.Trouble) { contents.withLock { $0.troubles.append(trouble) } }
+        func note(_ event: RegistrationEvent) {
+            contents.withLock { contents in
+                if event == .registered { contents.isListed = true }
+            }
+        }
+    }
+
+    /// A node whose alarms have changed stays listed, as it was, while the arbiter grants no other lease.
+    @Test func aLeaseIsRenewedWhileNoOtherIsGranted() async throws {
+        let (arbiter, listed) = (FullArbiter(), Listed())
+        let address = NodeAddress(
+            node: try #require(NodeID("node-0")), boot: BootID(rawValue: 9), endpoints: ["tcp://127.0.0.1:7400"],
+            journals: [])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                await arbiter.keepRegistered(address.with(listed.troubles), while: Self.untilCancelled) {
+                    listed.note($0)
+                }
+            }
+            try await until { listed.isListed }
+            listed.add(.init(store: StoreID(rawValue: 5), text: "DISK_FULL: no room"))
+            try await until { arbiter.renewals > 0 }
+            group.cancelAll()
+        }
+    }
+
+    /// The end of the sleep is what it waits for.
+    @concurrent private static func untilCancelled() async { try? await Task.sleep(for: .seconds(600)) }
 
     /// A node is missed when two lists in a row lack it after a try that failed; it is told once, and so is the end.
     @Test func aNodeIsMissedWhenTwoListsLackIt() {

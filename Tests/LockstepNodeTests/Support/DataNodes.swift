@@ -6,12 +6,14 @@ import Synchronization
 /// Data nodes of one cluster in this process, with an arbiter in memory.
 ///
 /// The first is named in the record of the store; the others become members as they follow. What a node's journal holds
-/// outlives the node.
+/// outlives the node. Some of them may have a second store, ``other``.
 struct DataNodes {
     let cluster = ClusterID(rawValue: UInt128(UInt64.random(in: 1...UInt64.max)) << 64 | 5)
     let arbiter: MemoryArbiter
     let names: [NodeID]
     private(set) var disks: [Disk]
+    /// Of the second store, at the nodes that have it.
+    private var otherDisks: [Int: Disk] = [:]
     private var journals: [MemoryJournal] { disks.map(\.base) }
     let endpoints: [String]
     private let keys: NodeKeys?
@@ -19,10 +21,15 @@ struct DataNodes {
     /// What the nodes have logged.
     let lines = LogRecord()
 
+    /// The name of the second store.
+    static let other = "other"
+
     /// One life of a node.
     struct Life: Sendable {
         let node: Node
         let port: StorePort
+        /// Of the second store; nil at a node that does not have it.
+        let other: StorePort?
     }
 
     /// Makes the journals and the record of the store; an action or a mutation keeps a node's thread for `cost`.
@@ -33,21 +40,37 @@ struct DataNodes {
         names = (0..<count).compactMap { NodeID("node-\($0)") }
         disks = []
         for index in 0..<count { disks.append(await Self.emptyDisk(of: index, cluster)) }
-        let identity = journals[0].identity
+        await create(journals[0].identity, minimum: minimum)
+    }
+
+    /// Makes the record of a store, with the first node alone as its member, by the identity of that one's journal.
+    private func create(_ identity: JournalIdentity, minimum: Int) async {
         let first = Member(node: names[0], incarnation: identity.incarnation)
         let record = ConfigurationRecord(
             cluster: cluster, store: identity.store, channel: identity.channel, epoch: Epoch(rawValue: 1),
             primary: .init(member: first, boot: BootID(rawValue: 0), endpoints: [endpoints[0]]),
             openedAfter: .start(of: identity.store), minimum: minimum, attempt: AttemptID(rawValue: 1))
-        guard case .created = await arbiter.create(record, of: "sum", within: .seconds(1)) else {
-            preconditionFailure("an empty arbiter takes a record")
+        guard case .created = await arbiter.create(record, of: identity.storeName, within: .seconds(1)) else {
+            preconditionFailure("an arbiter takes the first record of a store")
         }
     }
 
-    private static func emptyDisk(of index: Int, _ cluster: ClusterID) async -> Disk {
+    /// Gives some nodes a second store; its record names the first node, also if that one does not have it.
+    mutating func addOther(at indices: [Int]) async {
+        let channel = Channel(rawValue: 8)
+        for index in indices {
+            otherDisks[index] = await Self.emptyDisk(of: index, cluster, store: Self.other, channel: channel)
+        }
+        let absent = JournalIdentity(
+            cluster: cluster, storeName: Self.other, channel: channel, incarnation: Incarnation(rawValue: 1))
+        await create(otherDisks[0]?.identity ?? absent, minimum: 1)
+    }
+
+    private static func emptyDisk(
+        of index: Int, _ cluster: ClusterID, store: String = "sum", channel: Channel = Channel(rawValue: 7)
+    ) async -> Disk {
         let journal = MemoryJournal(
-            JournalRequest(
-                cluster: cluster, storeName: "sum", nodeName: "node-\(index)", channel: Channel(rawValue: 7)),
+            JournalRequest(cluster: cluster, storeName: store, nodeName: "node-\(index)", channel: channel),
             isVolatile: false)
         await withCheckedContinuation { done in journal.markArbitrated { _ in done.resume() } }
         return Disk(journal)
@@ -58,8 +81,10 @@ struct DataNodes {
 
     /// The next life of a node, which is to be run.
     func life(_ index: Int, executor: (any RunExecutor)? = nil) throws -> Life {
-        let disk = disks[index]
-        let source = JournalSource(description: "the journal of \(names[index])") { _ in
+        let (own, other) = (disks[index], otherDisks[index])
+        let source = JournalSource(description: "the journal of \(names[index])") { request in
+            let disk = request.storeName == Self.other ? other : own
+            guard let disk else { preconditionFailure("the node was given the store") }
             disk.base.reopen()
             return disk
         }
@@ -68,7 +93,9 @@ struct DataNodes {
         configuration.keys = keys
         let node = try Node(configuration, logger: lines.logger())
         let cost = cost
-        return Life(node: node, port: try node.attach(name: "sum", executor: executor) { SumState(cost: cost) })
+        let port = try node.attach(name: "sum", executor: executor) { SumState(cost: cost) }
+        let second = try other.map { _ in try node.attach(name: Self.other) { SumState() } }
+        return Life(node: node, port: port, other: second)
     }
 
     /// Runs nodes while `body` does; the first of them with this executor, and as the first primary, which needs no other.
@@ -95,13 +122,14 @@ struct DataNodes {
     }
 
     /// What the arbiter has; whatever it was asked to keep is there.
-    var record: ConfigurationRecord {
-        get async throws {
-            guard let stored = try await arbiter.record(of: "sum", within: .seconds(1)) else {
-                preconditionFailure("the record was created")
-            }
-            return stored.record
+    var record: ConfigurationRecord { get async throws { try await record(of: "sum") } }
+
+    /// The same of one of the stores.
+    func record(of store: String) async throws -> ConfigurationRecord {
+        guard let stored = try await arbiter.record(of: store, within: .seconds(1)) else {
+            preconditionFailure("the record was created")
         }
+        return stored.record
     }
 
     /// Which node the record names, once it has so many members and an epoch above this one.
@@ -165,11 +193,13 @@ struct DataNodes {
         journal.close()
     }
 
-    /// The disk of a node does nothing until `body` has ended.
-    func whileStuck(_ index: Int, _ body: () async throws -> Void) async throws {
+    /// The disk of a node does nothing until `body` has ended; or that of its second store.
+    func whileStuck(_ index: Int, isOther: Bool = false, _ body: () async throws -> Void) async throws {
         let end = DispatchSemaphore(value: 0)
+        let journal = isOther ? otherDisks[index]?.base : journals[index]
+        guard let journal else { preconditionFailure("the node was given the store") }
         // Completions run on the journal's own queue, which waits with them.
-        journals[index].noteLater(.role, "stuck") { _ in end.wait() }
+        journal.noteLater(.role, "stuck") { _ in end.wait() }
         defer { end.signal() }
         try await body()
     }

@@ -8,9 +8,16 @@ final class Disk: ArbitratedJournal {
         case batches, commit, cut, promise, memory
     }
 
+    /// A write that was asked for, with the commit number that came with it, or the number of the record.
+    struct Asked: Hashable, Sendable {
+        var write: Write
+        var number: UInt64
+    }
+
     let base: MemoryJournal
     private let lacking = Mutex<Set<Write>>([])
-    private let refused = Mutex<Set<Write>>([])
+    private let refused = Mutex<[Write: Int]>([:])
+    private let all = Mutex<[Asked]>([])
     private let free = Mutex<Int64?>(nil)
 
     init(_ base: MemoryJournal) { self.base = base }
@@ -22,11 +29,18 @@ final class Disk: ArbitratedJournal {
     func hasFree(_ bytes: Int64?) { free.withLock { $0 = bytes } }
 
     /// Whether such a write found no room.
-    func hasRefused(_ write: Write) -> Bool { refused.withLock { $0.contains(write) } }
+    func hasRefused(_ write: Write) -> Bool { refusals(of: write) > 0 }
 
-    private func hasRoom(for write: Write) -> Bool {
+    /// How often such a write found no room.
+    func refusals(of write: Write) -> Int { refused.withLock { $0[write] ?? 0 } }
+
+    /// What was asked for, in this order.
+    var asked: [Asked] { all.withLock { $0 } }
+
+    private func hasRoom(for write: Write, number: UInt64 = 0) -> Bool {
+        all.withLock { $0.append(Asked(write: write, number: number)) }
         guard lacking.withLock({ $0.contains(write) }) else { return true }
-        refused.withLock { _ = $0.insert(write) }
+        refused.withLock { $0[write, default: 0] += 1 }
         return false
     }
 
@@ -60,12 +74,14 @@ final class Disk: ArbitratedJournal {
         _ batches: [SealedBatch], committed: SequenceNumber,
         completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void
     ) {
-        guard hasRoom(for: .batches) else { return refuse { completion(.failure(.diskFull)) } }
+        guard hasRoom(for: .batches, number: committed.rawValue) else {
+            return refuse { completion(.failure(.diskFull)) }
+        }
         base.append(batches, committed: committed, completion: completion)
     }
 
     func store(commit number: SequenceNumber, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
-        guard hasRoom(for: .commit) else { return refuse { completion(.failure(.diskFull)) } }
+        guard hasRoom(for: .commit, number: number.rawValue) else { return refuse { completion(.failure(.diskFull)) } }
         base.store(commit: number, completion: completion)
     }
 
@@ -83,7 +99,7 @@ final class Disk: ArbitratedJournal {
     }
 
     func remember(_ memory: ArbiterMemory, completion: @escaping @Sendable (Result<Void, JournalFailure>) -> Void) {
-        guard hasRoom(for: .memory) else { return refuse { completion(.failure(.diskFull)) } }
+        guard hasRoom(for: .memory, number: memory.number) else { return refuse { completion(.failure(.diskFull)) } }
         base.remember(memory, completion: completion)
     }
 
