@@ -134,7 +134,7 @@ import Testing
     /// Data nodes apply whole series with the path that ships, as replicas do.
     @Test(.enabled(if: defective != nil), arguments: ["runAppliedAtOnePlace", "lastItemLeftOut"])
     func aPlantedDefectOfSeriesIsFoundOnDataNodes(defect: String) throws {
-        #expect(try isFound(defect, first: 1, seeds: 500, ["--cluster"]))
+        #expect(try breaks(defect, ["--cluster", "--first", "1", "--seeds", "500", "--jobs", Self.jobs]))
     }
 
     /// The median of three ranges finds every planted defect of one primary within 500 seeds: two of them do.
