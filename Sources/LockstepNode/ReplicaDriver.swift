@@ -125,9 +125,7 @@ package final class ReplicaDriver: StoreDriver {
             machine.ticked(now: now, state: state, into: &directives)
             execute(now: now)
         }
-        if now >= host.links.nextRenewal {
-            _ = host.services.attempt { try host.links.renewSubscription(now: now) }
-        }
+        if now >= host.links.nextRenewal { _ = host.services.attempt { try host.links.renewSubscription(now: now) } }
         if now >= desk.line.nextDeadline { desk.advance(now: now) }
         if now >= retryAdoption {
             retryAdoption = .never

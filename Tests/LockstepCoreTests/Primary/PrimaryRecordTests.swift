@@ -7,25 +7,13 @@ import Testing
     private typealias Example = PrimaryStandbyTests
     private static let replica = Connection(rawValue: 8)
 
-    /// A primary whose epoch is open, with its one standby and a client.
-    private static func admitting() -> PrimaryHarness {
-        let harness = Example.harness()
-        harness.persist()
-        Example.fetch(harness)
-        Example.acknowledge(harness)
-        harness.hello(Example.client)
-        harness.forget()
-        harness.replication = []
-        return harness
-    }
-
     private static func confirmed(_ harness: PrimaryHarness) throws -> ConfigurationRecord {
         try #require(harness.machine.replication?.inSync.confirmed.record)
     }
 
     /// what a record allows commits when the journal has that record: no answer leaves before.
     @Test func whatARecordAllowsWaitsForTheJournal() throws {
-        let harness = Self.admitting()
+        let harness = LyingPeersTests.admitting()
         harness.receive(PrimaryHarness.openMessage(), from: Example.client)
         harness.turn()
         harness.persist()
@@ -56,7 +44,7 @@ import Testing
 
     /// who is deposed says nothing more, and names the store in no heartbeat.
     @Test func whoIsDeposedHasNoPulse() throws {
-        let harness = Self.admitting()
+        let harness = LyingPeersTests.admitting()
         let before = harness.machine.pulse(writingSince: .never, now: harness.now)
         #expect(before?.epoch == harness.machine.epoch)
         let next = try #require(
@@ -79,7 +67,7 @@ import Testing
     /// a primary does not say of a session of a later reign that it is unknown: it may be deposed, and reads the
     /// record.
     @Test func aSessionOfALaterReignIsNotUnknown() {
-        let harness = Self.admitting()
+        let harness = LyingPeersTests.admitting()
         #expect(Self.ask(harness, epoch: 8) == [.sessionUnknown])
         #expect(harness.replication.isEmpty)
         #expect(Self.ask(harness, epoch: 10) == [.pending])

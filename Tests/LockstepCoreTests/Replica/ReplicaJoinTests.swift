@@ -118,6 +118,20 @@ struct ReplicaJoinTests {
         harness.expectSame()
     }
 
+    /// Frames that wait here because the journal is behind are no silence (PROTOCOL ).
+    @Test func aStreamThatWaitsForTheJournalIsNotSilent() {
+        let harness = ReplicaHarness()
+        harness.join()
+        let before = harness.trace.subscriptions
+        for _ in 0..<5 {
+            harness.pass(1_000, beacons: false)
+            harness.event { machine, _ in machine.streamWaits(now: harness.now) }
+        }
+        #expect(harness.trace.subscriptions == before && harness.machine.phase == .live)
+        harness.pass(1_600, beacons: false)
+        #expect(harness.trace.subscriptions == before + 1)
+    }
+
     /// Losing the ingress link does not disturb a stream that speaks; the same WELCOME again changes nothing.
     @Test func aLostLinkLeavesAHealthyStreamAlone() {
         let harness = ReplicaHarness()

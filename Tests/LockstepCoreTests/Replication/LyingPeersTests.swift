@@ -13,7 +13,7 @@ import Testing
     private static let stranger = Member(node: Follower.name("s9"), incarnation: Incarnation(rawValue: 91))
 
     /// A primary whose epoch is open, with its one standby.
-    private static func admitting() -> PrimaryHarness {
+    static func admitting() -> PrimaryHarness {
         let harness = Example.harness()
         harness.persist()
         Example.fetch(harness)

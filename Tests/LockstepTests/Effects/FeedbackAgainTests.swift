@@ -103,9 +103,8 @@ import Testing
         }
     }
 
-    /// F9: an effect that is run again, because the state refused its emission, begins with the newest payload.
-    @Test func anEffectThatIsRunAgainBeginsWithTheNewestPayload() async throws {
-        let stage = Stage()
+    /// Notes each request with its payload, and emits.
+    private static func tuning(_ stage: Stage) -> Studio {
         var studio = Studio(stage: stage)
         studio.reactions = [
             .react("tune", toEach: { $0.tuned }) { id, payload, _, emit in
@@ -113,6 +112,13 @@ import Testing
                 try await emit(.said(id))
             }
         ]
+        return studio
+    }
+
+    /// F9: an effect that is run again, because the state refused its emission, begins with the newest payload.
+    @Test func anEffectThatIsRunAgainBeginsWithTheNewestPayload() async throws {
+        let stage = Stage()
+        let studio = Self.tuning(stage)
         let primary = Primary(studio)
         let port = WaitingPort()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -138,13 +144,7 @@ import Testing
     /// Nothing but the state stops the effect while it waits for the answer.
     @Test func anEffectThatIsRunAgainWaitsForACurrentState() throws {
         let stage = Stage()
-        var studio = Studio(stage: stage)
-        studio.reactions = [
-            .react("tune", toEach: { $0.tuned }) { id, payload, _, emit in
-                stage.note("\(id) \(payload)")
-                try await emit(.said(id))
-            }
-        ]
+        let studio = Self.tuning(stage)
         let primary = Primary(studio)
         let port = KeepingPort(current: { try await stage.pass("current") })
         let executor = TestStoreExecutor()

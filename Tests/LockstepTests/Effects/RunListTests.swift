@@ -48,16 +48,22 @@ import Testing
         }
     }
 
-    /// Goal: of more actions than a message holds none is missing, each answer has a page of them, and the order is that
-    /// of acceptance (PROTOCOL, L7).
-    @Test func moreActionsThanAnAnswerHoldsAreAllListed() async throws {
+    /// A primary of one store, and the folder of the socket over which it is asked; a short path, as sockets need it.
+    private static func askedPrimary() throws -> (Node, String) {
         let folder = "/tmp/lockstep-test-\(UInt32.random(in: 0 ... .max))"
-        // What was not made need not be removed.
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         var configuration = NodeConfiguration.primary(listen: "tcp://127.0.0.1:0", journal: .memory)
         configuration.administrationFolder = folder
         let primary = try Node(configuration)
         _ = try primary.store(Patient(), named: "patient")
+        return (primary, folder)
+    }
+
+    /// Goal: of more actions than a message holds none is missing, each answer has a page of them, and the order is that
+    /// of acceptance (PROTOCOL, L7).
+    @Test func moreActionsThanAnAnswerHoldsAreAllListed() async throws {
+        let (primary, folder) = try Self.askedPrimary()
+        // What was not made need not be removed.
+        defer { try? FileManager.default.removeItem(atPath: folder) }
         let stage = Stage()
         try await withRunning(primary) {
             let endpoint = await primary.listening()
@@ -90,13 +96,9 @@ import Testing
     /// Goal: a client that was told that an action goes on leaves its session open, so that somebody can ask what
     /// became of it (PROTOCOL, R-27, R-64).
     @Test func whoLeavesAnUnfinishedActionLeavesItsSession() async throws {
-        let folder = "/tmp/lockstep-test-\(UInt32.random(in: 0 ... .max))"
+        let (primary, folder) = try Self.askedPrimary()
         // What was not made need not be removed.
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        var configuration = NodeConfiguration.primary(listen: "tcp://127.0.0.1:0", journal: .memory)
-        configuration.administrationFolder = folder
-        let primary = try Node(configuration)
-        _ = try primary.store(Patient(), named: "patient")
         try await withRunning(primary) {
             let client = try Node(.client(of: await primary.listening()))
             let store = try client.remote(Patient.self, named: "patient")
