@@ -5,20 +5,32 @@ internal import Synchronization
 /// Asks the arbiter for the machines of a node's stores, beside the node's thread; the answers come as mail.
 ///
 /// Calls run on tasks of ``run(_:_:_:)``, which the node awaits at its end. A machine asks again what is not answered, and
-/// each call ends within ``limit``. At most 64 wait to be made; one more is not made, and asked again likewise.
+/// each call ends within ``limit``. At most 64 wait to be made; one more is not made, and asked again likewise. The record
+/// of a store is read by one call at a time, and once in ``spacing``: peers may ask for more, and each has the node ask.
+/// Who asks meanwhile waits for the next reading, which begins later; of several who wait, the last gets the answer.
 package final class ArbiterDesk: Sendable {
+    private struct Reading: Sendable {
+        let store: String
+        let request: UInt64
+        let mailbox: Mailbox
+    }
     private enum Call: Sendable {
-        case read(String, request: UInt64, Mailbox)
+        case read(Reading)
         case transact(RecordAttempt, String, request: UInt64, Mailbox)
     }
+    /// A store whose record is being read, and what is to be read after that.
+    private struct Line: Sendable { var next: Reading? }
 
     private let calls: AsyncStream<Call>
     private let feed: AsyncStream<Call>.Continuation
     /// What is to be listed with the node's address.
     private let troubles = Mutex<[NodeAddress.Trouble]>([])
     private let listing = Mutex(ListingWatch())
+    private let lines = Mutex<[String: Line]>([:])
     /// How long one call may take.
     private static let limit = Duration.milliseconds(1_000)
+    /// At least so long after a reading of a record has begun the next one of it begins.
+    package static let spacing = Duration.milliseconds(20)
 
     package init() {
         (calls, feed) = AsyncStream.makeStream(of: Call.self, bufferingPolicy: .bufferingOldest(64))
@@ -26,7 +38,20 @@ package final class ArbiterDesk: Sendable {
 
     /// Reads the record of a store; what cannot be read is no answer.
     package func readRecord(request: UInt64, for host: StoreHost) {
-        feed.yield(.read(host.name, request: request, host.mailbox))
+        readRecord(of: host.name, request: request, into: host.mailbox)
+    }
+
+    /// The same; the answer comes into `mailbox`.
+    package func readRecord(of store: String, request: UInt64, into mailbox: Mailbox) {
+        let reading = Reading(store: store, request: request, mailbox: mailbox)
+        let isFirst = lines.withLock { lines in
+            let isFirst = lines[store] == nil
+            lines[store] = Line(next: isFirst ? nil : reading)
+            return isFirst
+        }
+        guard isFirst else { return }
+        if case .enqueued = feed.yield(.read(reading)) { return }
+        lines.withLock { $0[store] = nil }
     }
 
     /// Compares and sets the record of a store.
@@ -63,13 +88,18 @@ package final class ArbiterDesk: Sendable {
 
     @concurrent private func make(_ call: Call, _ arbiter: any Arbiter) async {
         switch call {
-        case .read(let store, let request, let mailbox):
-            do {
-                let stored = try await arbiter.record(of: store, within: Self.limit)
-                mailbox.put { $0.recordRead(stored, request: request) }
-            } catch {
-                let reason = "\(error)"
-                mailbox.put { $0.arbiterFailed(reason) }
+        case .read(let first):
+            var next: Reading? = first
+            while let reading = next {
+                let began = ContinuousClock.now
+                await read(reading, arbiter)
+                // It throws when the task is cancelled: then nobody waits any more.
+                guard (try? await Task.sleep(until: began + Self.spacing)) != nil else { return }
+                next = lines.withLock { lines in
+                    let next = lines[reading.store]?.next
+                    lines[reading.store] = next.map { _ in Line() }
+                    return next
+                }
             }
         case .transact(let attempt, let store, let request, let mailbox):
             switch await arbiter.transact(attempt, on: store, within: Self.limit) {
@@ -77,6 +107,17 @@ package final class ArbiterDesk: Sendable {
             case .refused(let stored): mailbox.put { $0.attemptRefused(stored, request: request) }
             case .unknown(let text): mailbox.put { $0.writeFailed(text) }
             }
+        }
+    }
+
+    @concurrent private func read(_ reading: Reading, _ arbiter: any Arbiter) async {
+        let request = reading.request
+        do {
+            let stored = try await arbiter.record(of: reading.store, within: Self.limit)
+            reading.mailbox.put { $0.recordRead(stored, request: request) }
+        } catch {
+            let reason = "\(error)"
+            reading.mailbox.put { $0.arbiterFailed(reason) }
         }
     }
 

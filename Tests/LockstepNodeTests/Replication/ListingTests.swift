@@ -32,11 +32,13 @@ import Testing
 
     /// Grants one lease and no other, as etcd without room; it renews what it has granted.
     private final class FullArbiter: Arbiter {
-        private let calls = Mutex((registrations: 0, renewals: 0))
+        private let calls = Mutex((registrations: 0, renewals: 0, reads: [String: Int]()))
         private static let unasked = ArbiterError(.unreachable, "nobody asks that here")
 
         /// How often a lease was renewed since another was refused.
         var renewals: Int { calls.withLock { $0.renewals } }
+        /// How often the record of `store` was read.
+        func reads(of store: String) -> Int { calls.withLock { $0.reads[store, default: 0] } }
 
         @concurrent func register(_ address: NodeAddress, within limit: Duration) async throws -> NodeLease {
             let count = calls.withLock { calls in
@@ -58,6 +60,7 @@ import Testing
         @concurrent func nodes(within limit: Duration) async throws -> [NodeAddress] { throw Self.unasked }
         @concurrent func channels(within limit: Duration) async throws -> [Channel: String] { throw Self.unasked }
         @concurrent func record(of store: String, within limit: Duration) async throws -> StoredRecord? {
+            calls.withLock { $0.reads[store, default: 0] += 1 }
             throw Self.unasked
         }
         @concurrent func transact(
@@ -73,6 +76,36 @@ import Testing
             for duration: Duration, within limit: Duration, _ hint: @escaping @Sendable (RecordHint) -> Void
         ) async throws { throw Self.unasked }
         @concurrent func close() async {}
+    }
+
+    /// Peers that say without end that somebody else reigns have the record read at the desk's pace, and keep no other
+    /// store's record from being read; who has asked meanwhile gets one more reading (PROTOCOL R-89).
+    @Test func manyQuestionsReadARecordAtAPace() async throws {
+        let loop = try NodeEventLoop(name: "test-pace")
+        let mailbox = Mailbox(signaller: loop.signaller)
+        let address = NodeAddress(
+            node: try #require(NodeID("node-0")), boot: BootID(rawValue: 9), endpoints: ["tcp://127.0.0.1:7400"],
+            journals: [])
+        let (arbiter, desk) = (FullArbiter(), ArbiterDesk())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await desk.run(arbiter, address, mailbox, LogRecord().logger()) }
+            let began = ContinuousClock.now
+            var request: UInt64 = 0
+            while arbiter.reads(of: "counters") < 10 {
+                for _ in 0..<100 {
+                    request += 1
+                    desk.readRecord(of: "counters", request: request, into: mailbox)
+                }
+                await Task.yield()
+            }
+            #expect(ContinuousClock.now - began >= ArbiterDesk.spacing * 9)
+            let reads = arbiter.reads(of: "counters")
+            desk.readRecord(of: "counters", request: request + 1, into: mailbox)
+            desk.readRecord(of: "search", request: 1, into: mailbox)
+            try await until { arbiter.reads(of: "counters") > reads && arbiter.reads(of: "search") == 1 }
+            desk.finish()
+            group.cancelAll()
+        }
     }
 
     /// What a node has listed, and whether it was.
