@@ -39,7 +39,7 @@ import Testing
             for place in 0...seed.bytes.count {
                 runs += 1
                 try target.run(Array(seed.bytes[..<place]))
-                guard place < seed.bytes.count, runs < 20_000 else { continue }
+                guard place < seed.bytes.count, runs < 5_000 else { continue }
                 for change in [1, 0x80, 0xFF] as [UInt8] {
                     var bytes = seed.bytes
                     bytes[place] ^= change

@@ -37,7 +37,8 @@ import Testing
     @Test(.enabled(if: program != nil), arguments: [[], ["--cluster"]])
     func nothingIsLeftUnseen(kind: [String]) throws {
         var unseen: Set<Substring>?
-        for first in stride(from: 1, to: 12_000, by: 1_000) where unseen?.isEmpty != true {
+        // First the seeds that show all of it, unless a machine has changed since.
+        for first in [kind.isEmpty ? 3_001 : 1] + stride(from: 1, to: 12_000, by: 1_000) where unseen?.isEmpty != true {
             let run = try simulate(kind + ["--first", "\(first)", "--seeds", "150", "--jobs", Self.jobs])
             #expect(run.status == 0, "\(run.output)\(run.errors)")
             let lists = run.output.split(separator: "\n").compactMap { line in

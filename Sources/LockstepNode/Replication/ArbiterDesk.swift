@@ -6,8 +6,8 @@ internal import Synchronization
 ///
 /// Calls run on tasks of ``run(_:_:_:)``, which the node awaits at its end. A machine asks again what is not answered, and
 /// each call ends within ``limit``. At most 64 wait to be made; one more is not made, and asked again likewise. The record
-/// of a store is read by one call at a time, and once in ``spacing``: peers may ask for more, and each has the node ask.
-/// Who asks meanwhile waits for the next reading, which begins later; of several who wait, the last gets the answer.
+/// of a store is read once in ``spacing`` at most, however often its peers have the node ask. Who asks too early waits for
+/// the next reading; of several who wait, the last gets its answer.
 package final class ArbiterDesk: Sendable {
     private struct Reading: Sendable {
         let store: String
@@ -18,7 +18,7 @@ package final class ArbiterDesk: Sendable {
         case read(Reading)
         case transact(RecordAttempt, String, request: UInt64, Mailbox)
     }
-    /// A store whose record is being read, and what is to be read after that.
+    /// A store whose record was read a moment ago, and what is to be read next.
     private struct Line: Sendable { var next: Reading? }
 
     private let calls: AsyncStream<Call>
@@ -89,16 +89,17 @@ package final class ArbiterDesk: Sendable {
     @concurrent private func make(_ call: Call, _ arbiter: any Arbiter) async {
         switch call {
         case .read(let first):
-            var next: Reading? = first
-            while let reading = next {
-                let began = ContinuousClock.now
-                await read(reading, arbiter)
-                // It throws when the task is cancelled: then nobody waits any more.
-                guard (try? await Task.sleep(until: began + Self.spacing)) != nil else { return }
-                next = lines.withLock { lines in
-                    let next = lines[reading.store]?.next
-                    lines[reading.store] = next.map { _ in Line() }
-                    return next
+            await withDiscardingTaskGroup { group in
+                var next: Reading? = first
+                while let reading = next {
+                    group.addTask { await self.read(reading, arbiter) }
+                    // It throws when the task is cancelled: then nobody waits any more.
+                    guard (try? await Task.sleep(for: Self.spacing)) != nil else { return }
+                    next = lines.withLock { lines in
+                        let next = lines[reading.store]?.next
+                        lines[reading.store] = next.map { _ in Line() }
+                        return next
+                    }
                 }
             }
         case .transact(let attempt, let store, let request, let mailbox):

@@ -49,65 +49,6 @@ extension ClusterSimulation {
         for link in allLinks(of: node) { close(link, goneNode: node, isSilent: isSilent) }
     }
 
-    // MARK: - Time
-
-    func tick(of node: ClusterNode) -> Tick {
-        Tick(rawValue: Self.firstTick + Int64(Double(now) * node.rate))
-    }
-
-    func wall(of node: ClusterNode) -> LogTime {
-        LogTime(rawValue: Self.begin + node.wallOffset + Int64(Double(now) * node.rate) / 1_000)
-    }
-
-    /// Has the machine's next deadline come as an event.
-    private func schedule(_ node: ClusterNode) {
-        var deadline = Tick.never
-        if let standby = node.standby?.nextDeadline { deadline = standby }
-        if let primary = node.primary?.nextDeadline { deadline = primary }
-        guard deadline != .never else { return }
-        let due = Int64(Double(deadline.rawValue - Self.firstTick) / node.rate) + 1
-        let time = max(due, now + 50 * Span.microsecond)
-        guard time < node.tickAt else { return }
-        node.tickAt = time
-        add(.tick(node), after: time - now)
-    }
-
-    func tick(_ node: ClusterNode) {
-        // An earlier one was scheduled since, or it is another life.
-        guard now >= node.tickAt else { return }
-        node.tickAt = .max
-        let tick = tick(of: node)
-        if let deadline = node.standby?.nextDeadline, tick >= deadline {
-            withStandby(node) { $0.ticked(now: $1, into: &$2) }
-        } else if let deadline = node.primary?.nextDeadline, tick >= deadline {
-            withPrimary(node) { $0.ticked(&$1) }
-        }
-        schedule(node)
-    }
-
-    /// A primary has taken what came.
-    func turn(_ node: ClusterNode) {
-        node.isTurnDue = false
-        guard node.primary != nil else { return }
-        withPrimary(node, isTurn: true) { $0.turnEnded(&$1) }
-        // A process that stops in order ends when its post is taken, or nobody takes it.
-        if node.isStopping, node.primary?.isDrained == true {
-            crash(node)
-            add(.boot(node), after: random.between(100 * Span.millisecond, 2 * Span.second))
-        }
-    }
-
-    func beat(_ node: ClusterNode) {
-        add(.heartbeat(node, life: node.life), after: 100 * Span.millisecond)
-        guard let pulse = node.primary?.pulse(writingSince: node.writeBegan, now: tick(of: node)) else { return }
-        let heartbeat = Heartbeat(node: node.name, boot: node.boot, time: wall(of: node), stores: [pulse])
-        let stamp = FrameStamp(channel: .none, clusterHash: Self.cluster.hash, epoch: .zero)
-        let frame = stamp.frame(.replicationReply(.heartbeat(heartbeat)))
-        for other in nodes {
-            if let link = links[other.index][node.index], link.hasFetched { send(frame, link, .down) }
-        }
-    }
-
     // MARK: - Machines
 
     func withStandby(

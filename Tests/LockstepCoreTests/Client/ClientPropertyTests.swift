@@ -180,11 +180,11 @@ struct ClientPropertyTests {
 
     /// Every number is answered exactly once, in order and with its own reply, or lost with its session; and once the
     /// link is good, everything that was given is settled (PROTOCOL ).
-    @Test(arguments: 0..<30)
+    @Test(arguments: 0..<12)
     func everyNumberIsAnsweredOnceOrLost(group: Int) throws { try check(group) { _ in .off } }
 
     /// The same holds of a client that takes unusual ways and never leaves them (PROTOCOL ).
-    @Test(arguments: 0..<15)
+    @Test(arguments: 0..<6)
     func unusualWaysAnswerEveryNumberOnce(group: Int) throws { try check(group) { Buggify(seed: $0) } }
 
     private func check(_ group: Int, _ buggify: (UInt64) -> Buggify) throws {

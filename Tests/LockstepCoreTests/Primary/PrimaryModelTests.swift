@@ -6,7 +6,7 @@ import Testing
     /// Goal: whatever clients, time and the disk do, each number is answered once and always alike, numbers are dense
     /// in the log, nothing shows before it is durable, and everybody who applies the log gets the same tables and
     /// digest (PROTOCOL ).
-    @Test(arguments: 0..<200 as Range<UInt64>) func randomHistoriesKeepTheModel(seed: UInt64) throws {
+    @Test(arguments: 0..<50 as Range<UInt64>) func randomHistoriesKeepTheModel(seed: UInt64) throws {
         var history = PrimaryHistory(seed: seed)
         do {
             for _ in 0..<150 { try history.step() }
@@ -18,7 +18,7 @@ import Testing
 
     /// Goal: the same holds of a primary that takes unusual ways, and rest is reached when it leaves them
     /// (PROTOCOL ).
-    @Test(arguments: 0..<150 as Range<UInt64>) func unusualWaysKeepTheModel(seed: UInt64) throws {
+    @Test(arguments: 0..<40 as Range<UInt64>) func unusualWaysKeepTheModel(seed: UInt64) throws {
         var history = PrimaryHistory(seed: seed, isUnusual: true)
         do {
             for _ in 0..<150 { try history.step() }

@@ -7,11 +7,11 @@ struct ReplicaConvergenceTests {
     /// Whatever is lost, doubled, delayed, out of order or cut off, and although the publisher may start anew: once the
     /// network is healed, the replica has the publisher's log and digest and is live; on the way it never has anything
     /// wrong (PROTOCOL; I12, V1).
-    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    @Test(arguments: 1...60 as ClosedRange<UInt64>)
     func aLossyNetworkConverges(seed: UInt64) { converge(Simulation(seed: seed)) }
 
     /// A replica that takes unusual ways converges, too, although it never leaves them (PROTOCOL ).
-    @Test(arguments: 1...100 as ClosedRange<UInt64>)
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func unusualWaysConverge(seed: UInt64) { converge(Simulation(seed: seed, buggify: Buggify(seed: seed))) }
 
     private func converge(_ start: Simulation) {

@@ -201,7 +201,7 @@ import Testing
 
     /// Goal: any schedule of acceptance, ends and commits begins what a list would begin, in its order
     /// (PROTOCOL ).
-    @Test(arguments: 0..<200 as Range<UInt64>) func randomSchedulesKeepTheModel(seed: UInt64) {
+    @Test(arguments: 0..<60 as Range<UInt64>) func randomSchedulesKeepTheModel(seed: UInt64) {
         var model = NaiveScheduler(seed: seed)
         for _ in 0..<150 { model.step() }
         model.drain()
