@@ -23,7 +23,7 @@ extension IntegrationTests {
         defer { hostile.end(SIGKILL) }
         var during = Work()
         repeat { during.add(try await work(.now + .seconds(1))) } while hostile.isRunning
-        // Three data nodes and a client share the core that a flood of STEP_DOWN leaves: a fifth of the rate was seen.
+        // Three data nodes and a client share the core that a flood of STEP_DOWN leaves: 0.29 was the least seen.
         try judge(
             kind, nodes, alone: alone, during: during, before: before,
             said: try String(contentsOfFile: log, encoding: .utf8),
