@@ -8,8 +8,9 @@
 
     /// Asks the members of etcd over HTTP, and bounds how long it takes and how much is read.
     ///
-    /// The client makes connections and keeps them. It asks once: it neither connects again for a request nor sends one
-    /// twice, since whoever asks decides that (PROTOCOL, R-76). Requests of any number run side by side.
+    /// The client makes connections and keeps them. It neither connects again for a request nor sends one twice: that is
+    /// decided here for a read, and by whoever asks for a write (PROTOCOL, R-76). Requests of any number run side by
+    /// side.
     final class EtcdGateway: Sendable {
         private let http: HTTPClient
         private let endpoints: [String]
@@ -21,6 +22,8 @@
         private static let problemBytes = 16 << 10
         /// Far more than are under way: requests beyond wait for others, such as a watch that never ends.
         private static let connections = 1_024
+        /// After how long members that are unavailable are asked again; an election takes some tenths of a second.
+        private static let pause = Duration.milliseconds(50)
 
         init(_ configuration: CheckedEtcdConfiguration) {
             endpoints = configuration.endpoints
@@ -48,22 +51,32 @@
         // MARK: - Questions
 
         /// Asks one member after the other until one answers, each for a while and the last for the rest of the time.
+        ///
+        /// While one says that etcd is unavailable for the moment, as all do until they have a leader, they are asked again.
         @concurrent func read<Answer: Decodable & Sendable>(
             _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type, atMost bytes: Int,
             within limit: Duration
         ) async throws -> Answer {
             let end = ContinuousClock.now + limit
-            let first = preferred.withLock { $0 }
             var failure = ArbiterError(.unreachable, "no time was left to ask etcd")
-            for step in endpoints.indices {
-                let rest = ContinuousClock.now.duration(to: end)
-                guard rest > .zero else { break }
-                let time = step == endpoints.count - 1 ? rest : min(rest, memberTimeout)
-                let index = (first + step) % endpoints.count
-                do { return try await ask(index, path, body, as: type, atMost: bytes, within: time) } catch let error
-                    as ArbiterError
-                { failure = error }
-            }
+            var isPassing: Bool
+            repeat {
+                isPassing = false
+                let first = preferred.withLock { $0 }
+                for step in endpoints.indices {
+                    let rest = ContinuousClock.now.duration(to: end)
+                    guard rest > .zero else { throw failure }
+                    let time = step == endpoints.count - 1 ? rest : min(rest, memberTimeout)
+                    let index = (first + step) % endpoints.count
+                    do {
+                        return try await ask(index, path, body, as: type, atMost: bytes, within: time)
+                    } catch let error as ArbiterError {
+                        failure = error
+                        isPassing = isPassing || error.kind == .unavailable
+                    }
+                }
+                if isPassing { try await Task.sleep(for: Self.pause) }
+            } while isPassing
             throw failure
         }
 
@@ -123,11 +136,13 @@
         private static func refusal(_ status: UInt, _ data: Data, _ endpoint: String) -> ArbiterError {
             // What is no such object has no text, and the status says what there is to say.
             let answer = try? JSONDecoder().decode(ErrorAnswer.self, from: data)
-            let text = (answer?.message ?? answer?.error).map { ": \($0.prefix(200))" } ?? ""
-            // Its gateway is a client of etcd itself.
+            let text = answer?.message ?? answer?.error
+            let words = "\(endpoint) refused (\(status))" + (text.map { ": \($0.prefix(200))" } ?? "")
+            // etcd says so of itself; without a name it is its gateway, which is a client of etcd's.
+            if status == 503, text?.hasPrefix("etcdserver: ") == true { return ArbiterError(.unavailable, words) }
             let hint =
                 status == 503 && endpoint.hasPrefix("https:") ? "; is its certificate one for clients, too?" : ""
-            return ArbiterError(.refused, "\(endpoint) refused (\(status))\(text)\(hint)")
+            return ArbiterError(.refused, words + hint)
         }
 
         static func decoded<Answer: Decodable>(

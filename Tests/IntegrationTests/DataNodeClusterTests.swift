@@ -79,6 +79,28 @@
                 }
             }
 
+            /// Goal: `cluster status --wait` waits for an etcd that is away for a while, and says so if that is too long.
+            @Test func aWaitGoesOnUntilEtcdIsBack() async throws {
+                try await withNodes(1, minimum: 1) { nodes in
+                    try nodes.start(0)
+                    try nodes.waitUntilWell()
+                    let words = ["cluster", "status", "--data", nodes.data(0), "--wait"]
+                    let log = nodes.folder + "/waiting.log"
+                    var waiting: ChildProcess?
+                    defer { waiting?.end(SIGKILL) }
+                    try await nodes.withoutEtcd {
+                        let short = try ChildProcess.run(Bench.program, words + ["0.2"])
+                        #expect(short.status == 69 && short.errors.contains("not well after 0.2 s"), "\(short)")
+                        waiting = try ChildProcess("status", Bench.program, words + ["60"], log: log)
+                        try await Bench.wait("the command, which waits") {
+                            try String(contentsOfFile: log, encoding: .utf8).contains("waiting for the cluster")
+                        }
+                    }
+                    try await Bench.wait("the command's end") { waiting?.isRunning == false }
+                    #expect(try waiting?.exitStatus == 0, "\(String(contentsOfFile: log, encoding: .utf8))")
+                }
+            }
+
             /// Goal: `create` makes each record once; asked again it changes nothing.
             ///
             /// What it must not do it refuses with what is there. A primary alone says in its status whom it waits for.

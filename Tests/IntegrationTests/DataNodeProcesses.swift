@@ -41,8 +41,15 @@
 
         /// Ends etcd, keeps a copy of what it has, and starts it again.
         func copyEtcd() async throws {
+            try await withoutEtcd {
+                try FileManager.default.copyItem(atPath: folder + "/etcd", toPath: folder + "/etcd.copy")
+            }
+        }
+
+        /// Ends etcd, and starts it again after `body`.
+        func withoutEtcd(_ body: () async throws -> Void) async throws {
             etcd.end(SIGTERM)
-            try FileManager.default.copyItem(atPath: folder + "/etcd", toPath: folder + "/etcd.copy")
+            try await body()
             etcd = try Self.etcd(folder, etcdPort)
             try await waitForEtcd()
         }

@@ -122,6 +122,49 @@
             }
         }
 
+        /// What etcd says while it has no leader ends no read that has time left; a write is asked once even then.
+        @Test func aReadWaitsForAnElection() async throws {
+            let electing = Proxy.refusal(503, "etcdserver: leader changed")
+            try await EtcdCluster.with { cluster in
+                let example = ArbiterExample()
+                let first = try await cluster.withArbiter(example) { try await example.created(in: $0) }
+                let port = cluster.members[0].port
+                try await Proxy.with(to: port, electing) { one in
+                    try await Proxy.with(to: port, electing) { another in
+                        let endpoints = [one.endpoint, another.endpoint]
+                        try await cluster.withArbiter(example, endpoints: endpoints) { arbiter in
+                            async let read = arbiter.record(of: example.store, within: .seconds(60))
+                            try await EtcdContractTests.eventually { one.requests >= 3 && another.requests >= 3 }
+                            another.turn(.open)
+                            #expect(try await read == first)
+                        }
+                        // The time ends it, with what etcd said; and the next one need not wait.
+                        another.turn(electing)
+                        try await cluster.withArbiter(example, endpoints: endpoints) { arbiter in
+                            let error = await #expect(throws: ArbiterError.self) {
+                                try await arbiter.record(of: example.store, within: .milliseconds(300))
+                            }
+                            #expect(error?.message.contains("leader changed") == true || error?.kind == .unreachable)
+                            let asked = one.requests + another.requests
+                            let other = example.record(of: "users", channel: 9)
+                            guard case .unknown = await arbiter.create(other, of: "users", within: .seconds(5)) else {
+                                Issue.record("etcd said nothing of it")
+                                return
+                            }
+                            #expect(one.requests + another.requests == asked + 1)
+                            // Without its name it is not etcd that speaks, and waiting does not help.
+                            for proxy in [one, another] { proxy.turn(Proxy.refusal(503, "connection error")) }
+                            let before = one.requests + another.requests
+                            await #expect(throws: ArbiterError.self) {
+                                try await arbiter.channels(within: .seconds(60))
+                            }
+                            #expect(one.requests + another.requests == before + 2)
+                        }
+                    }
+                }
+            }
+        }
+
         /// An etcd that is stopped in its tracks takes the whole time and no more; then it goes on as if nothing was.
         @Test func aPausedEtcdDoesNotHoldACallerUp() async throws {
             try await EtcdCluster.with { cluster in

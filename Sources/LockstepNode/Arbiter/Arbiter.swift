@@ -118,6 +118,8 @@ package struct ArbiterError: Error, Hashable, Sendable, CustomStringConvertible 
     package enum Kind: Hashable, Sendable {
         /// No server was reached, or none answered in time.
         case unreachable
+        /// A server answered that it cannot do it for the moment, as while etcd elects a leader.
+        case unavailable
         /// A server answered that it cannot do it.
         case refused
         /// An answer came that cannot be understood, or is longer than it may be.
@@ -134,6 +136,8 @@ package struct ArbiterError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 
     package var description: String { message }
+    /// Whether a later question may well be answered, with nothing changed.
+    package var isPassing: Bool { kind == .unreachable || kind == .unavailable }
 }
 
 /// What an arbiter takes and gives at most.

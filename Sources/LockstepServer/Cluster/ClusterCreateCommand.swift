@@ -104,7 +104,7 @@
                     guard isOurs(stored.record, member) else { throw exists(stored.record) }
                     return
                 case .channelTaken(let owner): throw taken(record.channel, by: owner)
-                case .unknown(let text): reason = text
+                case .unknown(let text): reason = try await ClusterPlace.pause(after: text)
                 }
             }
             throw CommandFailure(

@@ -21,6 +21,12 @@
         /// How long one question to etcd may take.
         static var patience: Duration { .seconds(5) }
 
+        /// Leaves etcd the time for an election before a write whose outcome is unknown is asked again; returns the reason.
+        @concurrent static func pause(after reason: String) async throws -> String {
+            try await Task.sleep(for: .milliseconds(200))
+            return reason
+        }
+
         /// A data node's folder with its open arbiter.
         struct Opened: Sendable {
             let folder: NodeFolder
@@ -83,7 +89,7 @@
             do { result = .success(try await body(opened)) } catch { result = .failure(error) }
             await opened.arbiter.close()
             do { return try result.get() } catch let error as ArbiterError {
-                throw CommandFailure(error.message, status: error.kind == .unreachable ? .unreachable : .failed)
+                throw CommandFailure(error.message, status: error.isPassing ? .unreachable : .failed)
             }
         }
     }

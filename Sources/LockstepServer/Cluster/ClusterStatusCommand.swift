@@ -16,8 +16,9 @@
                     halted, for some seconds after its end: then it is not listed any more, and its log says why. --json \
                     prints an object for each store.
 
-                    Exit status: 0; with --wait 1 if a store is not well when the time is over: its primary runs, it has as \
-                    many members as it needs, each node that is listed is a member, and none has an alarm.
+                    Exit status: 0; 69 if etcd does not answer; with --wait 1 if a store is not well when the time is over: \
+                    its primary runs, it has as many members as it needs, each node that is listed is a member, and none has \
+                    an alarm.
 
                       \(Server.name) cluster status --data data/node-a
                       \(Server.name) cluster status --data data/node-a --wait 30
@@ -39,8 +40,8 @@
         func run() async throws {
             let pictures = try await place.opened { opened in
                 let stores = try opened.stores(stores)
-                if let wait { try await waitUntilWell(opened, stores, seconds: wait) }
-                return try await opened.pictures(of: stores).stores
+                guard let wait else { return try await opened.pictures(of: stores).stores }
+                return try await wellPictures(opened, stores, seconds: wait)
             }
             if json {
                 for picture in pictures { try Output.json(picture) }
@@ -53,14 +54,24 @@
             }
         }
 
-        @concurrent private func waitUntilWell(
+        /// What etcd says when all is well, or an error after `seconds`; an etcd that does not answer now is waited for, too.
+        @concurrent private func wellPictures(
             _ opened: ClusterPlace.Opened, _ stores: [String], seconds: Double
-        ) async throws {
+        ) async throws -> [StorePicture] {
             let end = ContinuousClock.now + .seconds(seconds)
             let notice = WaitNotice()
-            while let reason = try await opened.pictures(of: stores).stores.compactMap(\.unreadiness).first {
+            while true {
+                var (reason, status) = ("", ExitStatus.failed)
+                do {
+                    let pictures = try await opened.pictures(of: stores).stores
+                    guard let unready = pictures.compactMap(\.unreadiness).first else { return pictures }
+                    reason = unready
+                } catch let error as ArbiterError where error.isPassing {
+                    (reason, status) = (error.message, ExitStatus.unreachable)
+                }
                 guard ContinuousClock.now < end else {
-                    throw CommandFailure("the cluster is not well after \(seconds.formatted()) s: \(reason)")
+                    throw CommandFailure(
+                        "the cluster is not well after \(seconds.formatted()) s: \(reason)", status: status)
                 }
                 notice.waiting(for: "the cluster: \(reason)")
                 try await Task.sleep(for: .milliseconds(200))

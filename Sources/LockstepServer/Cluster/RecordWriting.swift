@@ -29,7 +29,7 @@
                     case .refused, .regressed, nil:
                         throw CommandFailure("the record of \(store) has changed meanwhile: run the same command again")
                     }
-                case .unknown(let text): reason = text
+                case .unknown(let text): reason = try await ClusterPlace.pause(after: text)
                 }
             }
             throw unknown(store, reason)
@@ -53,7 +53,7 @@
                     throw CommandFailure(
                         "channel \(record.channel.rawValue) of \(store) is that of the store \(owner): all programs of a cluster have "
                             + "the same stores in the same order")
-                case .unknown(let text): reason = text
+                case .unknown(let text): reason = try await ClusterPlace.pause(after: text)
                 }
             }
             throw unknown(store, reason)

@@ -16,6 +16,14 @@
             case answers(String)
         }
 
+        /// Each request is refused, in the words of etcd's gateway, and its connection ends.
+        static func refusal(_ status: Int, _ text: String) -> Way {
+            let body = "{\"error\":\"\(text)\",\"code\":14,\"message\":\"\(text)\"}"
+            return .answers(
+                "HTTP/1.1 \(status) Refused\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        }
+
         let port: Int
         private let way: Mutex<Way>
         private let state = Mutex(State())
