@@ -18,11 +18,13 @@
         /// Which endpoint is asked first: the last one that answered.
         private let preferred = Mutex(0)
 
+        /// The statuses of what passes by itself: an election, a start or an end, a limit of time or of requests.
+        private static let passing: Set<UInt> = [408, 429, 503, 504]
         /// How much is read of an answer that refuses.
         private static let problemBytes = 16 << 10
         /// Far more than are under way: requests beyond wait for others, such as a watch that never ends.
         private static let connections = 1_024
-        /// After how long members that are unavailable are asked again; an election takes some tenths of a second.
+        /// After how long members that are unavailable are asked again at first.
         private static let pause = Duration.milliseconds(50)
 
         init(_ configuration: CheckedEtcdConfiguration) {
@@ -50,34 +52,39 @@
 
         // MARK: - Questions
 
-        /// Asks one member after the other until one answers, each for a while and the last for the rest of the time.
+        /// Asks one member after the other until one answers, in rounds.
         ///
-        /// While one says that etcd is unavailable for the moment, as all do until they have a leader, they are asked again.
+        /// There is another round, with twice the time for each member, while one is silent or unavailable for the moment:
+        /// a dead leader is silent, and so are the others until they have a new one.
         @concurrent func read<Answer: Decodable & Sendable>(
             _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type, atMost bytes: Int,
             within limit: Duration
         ) async throws -> Answer {
             let end = ContinuousClock.now + limit
-            var failure = ArbiterError(.unreachable, "no time was left to ask etcd")
-            var isPassing: Bool
-            repeat {
-                isPassing = false
+            var failure: ArbiterError?
+            var (patience, pause, mayAnswer) = (memberTimeout, Self.pause, true)
+            while mayAnswer {
+                mayAnswer = false
                 let first = preferred.withLock { $0 }
                 for step in endpoints.indices {
                     let rest = ContinuousClock.now.duration(to: end)
-                    guard rest > .zero else { throw failure }
-                    let time = step == endpoints.count - 1 ? rest : min(rest, memberTimeout)
-                    let index = (first + step) % endpoints.count
+                    guard rest > .zero else { throw failure ?? Self.noTime }
+                    let time = endpoints.count == 1 ? rest : min(rest, patience)
                     do {
+                        let index = (first + step) % endpoints.count
                         return try await ask(index, path, body, as: type, atMost: bytes, within: time)
                     } catch let error as ArbiterError {
-                        failure = error
-                        isPassing = isPassing || error.kind == .unavailable
+                        // What passes says more of etcd than a member that is none of its.
+                        if error.isPassing || failure?.isPassing != true { failure = error }
+                        let isSilent = ContinuousClock.now.duration(to: end) <= rest - time
+                        mayAnswer = mayAnswer || isSilent || error.kind == .unavailable
                     }
                 }
-                if isPassing { try await Task.sleep(for: Self.pause) }
-            } while isPassing
-            throw failure
+                guard mayAnswer else { break }
+                try await Task.sleep(for: min(pause, max(.zero, ContinuousClock.now.duration(to: end))))
+                (patience, pause) = (patience * 2, pause * 2)
+            }
+            throw failure ?? Self.noTime
         }
 
         /// Asks one member, once; whatever goes wrong, what was asked may have been done, or may still be.
@@ -86,9 +93,11 @@
             within limit: Duration
         ) async throws -> Answer {
             let index = preferred.withLock { $0 }
-            guard limit > .zero else { throw ArbiterError(.unreachable, "no time was left to ask etcd") }
+            guard limit > .zero else { throw Self.noTime }
             return try await ask(index, path, body, as: type, atMost: bytes, within: limit)
         }
+
+        private static var noTime: ArbiterError { ArbiterError(.unreachable, "no time was left to ask etcd") }
 
         @concurrent private func ask<Answer: Decodable & Sendable>(
             _ index: Int, _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type, atMost bytes: Int,
@@ -135,14 +144,13 @@
 
         private static func refusal(_ status: UInt, _ data: Data, _ endpoint: String) -> ArbiterError {
             // What is no such object has no text, and the status says what there is to say.
-            let answer = try? JSONDecoder().decode(ErrorAnswer.self, from: data)
-            let text = answer?.message ?? answer?.error
+            let text = (try? JSONDecoder().decode(ErrorAnswer.self, from: data))?.text
             let words = "\(endpoint) refused (\(status))" + (text.map { ": \($0.prefix(200))" } ?? "")
-            // etcd says so of itself; without a name it is its gateway, which is a client of etcd's.
-            if status == 503, text?.hasPrefix("etcdserver: ") == true { return ArbiterError(.unavailable, words) }
-            let hint =
-                status == 503 && endpoint.hasPrefix("https:") ? "; is its certificate one for clients, too?" : ""
-            return ArbiterError(.refused, words + hint)
+            guard passing.contains(status) else { return ArbiterError(.refused, words) }
+            // Else its gateway speaks, which is a client of etcd itself.
+            let isEtcd = text?.hasPrefix("etcdserver: ") == true
+            let hint = endpoint.hasPrefix("https:") && !isEtcd ? "; is its certificate one for clients, too?" : ""
+            return ArbiterError(.unavailable, words + hint)
         }
 
         static func decoded<Answer: Decodable>(

@@ -193,7 +193,25 @@
 
     /// What a server says that refuses; etcd 3.4 writes both names.
     struct ErrorAnswer: Decodable, Sendable {
-        var message: String?
-        var error: String?
+        private var message: String?
+        private var error: Words?
+
+        /// What it says, however.
+        var text: String? { message ?? error?.text }
+
+        /// A text or, where the answer would have been a stream, an object with a message.
+        private struct Words: Decodable {
+            var text: String?
+
+            init(from decoder: any Decoder) throws {
+                if let text = try? decoder.singleValueContainer().decode(String.self) {
+                    self.text = text
+                    return
+                }
+                text = try decoder.container(keyedBy: Key.self).decodeIfPresent(String.self, forKey: .message)
+            }
+
+            private enum Key: String, CodingKey { case message }
+        }
     }
 #endif

@@ -122,45 +122,55 @@
             }
         }
 
-        /// What etcd says while it has no leader ends no read that has time left; a write is asked once even then.
-        @Test func aReadWaitsForAnElection() async throws {
-            let electing = Proxy.refusal(503, "etcdserver: leader changed")
+        /// What passes by itself ends no read that has time left, whatever another member does; a write is asked once.
+        @Test(arguments: [
+            "{\"error\":\"etcdserver: leader changed\",\"code\":14,\"message\":\"etcdserver: leader changed\"}",
+            "{\"error\":{\"grpc_code\":14,\"message\":\"etcdserver: leader changed\",\"http_code\":503}}",
+        ]) func aReadWaitsForAnElection(words: String) async throws {
+            let (electing, silent) = (Proxy.refusal(503, words), Proxy.Way.losesAnswers)
             try await EtcdCluster.with { cluster in
                 let example = ArbiterExample()
                 let first = try await cluster.withArbiter(example) { try await example.created(in: $0) }
                 let port = cluster.members[0].port
-                try await Proxy.with(to: port, electing) { one in
-                    try await Proxy.with(to: port, electing) { another in
-                        let endpoints = [one.endpoint, another.endpoint]
-                        try await cluster.withArbiter(example, endpoints: endpoints) { arbiter in
-                            async let read = arbiter.record(of: example.store, within: .seconds(60))
-                            try await EtcdContractTests.eventually { one.requests >= 3 && another.requests >= 3 }
-                            another.turn(.open)
-                            #expect(try await read == first)
-                        }
-                        // The time ends it, with what etcd said; and the next one need not wait.
-                        another.turn(electing)
-                        try await cluster.withArbiter(example, endpoints: endpoints) { arbiter in
-                            let error = await #expect(throws: ArbiterError.self) {
-                                try await arbiter.record(of: example.store, within: .milliseconds(300))
+                for other in [electing, silent, Proxy.refusal(404, "not found")] {
+                    try await Proxy.with(to: port, electing) { one in
+                        try await Proxy.with(to: port, other) { another in
+                            let endpoints = [one.endpoint, another.endpoint]
+                            try await cluster.withArbiter(example, endpoints: endpoints) { arbiter in
+                                async let read = arbiter.record(of: example.store, within: .seconds(60))
+                                try await EtcdContractTests.eventually { one.requests >= 3 && another.requests >= 3 }
+                                one.turn(.open)
+                                #expect(try await read == first)
                             }
-                            #expect(error?.message.contains("leader changed") == true || error?.kind == .unreachable)
-                            let asked = one.requests + another.requests
-                            let other = example.record(of: "users", channel: 9)
-                            guard case .unknown = await arbiter.create(other, of: "users", within: .seconds(5)) else {
-                                Issue.record("etcd said nothing of it")
-                                return
-                            }
-                            #expect(one.requests + another.requests == asked + 1)
-                            // Without its name it is not etcd that speaks, and waiting does not help.
-                            for proxy in [one, another] { proxy.turn(Proxy.refusal(503, "connection error")) }
-                            let before = one.requests + another.requests
-                            await #expect(throws: ArbiterError.self) {
-                                try await arbiter.channels(within: .seconds(60))
-                            }
-                            #expect(one.requests + another.requests == before + 2)
                         }
                     }
+                }
+            }
+        }
+
+        /// The time ends such a read, with what etcd said.
+        @Test func anElectionWithoutEndIsSaid() async throws {
+            let text = "etcdserver: leader changed"
+            try await Proxy.with(to: 1, Proxy.refusal(503, "{\"error\":\"\(text)\",\"message\":\"\(text)\"}")) { one in
+                try await Proxy.with(to: 1, Proxy.refusal(404, "not found")) { another in
+                    let example = ArbiterExample()
+                    let endpoints = [one.endpoint, another.endpoint]
+                    let arbiter = try EtcdArbiter(EtcdConfiguration(endpoints: endpoints), cluster: example.cluster)
+                    let error = await #expect(throws: ArbiterError.self) {
+                        try await arbiter.record(of: example.store, within: .seconds(2))
+                    }
+                    #expect(error?.kind == .unavailable && error?.message.hasSuffix(text) == true)
+                    let asked = one.requests + another.requests
+                    #expect(asked > 2)
+                    let other = example.record(of: "users", channel: 9)
+                    let outcome = await arbiter.create(other, of: "users", within: .seconds(5))
+                    if case .unknown = outcome {} else { Issue.record("etcd said nothing of it: \(outcome)") }
+                    #expect(one.requests + another.requests == asked + 1)
+                    // What does not pass is said at once.
+                    one.turn(Proxy.refusal(404, "not found"))
+                    await #expect(throws: ArbiterError.self) { try await arbiter.channels(within: .seconds(60)) }
+                    #expect(one.requests + another.requests == asked + 3)
+                    await arbiter.close()
                 }
             }
         }

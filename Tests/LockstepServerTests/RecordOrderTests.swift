@@ -14,7 +14,7 @@ import Testing
         guard let node = NodeID("node-\(letter)") else { preconditionFailure("a name") }
         return node
     }
-    private static func member(_ letter: String) -> Member {
+    static func member(_ letter: String) -> Member {
         Member(node: node(letter), incarnation: Incarnation(rawValue: UInt128(letter.utf8.first ?? 0)))
     }
     private static func address(_ letter: String) -> NodeAddress {
@@ -22,7 +22,7 @@ import Testing
     }
 
     /// Led by the first.
-    private static func record(_ letters: String, minimum: Int = 2) -> ConfigurationRecord {
+    static func record(_ letters: String, minimum: Int = 2) -> ConfigurationRecord {
         let names = letters.map(String.init)
         var record = ConfigurationRecord(
             cluster: cluster, store: StoreID(cluster: cluster, name: "counters"), channel: Channel(rawValue: 3),

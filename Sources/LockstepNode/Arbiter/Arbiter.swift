@@ -118,7 +118,7 @@ package struct ArbiterError: Error, Hashable, Sendable, CustomStringConvertible 
     package enum Kind: Hashable, Sendable {
         /// No server was reached, or none answered in time.
         case unreachable
-        /// A server answered that it cannot do it for the moment, as while etcd elects a leader.
+        /// A server answered that it cannot do it for the moment, as after an election of etcd.
         case unavailable
         /// A server answered that it cannot do it.
         case refused

@@ -166,7 +166,17 @@
                     "nothing was changed: what only other data nodes have would be lost; say --accept-loss to go on",
                     status: .usage)
             }
-            do { try await place.opened { try await checkAlone($0) } } catch let failure as CommandFailure {
+            do {
+                try await place.opened { opened in
+                    do {
+                        try await checkAlone(opened)
+                    } catch let error as ArbiterError where error.kind == .unavailable {
+                        throw CommandFailure(
+                            "etcd is there, and cannot say now whether other data nodes run; run the same command again "
+                                + "(\(error.message))")
+                    }
+                }
+            } catch let failure as CommandFailure {
                 // A cluster is also left because its etcd is gone.
                 guard failure.status == .unreachable else { throw failure }
                 Output.error("etcd does not answer, so nobody knows whether other data nodes run: \(failure.message)")

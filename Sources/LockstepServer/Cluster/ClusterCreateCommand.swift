@@ -12,7 +12,7 @@
                     This folder's node is the first primary of the stores, and their only member; the other data nodes become \
                     members by themselves, as soon as they follow it. It is refused for a store that has a record, or entries \
                     in this folder or at a node that is listed; without names, stores that have a record are passed \
-                    over. The other nodes are asked by this node's own keys; if its configuration names them and not \
+                    over, and with names those whose primary this node is already. The other nodes are asked by this node's own keys; if its configuration names them and not \
                     its folder, say --keys and --access.
 
                     --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
@@ -40,7 +40,7 @@
                 var isDone = false
                 for store in try opened.stores(stores) {
                     let creation = RecordCreation(opened: opened, store: store, minimum: minimum, keys: keys)
-                    if stores.isEmpty, let refusal = try await creation.refusalOfChanged() {
+                    if let refusal = try await creation.refusalOfChanged(ifOurs: !stores.isEmpty) {
                         Output.line("\(store) is passed over: it has a record")
                         passedOver = passedOver ?? refusal
                         continue
@@ -65,9 +65,13 @@
         private static let tries = 3
 
         /// Why no record is made where nodes have changed the one that there is: the store is in use; nil: it is not.
-        @concurrent func refusalOfChanged() async throws -> CommandFailure? {
+        ///
+        /// `ifOurs`: only where this node leads, so that it may have been made by an earlier asking.
+        @concurrent func refusalOfChanged(ifOurs: Bool) async throws -> CommandFailure? {
             let known = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
-            return known.flatMap { $0.number > 1 ? exists($0) : nil }
+            guard let known, known.number > 1 else { return nil }
+            let isOurs = known.primary.member.node == opened.node && known.minimum == minimum
+            return isOurs || !ifOurs ? exists(known) : nil
         }
 
         /// Makes the record, if it is not there yet as it would be made; returns a line for the user.
@@ -96,19 +100,21 @@
         }
 
         @concurrent private func create(_ record: ConfigurationRecord, _ member: Member) async throws {
-            var reason = ""
+            var reason: String?
             for _ in 0..<Self.tries {
                 switch await opened.arbiter.create(record, of: store, within: ClusterPlace.patience) {
                 case .created: return
                 case .exists(let stored):
-                    guard isOurs(stored.record, member) else { throw exists(stored.record) }
+                    // The node may have written another one since.
+                    let isMade = isOurs(stored.record, member) || reason != nil && stored.record.goesOn(from: record)
+                    guard isMade else { throw exists(stored.record) }
                     return
                 case .channelTaken(let owner): throw taken(record.channel, by: owner)
                 case .unknown(let text): reason = try await ClusterPlace.pause(after: text)
                 }
             }
             throw CommandFailure(
-                "whether \(store) has a record now is not known (\(reason)): run the same command again",
+                "whether \(store) has a record now is not known (\(reason ?? "")): run the same command again",
                 status: .outcomeUnknown)
         }
 

@@ -130,12 +130,18 @@ extension StorePicture.Standing {
 
 #if Etcd
     extension ClusterPlace.Opened {
-        /// What etcd says of stores, and who is listed.
-        @concurrent func pictures(of stores: [String]) async throws -> (stores: [StorePicture], nodes: [NodeAddress]) {
-            let nodes = try await arbiter.nodes(within: ClusterPlace.patience)
+        /// What etcd says of stores, and who is listed; each question has a second at least, and ends at `end` else.
+        @concurrent func pictures(
+            of stores: [String], until end: ContinuousClock.Instant? = nil
+        ) async throws -> (stores: [StorePicture], nodes: [NodeAddress]) {
+            func patience() -> Duration {
+                guard let end else { return ClusterPlace.patience }
+                return min(ClusterPlace.patience, max(.seconds(1), ContinuousClock.now.duration(to: end)))
+            }
+            let nodes = try await arbiter.nodes(within: patience())
             var pictures: [StorePicture] = []
             for store in stores {
-                let record = try await arbiter.record(of: store, within: ClusterPlace.patience)?.record
+                let record = try await arbiter.record(of: store, within: patience())?.record
                 let id = StoreID(cluster: cluster, name: store)
                 pictures.append(StorePicture(store: store, id: id, record: record, nodes: nodes))
             }

@@ -21,7 +21,8 @@
         /// How long one question to etcd may take.
         static var patience: Duration { .seconds(5) }
 
-        /// Leaves etcd the time for an election before a write whose outcome is unknown is asked again; returns the reason.
+        /// A while in which what ails etcd may pass, before a write whose outcome is unknown is asked again; returns the
+        /// reason.
         @concurrent static func pause(after reason: String) async throws -> String {
             try await Task.sleep(for: .milliseconds(200))
             return reason

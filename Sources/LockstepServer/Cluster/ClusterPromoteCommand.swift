@@ -12,7 +12,7 @@
                     them are gone for good: the running node of the folder becomes the only member and the primary, with \
                     what it has. What was acknowledged and only the others had is lost; a node or client that knows more \
                     says so. With several nodes left, take the one whose log goes furthest: "\(Server.name) status". \
-                    After an interruption, run it again: without names, stores that the node leads are passed over.
+                    After an interruption, run it again: stores that the node leads are passed over.
 
                       \(Server.name) cluster promote --data data/node-c --accept-loss
                     """)
@@ -34,7 +34,7 @@
                     do {
                         let new = try order.promotion(of: post, in: old.record, minimum: orders.minimum)
                         changes.append((store, old, new))
-                    } catch let failure as CommandFailure where orders.stores.isEmpty && post.isPrimary {
+                    } catch let failure as CommandFailure where post.isPrimary {
                         Output.line("\(store) is passed over: \(opened.node) is its primary already")
                         passedOver = passedOver ?? failure
                         continue

@@ -29,8 +29,11 @@
                 let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
                 let stores = try opened.stores(orders.stores)
-                for (store, old) in try await opened.recordsIfChecked(of: stores, listed: listed)
-                where !orders.stores.isEmpty || old.record.inSync.contains(where: { $0.node == gone }) {
+                for (store, old) in try await opened.recordsIfChecked(of: stores, listed: listed) {
+                    guard old.record.inSync.contains(where: { $0.node == gone }) else {
+                        if !orders.stores.isEmpty { Output.line("\(store) is passed over: \(gone) is not in its set") }
+                        continue
+                    }
                     let order = opened.order(of: store, listed: listed)
                     changes.append((store, old, try order.removal(of: gone, from: old.record, minimum: orders.minimum)))
                 }

@@ -63,7 +63,7 @@
             while true {
                 var (reason, status) = ("", ExitStatus.failed)
                 do {
-                    let pictures = try await opened.pictures(of: stores).stores
+                    let pictures = try await opened.pictures(of: stores, until: end).stores
                     guard let unready = pictures.compactMap(\.unreadiness).first else { return pictures }
                     reason = unready
                 } catch let error as ArbiterError where error.isPassing {

@@ -34,21 +34,27 @@
         /// - Throws: ``CommandFailure`` if a post stayed where it was, after the others were given away.
         func run(_ orders: [(store: String, to: String?)]) async throws {
             var begun: [String] = []
-            var problems: [String] = []
+            var problems: [CommandFailure] = []
             for order in orders {
                 do {
                     _ = try await ask(PostRequest(command: "handover", store: order.store, to: order.to, look: nil))
                     begun.append(order.store)
-                } catch let failure as CommandFailure { problems.append(failure.message) }
+                } catch { problems.append(try failure(error)) }
             }
             for store in begun {
-                do { Output.line(try await end(of: store)) } catch let failure as CommandFailure {
-                    problems.append(failure.message)
-                }
+                do { Output.line(try await end(of: store)) } catch { problems.append(try failure(error)) }
             }
-            guard let first = problems.first else { return }
-            for problem in problems.dropLast() { Output.error(problem) }
-            throw CommandFailure(problems.last ?? first)
+            guard var last = problems.popLast() else { return }
+            for problem in problems { Output.error(problem.message) }
+            // Where it is known for one only that the post stays, nothing is known of all.
+            if problems.contains(where: { $0.status == .outcomeUnknown }) { last.status = .outcomeUnknown }
+            throw last
+        }
+
+        /// What is said of an error; one that is none of a post is thrown.
+        private func failure(_ error: any Error) throws -> CommandFailure {
+            guard let failure = CommandFailure(describing: error) else { throw error }
+            return failure
         }
 
         /// Waits for the end of a handover; returns a line about it.

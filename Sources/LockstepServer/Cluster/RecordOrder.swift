@@ -270,3 +270,22 @@ package struct RecordOrder {
 
     private func names(_ nodes: [NodeID]) -> String { nodes.map(\.name).joined(separator: ", ") }
 }
+
+// MARK: - After an unknown outcome
+
+extension ConfigurationRecord {
+    /// Whether this may be what nodes have made of `first` since, so that it was written: its primary has the post still,
+    /// and the minimum is the same.
+    package func goesOn(from first: ConfigurationRecord) -> Bool {
+        primary.member == first.primary.member && minimum == first.minimum && epoch >= first.epoch
+            && number > first.number
+    }
+}
+
+extension RecordAttempt {
+    /// Whether a later record has what this one wanted, with nobody in its set who was to leave.
+    package func isFulfilled(by stored: StoredRecord) -> Bool {
+        let leaving = Set(compared.record.inSync).subtracting(proposed.inSync)
+        return stored.record.goesOn(from: proposed) && leaving.isDisjoint(with: stored.record.inSync)
+    }
+}

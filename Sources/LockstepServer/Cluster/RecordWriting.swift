@@ -18,7 +18,7 @@
             _ proposed: ConfigurationRecord, replacing compared: StoredRecord, of store: String
         ) async throws {
             let attempt = RecordAttempt(replacing: compared, with: proposed)
-            var reason = ""
+            var reason: String?
             for _ in 0..<Self.tries {
                 switch await arbiter.transact(attempt, on: store, within: ClusterPlace.patience) {
                 case .applied: return
@@ -26,18 +26,20 @@
                     switch stored.map(attempt.settlement(by:)) {
                     case .applied: return
                     case .open: continue
+                    // A node may have written another one since, after it had read this one.
+                    case .refused where reason != nil && stored.map(attempt.isFulfilled(by:)) == true: return
                     case .refused, .regressed, nil:
                         throw CommandFailure("the record of \(store) has changed meanwhile: run the same command again")
                     }
                 case .unknown(let text): reason = try await ClusterPlace.pause(after: text)
                 }
             }
-            throw unknown(store, reason)
+            throw unknown(store, reason ?? "the record is the same as before")
         }
 
         /// Writes the record of a store that has none, and has its channel still or anew.
         @concurrent func create(_ record: ConfigurationRecord, of store: String) async throws {
-            var (reason, hasChannel) = ("", false)
+            var (reason, hasChannel) = (String?.none, false)
             for _ in 0..<Self.tries {
                 let outcome =
                     hasChannel
@@ -46,6 +48,7 @@
                 switch outcome {
                 case .created: return
                 case .exists(let stored) where stored.record.attempt == record.attempt: return
+                case .exists(let stored) where reason != nil && stored.record.goesOn(from: record): return
                 case .exists:
                     throw CommandFailure("somebody has made a record of \(store) meanwhile: look at \"cluster status\"")
                 case .channelTaken(let owner) where owner == store: hasChannel.toggle()
@@ -56,7 +59,7 @@
                 case .unknown(let text): reason = try await ClusterPlace.pause(after: text)
                 }
             }
-            throw unknown(store, reason)
+            throw unknown(store, reason ?? "its channel comes and goes")
         }
 
         private func unknown(_ store: String, _ reason: String) -> CommandFailure {

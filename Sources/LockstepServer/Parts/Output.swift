@@ -13,7 +13,7 @@ public enum ExitStatus: Int32, Sendable {
     case usage = 64
     /// A journal, a backup or a node.json is damaged.
     case damaged = 65
-    /// A node cannot be reached.
+    /// A node or etcd cannot be reached, or does not answer now.
     case unreachable = 69
     /// An action was accepted, and its effect failed or was cancelled; or it took effect, and its reply cannot be read.
     case effectFailed = 70
@@ -23,7 +23,7 @@ public enum ExitStatus: Int32, Sendable {
     /// All of them in words, for a program's help.
     public static let explanation = """
         Exit status: 0 done; 1 refused or failed; 64 wrong usage; 65 a journal, a backup or a node.json is damaged; \
-        69 a node cannot be reached; 70 an action's effect failed or was cancelled, or its reply cannot be read; \
+        69 a node or etcd cannot be reached; 70 an action's effect failed or was cancelled, or its reply cannot be read; \
         75 outcome unknown, or the effect goes on.
         """
 }

@@ -12,14 +12,13 @@
             case losesAnswers
             /// Requests pass, and the connection is closed when the answer comes.
             case closesAtAnswers
-            /// Nobody is asked: each request is answered with these bytes.
+            /// Nobody is asked: each request of a connection that begins now is answered with these bytes.
             case answers(String)
         }
 
-        /// Each request is refused, in the words of etcd's gateway, and its connection ends.
-        static func refusal(_ status: Int, _ text: String) -> Way {
-            let body = "{\"error\":\"\(text)\",\"code\":14,\"message\":\"\(text)\"}"
-            return .answers(
+        /// Each request is refused, as by etcd's gateway, and its connection ends.
+        static func refusal(_ status: Int, _ body: String) -> Way {
+            .answers(
                 "HTTP/1.1 \(status) Refused\r\nContent-Type: application/json\r\nConnection: close\r\n"
                     + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
         }
@@ -75,7 +74,13 @@
         /// A connection that breaks is one of the things that happen.
         @concurrent private func serve(_ link: Link, _ target: Int) async {
             try? await link.executeThenClose { requests, answers in
-                if case .answers = way.withLock({ $0 }) { return try await answer(requests, answers) }
+                if case .answers(let text) = way.withLock({ $0 }) {
+                    // A request may come in several pieces, and gets one answer.
+                    for try await piece in requests where count(piece) {
+                        try await answers.write(ByteBuffer(string: text))
+                    }
+                    return
+                }
                 let upstream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                     .connect(host: "127.0.0.1", port: target) { channel in
                         channel.eventLoop.makeCompletedFuture { try Link(wrappingChannelSynchronously: channel) }
@@ -103,16 +108,6 @@
                         _ = try await group.next()
                     }
                 }
-            }
-        }
-
-        @concurrent private func answer(
-            _ requests: NIOAsyncChannelInboundStream<ByteBuffer>, _ answers: NIOAsyncChannelOutboundWriter<ByteBuffer>
-        ) async throws {
-            // A request may come in several pieces, and gets one answer.
-            for try await piece in requests where count(piece) {
-                guard case .answers(let text) = way.withLock({ $0 }) else { return }
-                try await answers.write(ByteBuffer(string: text))
             }
         }
 
