@@ -3,6 +3,8 @@ import Testing
 
 @Suite("Where a client looks for its primary, and who refuses it")
 struct ClientPlaceTests {
+    private typealias Failure = ClientSessionTests.Failure
+
     /// The place of the primary is followed, and forgotten when nobody is there.
     @Test func notPrimaryIsFollowed() throws {
         var script = ClientScript()
