@@ -23,8 +23,9 @@ struct Ordeal {
     /// An honest client keeps a fifth of its rate, on two cores of which the flood itself takes one; 0.53 was the least
     /// that was seen at a primary, with a flood of HELLOs.
     static let smallestShare = 0.2
-    static let longestWait = 2.0
-    static let longestOpening = 2.0
+    /// Both are far below those of the program, and far above what was seen.
+    static let longestWait = 5.0
+    static let longestOpening = 5.0
     /// The resend window, libzmq's queues and the rings are in this, and what the allocator keeps of a burst.
     ///
     /// 72 MiB were seen at a primary, and 137 at a data node.
@@ -165,7 +166,7 @@ extension IntegrationTests {
             }
             _ = try await cluster.waitUntilEqual()
             let after = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1))
-            #expect(after.longest < 2, "after \(kind) a call takes \(after.longest) s")
+            #expect(after.longest < Ordeal.longestWait, "after \(kind) a call takes \(after.longest) s")
             _ = try await cluster.waitUntilEqual()
             try await Bench.wait("the alarms to end") {
                 try await cluster.node(0).decodedStatus().stores.allSatisfy { $0.alarms.isEmpty }

@@ -141,7 +141,8 @@ def hang_sync(lab, fault):
     steps = inject(lab, fault, lab.nodes[letter], f"delay_exit={10**9}")
     next(steps)
     yield
-    if lab.epoch(store) == epoch:
+    # The time counts from before the fault was made.
+    if not wait_until(lambda: lab.epoch(store) != epoch, 30, 0.2):
         lab.problems.append(f"{letter}, whose disk does not sync, kept the post of {store} (fault {fault.name})")
     for _ in steps:
         pass

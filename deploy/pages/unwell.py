@@ -167,7 +167,8 @@ def refused(book, d):
     section.says("`there is no store named")
     book.check(section, "it names the store", "there is no store named search" in alarms(d), alarms(d))
     section.says("This node goes on with what it has")
-    book.check(section, "its other store is live", phases(d) == ["connecting", "live"], stores(d))
+    book.check(section, "its other store is live",
+               wait_until(lambda: phases(d) == ["connecting", "live"], 15, 0.2), stores(d))
     done = book.quoted(d, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep status --data {PRIMARY}")
     book.check(section, "the primary's status shows its stores",
                "counters" in done.output and "search" not in done.output, done.text)

@@ -1,5 +1,6 @@
 import Foundation
 import Lockstep
+import Synchronization
 
 /// A new folder for as long as `body` takes.
 public func withTemporaryFolder<Value>(_ body: (String) async throws -> Value) async throws -> Value {
@@ -15,14 +16,22 @@ public func withTemporaryFolder<Value>(_ body: (String) async throws -> Value) a
 /// An address of this host that a node can listen at, now and after a restart.
 ///
 /// The node takes the port and the two after it, a data node the three after it. They are below those that the system
-/// gives to outgoing connections, which a node refuses because they may be taken when it starts again.
+/// gives to outgoing connections, which a node refuses because they may be taken when it starts again. None is given
+/// twice by one process.
 public func freeAddress() throws -> String {
     for _ in 0..<1_000 {
         let port = UInt16.random(in: 10_000..<32_000)
-        if (port..<port + 4).allSatisfy(isFree) { return "tcp://127.0.0.1:\(port)" }
+        let ports = port..<port + 4
+        let isNew = given.withLock { given in
+            defer { given.formUnion(ports) }
+            return given.isDisjoint(with: ports)
+        }
+        if isNew, ports.allSatisfy(isFree) { return "tcp://127.0.0.1:\(port)" }
     }
     throw LockstepError(.addressInUse, "no four free ports in a row were found between 10000 and 32000")
 }
+
+private let given = Mutex<Set<UInt16>>([])
 
 private func isFree(_ port: UInt16) -> Bool {
     #if os(Linux)

@@ -34,6 +34,9 @@ package enum HandoverRefusal: Hashable, Sendable {
     case noSuchMember
     /// No such member follows the log at present.
     case nobodyFollows
+
+    /// Whether the same may be granted a moment later: a primary that has just won is followed only then.
+    package var isPassing: Bool { self == .notAdmitting || self == .nobodyFollows }
 }
 
 /// Why a primary that was to give its post away goes on with it.

@@ -86,7 +86,7 @@ extension StoreHost {
 
     // MARK: - Handover
 
-    /// Gives the post to another data node; what is returned says that it is under way.
+    /// Gives the post to another data node; what is returned says that it is under way, or why it may be asked for again.
     func beginHandover(to target: String?) throws -> StorePost {
         let node = try target.map { name in
             guard let node = NodeID(name) else {
@@ -99,7 +99,11 @@ extension StoreHost {
             throw LockstepError(.administration, "this node is not the primary of \(name): \(who)")
         }
         if let refusal = primary.giveAwayPost(to: node) {
-            throw LockstepError(.administration, "the post of \(name) stays: \(text(of: refusal, target))")
+            let problem = "the post of \(name) stays: \(text(of: refusal, target))"
+            guard refusal.isPassing else { throw LockstepError(.administration, problem) }
+            var post = try post(after: nil)
+            post.refusal = problem
+            return post
         }
         handover = HandoverNote(began: MonotonicClock.now)
         logger.notice("gives its post away", metadata: [LogKey.peer: "\(target ?? "any member")"])

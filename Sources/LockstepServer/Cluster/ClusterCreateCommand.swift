@@ -11,9 +11,9 @@
                 discussion: """
                     This folder's node is the first primary of the stores, and their only member; the other data nodes become \
                     members by themselves, as soon as they follow it. It is refused for a store that has a record, or entries \
-                    in this folder or at a node that is listed; without names, stores that have a record are passed \
-                    over, and with names those whose primary this node is already. The other nodes are asked by this node's own keys; if its configuration names them and not \
-                    its folder, say --keys and --access.
+                    in this folder or at a node that is listed. Without names, stores that have a record are passed over; \
+                    with several names, those whose primary this node is already. The other nodes are asked by this node's \
+                    own keys; if its configuration names them and not its folder, say --keys and --access.
 
                     --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
                     is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a standby \
@@ -40,7 +40,7 @@
                 var isDone = false
                 for store in try opened.stores(stores) {
                     let creation = RecordCreation(opened: opened, store: store, minimum: minimum, keys: keys)
-                    if let refusal = try await creation.refusalOfChanged(ifOurs: !stores.isEmpty) {
+                    if stores.count != 1, let refusal = try await creation.refusalOfChanged(ifOurs: !stores.isEmpty) {
                         Output.line("\(store) is passed over: it has a record")
                         passedOver = passedOver ?? refusal
                         continue

@@ -37,7 +37,7 @@
             var problems: [CommandFailure] = []
             for order in orders {
                 do {
-                    _ = try await ask(PostRequest(command: "handover", store: order.store, to: order.to, look: nil))
+                    try await begin(PostRequest(command: "handover", store: order.store, to: order.to, look: nil))
                     begun.append(order.store)
                 } catch { problems.append(try failure(error)) }
             }
@@ -55,6 +55,15 @@
         private func failure(_ error: any Error) throws -> CommandFailure {
             guard let failure = CommandFailure(describing: error) else { throw error }
             return failure
+        }
+
+        /// Asks for a handover; where it may be granted a moment later, for 3 s.
+        private func begin(_ request: PostRequest) async throws {
+            let end = ContinuousClock.now + .seconds(3)
+            while let refusal = try JSONDecoder().decode(StorePost.self, from: try await ask(request)).refusal {
+                guard ContinuousClock.now < end else { throw CommandFailure(refusal) }
+                try await Task.sleep(for: Self.pause * 5)
+            }
         }
 
         /// Waits for the end of a handover; returns a line about it.

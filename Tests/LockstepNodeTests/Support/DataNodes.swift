@@ -147,7 +147,9 @@ struct DataNodes {
 
     /// Has a node give its post to another one; returns how that ended.
     func handOver(_ life: Life, to target: Int) async throws -> StorePost.Handover {
-        _ = try await life.node.beginHandover(of: "sum", to: names[target].name)
+        while try await life.node.beginHandover(of: "sum", to: names[target].name).refusal != nil {
+            try await Task.sleep(for: .milliseconds(5))
+        }
         while true {
             if let handover = try await life.node.post(of: "sum").handover, !handover.isUnderWay { return handover }
             try await Task.sleep(for: .milliseconds(2))
