@@ -24,8 +24,8 @@
         private static let problemBytes = 16 << 10
         /// Far more than are under way: requests beyond wait for others, such as a watch that never ends.
         private static let connections = 1_024
-        /// After how long members that are unavailable are asked again at first.
-        private static let pause = Duration.milliseconds(50)
+        /// After how long members that are unavailable are asked again, at first and at most.
+        private static let (pause, longestPause) = (Duration.milliseconds(50), Duration.milliseconds(400))
 
         init(_ configuration: CheckedEtcdConfiguration) {
             endpoints = configuration.endpoints
@@ -74,15 +74,14 @@
                         let index = (first + step) % endpoints.count
                         return try await ask(index, path, body, as: type, atMost: bytes, within: time)
                     } catch let error as ArbiterError {
-                        // What passes says more of etcd than a member that is none of its.
-                        if error.isPassing || failure?.isPassing != true { failure = error }
+                        if error.kind.weight >= failure?.kind.weight ?? 0 { failure = error }
                         let isSilent = ContinuousClock.now.duration(to: end) <= rest - time
                         mayAnswer = mayAnswer || isSilent || error.kind == .unavailable
                     }
                 }
                 guard mayAnswer else { break }
                 try await Task.sleep(for: min(pause, max(.zero, ContinuousClock.now.duration(to: end))))
-                (patience, pause) = (patience * 2, pause * 2)
+                (patience, pause) = (patience * 2, min(pause * 2, Self.longestPause))
             }
             throw failure ?? Self.noTime
         }
@@ -275,6 +274,17 @@
 
         private func failed(_ index: Int) {
             preferred.withLock { if $0 == index { $0 = (index + 1) % endpoints.count } }
+        }
+    }
+
+    extension ArbiterError.Kind {
+        /// Of several members' errors the one with the most weight says most of etcd: one that it gives itself.
+        fileprivate var weight: Int {
+            switch self {
+            case .unreachable: 0
+            case .refused, .badAnswer: 1
+            case .unavailable: 2
+            }
         }
     }
 

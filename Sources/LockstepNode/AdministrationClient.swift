@@ -24,6 +24,14 @@ package enum AdministrationFailure: Error, Hashable, Sendable {
     }
 }
 
+/// What a node refuses now, and may do a moment later; the underlying error of such a refusal.
+package struct PassingRefusal: Error, Hashable, Sendable {
+    /// The key that says so in an answer, beside `error`; an older command passes over it.
+    package static let key = "passes"
+
+    package init() {}
+}
+
 /// Asks a node: one of this host over the socket in its administration folder, one elsewhere over its port.
 package enum AdministrationClient {
     /// Sends one command and waits for the answer.

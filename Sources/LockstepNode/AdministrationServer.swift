@@ -145,12 +145,15 @@ package final class AdministrationServer {
                         + "closeSessions, post, handover")
             }
         } catch {
-            return problem((error as? LockstepError)?.message ?? "\(error)")
+            let known = error as? LockstepError
+            return problem(known?.message ?? "\(error)", isPassing: known?.underlying is PassingRefusal)
         }
     }
 
-    static func problem(_ text: String) -> Data {
-        // A dictionary of two texts can always be encoded.
-        (try? JSONEncoder().encode(["error": text])) ?? Data("{\"error\":\"\"}".utf8)
+    static func problem(_ text: String, isPassing: Bool = false) -> Data {
+        var answer = ["error": text]
+        if isPassing { answer[PassingRefusal.key] = "soon" }
+        // A dictionary of texts can always be encoded.
+        return (try? JSONEncoder().encode(answer)) ?? Data("{\"error\":\"\"}".utf8)
     }
 }

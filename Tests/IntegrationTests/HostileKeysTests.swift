@@ -221,7 +221,7 @@ extension IntegrationTests {
                 }
                 let during = rates.reduce(0, +) / Double(max(1, rates.count))
                 // What else this machine does is not the flood's.
-                let least = min(alone, try await writer.rate(for: .seconds(5)))
+                let least = max(alone / 2, min(alone, try await writer.rate(for: .seconds(5))))
                 let said = try String(contentsOfFile: log, encoding: .utf8)
                 print("\(kind): \(Int(during))/s of \(Int(alone)) and \(Int(least)), +\(growth >> 20) MiB, \(said)")
                 let attack = try JSONDecoder().decode(Attack.self, from: Data(said.utf8))

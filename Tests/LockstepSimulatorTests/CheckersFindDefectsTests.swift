@@ -5,7 +5,7 @@ import LockstepSimulator
 import Testing
 
 /// The checkers of a run find what is planted outside of the machines; defects within them have a program of their own.
-@Suite(.timeLimit(.minutes(5))) struct CheckersFindDefectsTests {
+@Suite(.timeLimit(.minutes(30))) struct CheckersFindDefectsTests {
     private func violation(_ workload: any Workload) -> Violation? {
         let options = SimulationOptions(seed: 3, operations: 150, faultTime: 15_000_000_000)
         return SimulationResult.run(options, workload: workload).violation

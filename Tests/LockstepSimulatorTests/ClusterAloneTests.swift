@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// Two data nodes, of which one is gone for good (PROTOCOL, R-79).
-@Suite(.timeLimit(.minutes(5))) struct ClusterAloneTests {
+@Suite(.timeLimit(.minutes(30))) struct ClusterAloneTests {
     /// Both are in sync, and clients are at work.
     private static func cluster(seed: UInt64, minimum: Int) -> ClusterSimulation {
         var options = ClusterOptions(seed: seed)

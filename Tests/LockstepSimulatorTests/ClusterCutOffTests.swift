@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// A data node that does not reach the arbiter any more, with the shipped machines (PROTOCOL, R-76, R-82).
-@Suite(.timeLimit(.minutes(5))) struct ClusterCutOffTests {
+@Suite(.timeLimit(.minutes(30))) struct ClusterCutOffTests {
     /// The primary is gone for good, and of the two that are left one does not reach the arbiter: it follows the other one
     /// on its word, since nothing can be acknowledged without it.
     @Test(arguments: [1, 2], 1...20 as ClosedRange<UInt64>) func aStandbyFollowsWhoHasWon(step: Int, seed: UInt64)

@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// A primary that gives its post away on an operator's order, with the shipped machines (PROTOCOL, R-90).
-@Suite(.timeLimit(.minutes(5))) struct ClusterHandoverTests {
+@Suite(.timeLimit(.minutes(30))) struct ClusterHandoverTests {
     /// Three nodes in sync and clients at work; nothing fails.
     private static func cluster(seed: UInt64 = 3) -> ClusterSimulation {
         let cluster = ClusterSimulation(ClusterOptions(seed: seed))

@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// An arbiter that was restored from an older copy, and the operator who binds the store to it again (PROTOCOL, R-81).
-@Suite(.timeLimit(.minutes(5))) struct ClusterRebindTests {
+@Suite(.timeLimit(.minutes(30))) struct ClusterRebindTests {
     /// Nobody reigns by what a restored arbiter says; after the operator's record the cluster goes on with everything.
     @Test(arguments: 1...10 as ClosedRange<UInt64>) func aRestoredArbiterIsBoundAgain(seed: UInt64) throws {
         let cluster = ClusterSimulation(ClusterOptions(seed: seed))

@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// A primary whose disk writes nothing any more, with the shipped machines (PROTOCOL, R-79, R-87).
-@Suite(.timeLimit(.minutes(5))) struct ClusterStuckDiskTests {
+@Suite(.timeLimit(.minutes(30))) struct ClusterStuckDiskTests {
     /// All nodes are in sync, and clients are at work.
     private static func cluster(seed: UInt64, nodes: Int) -> ClusterSimulation {
         var options = ClusterOptions(seed: seed)

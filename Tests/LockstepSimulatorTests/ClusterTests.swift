@@ -4,7 +4,7 @@ import Testing
 
 /// Clusters of data nodes with the shipped machines, from a few seeds (PROTOCOL, R-75 to );
 /// `lockstep-lab simulate --cluster` runs many.
-@Suite(.timeLimit(.minutes(5))) struct ClusterTests {
+@Suite(.timeLimit(.minutes(30))) struct ClusterTests {
     /// A short run, since this build is not optimised.
     private static func options(_ seed: UInt64) -> ClusterOptions {
         var options = ClusterOptions.drawn(seed: seed)

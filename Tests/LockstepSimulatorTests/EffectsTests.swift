@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// Whole clusters with effects, from a few seeds; `lockstep-lab simulate` runs many.
-@Suite(.timeLimit(.minutes(5))) struct EffectsTests {
+@Suite(.timeLimit(.minutes(30))) struct EffectsTests {
     private func options(_ seed: UInt64, share: Double = 0.5) -> SimulationOptions {
         var options = SimulationOptions(seed: seed, operations: 150, faultTime: 15_000_000_000)
         options.effects = share

@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// Whole clusters under faults, from a few seeds; `lockstep-lab simulate` runs many.
-@Suite(.timeLimit(.minutes(5))) struct SimulationTests {
+@Suite(.timeLimit(.minutes(30))) struct SimulationTests {
     /// A short run: what takes a second in an optimised build must not take a minute in this one.
     static func options(_ seed: UInt64, _ pinned: [FaultClass: Double] = [:]) -> SimulationOptions {
         var pins = SimulationOptions.Pins()

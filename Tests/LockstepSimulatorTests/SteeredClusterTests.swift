@@ -3,7 +3,7 @@ import LockstepSimulator
 import Testing
 
 /// Clusters of data nodes that hold a workload's state, steered from outside: what `TestCluster` runs.
-@Suite(.timeLimit(.minutes(5))) struct SteeredClusterTests {
+@Suite(.timeLimit(.minutes(30))) struct SteeredClusterTests {
     /// Calls from three clients while nodes are killed and lose their disks; what was broken.
     private func run(_ seed: UInt64, _ defect: ClusterDefect? = nil) throws -> (violation: Violation?, answered: Int) {
         var options = ClusterOptions(seed: seed)

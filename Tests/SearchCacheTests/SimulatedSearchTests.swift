@@ -4,7 +4,7 @@ import SearchCache
 import Testing
 
 /// The search cache in simulated clusters: a backend that fails in all ways, nodes that die, a network that loses.
-@Suite(.timeLimit(.minutes(5))) struct SimulatedSearchTests {
+@Suite(.timeLimit(.minutes(30))) struct SimulatedSearchTests {
     /// Whatever fails, all nodes agree, nothing stays wanted, the bound holds, and no answer comes that was given up.
     @Test(arguments: 0..<8) func whateverFailsTheCacheIsRight(batch: Int) async throws {
         var happened: [BackendModel.Fate: Int] = [:]

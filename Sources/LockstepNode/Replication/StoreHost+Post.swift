@@ -86,7 +86,9 @@ extension StoreHost {
 
     // MARK: - Handover
 
-    /// Gives the post to another data node; what is returned says that it is under way, or why it may be asked for again.
+    /// Gives the post to another data node; what is returned says that it is under way.
+    ///
+    /// - Throws: ``LockstepError``, with a ``PassingRefusal`` where the same may be granted a moment later.
     func beginHandover(to target: String?) throws -> StorePost {
         let node = try target.map { name in
             guard let node = NodeID(name) else {
@@ -99,11 +101,8 @@ extension StoreHost {
             throw LockstepError(.administration, "this node is not the primary of \(name): \(who)")
         }
         if let refusal = primary.giveAwayPost(to: node) {
-            let problem = "the post of \(name) stays: \(text(of: refusal, target))"
-            guard refusal.isPassing else { throw LockstepError(.administration, problem) }
-            var post = try post(after: nil)
-            post.refusal = problem
-            return post
+            throw LockstepError(
+                .administration, text(of: refusal, target), underlying: refusal.isPassing ? PassingRefusal() : nil)
         }
         handover = HandoverNote(began: MonotonicClock.now)
         logger.notice("gives its post away", metadata: [LogKey.peer: "\(target ?? "any member")"])
@@ -111,13 +110,16 @@ extension StoreHost {
     }
 
     private func text(of refusal: HandoverRefusal, _ target: String?) -> String {
-        switch refusal {
-        case .notAdmitting: "this node admits nothing yet, or no longer; try again, or look at its status"
-        case .isUnderWay: "a handover is under way already"
-        case .noSuchMember:
-            target.map { "\($0) is not another member of the in-sync set" } ?? "the in-sync set has no other member"
-        case .nobodyFollows: "\(target ?? "no member") does not follow now; try again, or look at its status"
-        }
+        let why =
+            switch refusal {
+            case .notAdmitting: "this node admits nothing yet, or no longer; try again, or look at its status"
+            case .isUnderWay: ""
+            case .noSuchMember:
+                target.map { "\($0) is not another member of the in-sync set" } ?? "the in-sync set has no other member"
+            case .nobodyFollows: "\(target ?? "no member") does not follow now; try again, or look at its status"
+            }
+        return refusal == .isUnderWay
+            ? "a handover of \(name) is under way already: look at its status" : "the post of \(name) stays: \(why)"
     }
 
     /// The post is another node's, or `why` it is not.

@@ -84,8 +84,6 @@ package struct StorePost: Codable, Hashable, Sendable {
     package var primary: String?
     package var reports: [Report]
     package var handover: Handover?
-    /// Why a handover that was just asked for did not begin, and may a moment later; nil: it did, or none was asked for.
-    package var refusal: String?
 
     /// ``end`` as a position; nil if the text is none.
     package var position: Position? { Self.position(end) }

@@ -12,8 +12,8 @@
                     This folder's node is the first primary of the stores, and their only member; the other data nodes become \
                     members by themselves, as soon as they follow it. It is refused for a store that has a record, or entries \
                     in this folder or at a node that is listed. Without names, stores that have a record are passed over; \
-                    with several names, those whose primary this node is already. The other nodes are asked by this node's \
-                    own keys; if its configuration names them and not its folder, say --keys and --access.
+                    with several names, those that this node leads already, with that minimum. The other nodes are asked by \
+                    this node's own keys; if its configuration names them and not its folder, say --keys and --access.
 
                     --minimum says how many members must have an action on disk before it is acknowledged. With 2 nothing \
                     is acknowledged before a second node runs, and nothing that was is lost with one disk. With 1 a standby \
@@ -70,8 +70,9 @@
         @concurrent func refusalOfChanged(ifOurs: Bool) async throws -> CommandFailure? {
             let known = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
             guard let known, known.number > 1 else { return nil }
-            let isOurs = known.primary.member.node == opened.node && known.minimum == minimum
-            return isOurs || !ifOurs ? exists(known) : nil
+            guard ifOurs else { return exists(known) }
+            let own = Member(node: opened.node, incarnation: try await opened.journal(of: store).incarnation)
+            return known.primary.member == own && known.minimum == minimum ? exists(known) : nil
         }
 
         /// Makes the record, if it is not there yet as it would be made; returns a line for the user.

@@ -37,7 +37,10 @@
                     let order = opened.order(of: store, listed: listed)
                     changes.append((store, old, try order.removal(of: gone, from: old.record, minimum: orders.minimum)))
                 }
-                guard !changes.isEmpty else { throw CommandFailure("\(gone) is in no set: nothing was changed") }
+                guard !changes.isEmpty else {
+                    let sets = orders.stores.isEmpty ? "no set" : "no set of those stores"
+                    throw CommandFailure("\(gone) is in \(sets): nothing was changed")
+                }
                 for change in changes {
                     try await opened.write(change.new, replacing: change.old, of: change.store)
                     let rest = change.new.inSync.map(\.node.name).joined(separator: ", ")

@@ -24,6 +24,8 @@
         /// How often the primary is asked how far it is, and how long it may take.
         private static let pause = Duration.milliseconds(20)
         private static let patience = Duration.seconds(10)
+        /// How long it is asked for all of them, while what stands in the way may pass.
+        private static let patienceToBegin = Duration.seconds(3)
 
         func post(of store: String, after look: PostLook? = nil) async throws -> StorePost {
             try JSONDecoder().decode(StorePost.self, from: try await ask(.post(store, after: look)))
@@ -31,18 +33,19 @@
 
         /// Gives all of them away, and prints how each ended.
         ///
-        /// - Throws: ``CommandFailure`` if a post stayed where it was, after the others were given away.
+        /// - Throws: ``CommandFailure`` if a post stayed where it was, or that is not known, after the others were given away.
         func run(_ orders: [(store: String, to: String?)]) async throws {
             var begun: [String] = []
             var problems: [CommandFailure] = []
+            let end = ContinuousClock.now + Self.patienceToBegin
             for order in orders {
                 do {
-                    try await begin(PostRequest(command: "handover", store: order.store, to: order.to, look: nil))
+                    try await begin(order.store, to: order.to, until: end)
                     begun.append(order.store)
                 } catch { problems.append(try failure(error)) }
             }
             for store in begun {
-                do { Output.line(try await end(of: store)) } catch { problems.append(try failure(error)) }
+                do { Output.line(try await self.end(of: store)) } catch { problems.append(try failure(error)) }
             }
             guard var last = problems.popLast() else { return }
             for problem in problems { Output.error(problem.message) }
@@ -53,16 +56,27 @@
 
         /// What is said of an error; one that is none of a post is thrown.
         private func failure(_ error: any Error) throws -> CommandFailure {
-            guard let failure = CommandFailure(describing: error) else { throw error }
+            guard var failure = CommandFailure(describing: error) else { throw error }
+            // A node that was asked and says nothing may have done it.
+            if case .silent? = (error as? LockstepError)?.underlying as? AdministrationFailure {
+                failure.status = .outcomeUnknown
+            }
             return failure
         }
 
-        /// Asks for a handover; where it may be granted a moment later, for 3 s.
-        private func begin(_ request: PostRequest) async throws {
-            let end = ContinuousClock.now + .seconds(3)
-            while let refusal = try JSONDecoder().decode(StorePost.self, from: try await ask(request)).refusal {
-                guard ContinuousClock.now < end else { throw CommandFailure(refusal) }
-                try await Task.sleep(for: Self.pause * 5)
+        /// Asks for a handover, again until `end` where it may be granted a moment later.
+        private func begin(_ store: String, to node: String?, until end: ContinuousClock.Instant) async throws {
+            let request = PostRequest(command: "handover", store: store, to: node, look: nil)
+            let notice = WaitNotice()
+            while true {
+                do {
+                    _ = try await ask(request)
+                    return
+                } catch let error as LockstepError where error.underlying is PassingRefusal {
+                    guard ContinuousClock.now < end else { throw error }
+                    notice.waiting(for: "a member that can take \(store)")
+                    try await Task.sleep(for: Self.pause * 5)
+                }
             }
         }
 

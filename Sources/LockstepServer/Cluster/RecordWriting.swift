@@ -28,6 +28,9 @@
                     case .open: continue
                     // A node may have written another one since, after it had read this one.
                     case .refused where reason != nil && stored.map(attempt.isFulfilled(by:)) == true: return
+                    // It may have been written, and another one since by somebody who goes another way.
+                    case .refused where reason != nil && (stored?.record.number ?? 0) > proposed.number:
+                        throw unknown(store, "another record was written since")
                     case .refused, .regressed, nil:
                         throw CommandFailure("the record of \(store) has changed meanwhile: run the same command again")
                     }

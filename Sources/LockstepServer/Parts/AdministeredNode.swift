@@ -32,6 +32,9 @@ struct OrderedNode: ParsableArguments {
     /// The answer, unless it says that the node did not do it.
     static func checked(_ answer: Data) throws -> Data {
         if let failure = try? JSONDecoder().decode([String: String].self, from: answer), let text = failure["error"] {
+            guard failure[PassingRefusal.key] == nil else {
+                throw LockstepError(.administration, text, underlying: PassingRefusal())
+            }
             throw CommandFailure(text, status: .failed)
         }
         return answer

@@ -12,7 +12,7 @@ struct Site: Sendable {
     let shown: ConsoleStore
     let console: Console
 
-    init(_ configuration: NodeConfiguration = .local(), lingering: Duration = .seconds(30)) throws {
+    init(_ configuration: NodeConfiguration = .local(), lingering: Duration = .seconds(3_600)) throws {
         node = try Node(configuration)
         store = try node.store(Counters(), named: "counters")
         shown = ConsoleStore(store)

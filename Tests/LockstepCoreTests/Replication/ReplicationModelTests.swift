@@ -2,7 +2,7 @@ import LockstepCore
 import Testing
 
 /// Random schedules over the values that decide what is committed and who is primary (PROTOCOL, R-75 to R-82).
-@Suite(.timeLimit(.minutes(10))) struct ReplicationModelTests {
+@Suite(.timeLimit(.minutes(30))) struct ReplicationModelTests {
     private struct Found {
         var violation: String?
         var (committed, elections, reads) = (0, 0, 0)

@@ -135,8 +135,8 @@ import Testing
         try await cluster.running([0, 1, 2]) { lives in
             _ = try await cluster.primary(with: 3)
             let epoch = try await cluster.record.epoch
-            async let own = lives[0].port.add([UInt8](repeating: 1, count: 60_000))
-            async let others = lives[1].port.add([UInt8](repeating: 1, count: 15_000))
+            async let own = lives[0].port.add([UInt8](repeating: 1, count: 60_000), timeout: .seconds(150))
+            async let others = lives[1].port.add([UInt8](repeating: 1, count: 15_000), timeout: .seconds(150))
             let sums = try await own + others
             #expect(sums.sorted() == Array(1...75_000))
             #expect(try await cluster.record.epoch == epoch)

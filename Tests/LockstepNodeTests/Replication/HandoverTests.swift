@@ -18,13 +18,7 @@ import Testing
                     let (old, new) = (round % 2, (round + 1) % 2)
                     try await until { try await lives[old].port.status().phase == .admitting }
                     let epoch = try await cluster.record.epoch
-                    // On a busy host somebody may be asked too late, and the old primary goes on: it is told again.
-                    var handover = try await cluster.handOver(lives[old], to: new)
-                    for _ in 0..<5 where handover.problem != nil {
-                        try await until { try await lives[old].port.status().phase == .admitting }
-                        handover = try await cluster.handOver(lives[old], to: new)
-                    }
-                    #expect(handover.problem == nil, "round \(round)")
+                    try await cluster.giveAway(lives[old], to: new)
                     let record = try await cluster.record
                     #expect(record.primary.member.node == cluster.names[new] && record.inSync.count >= 2)
                     #expect(record.epoch > epoch)
@@ -84,8 +78,7 @@ import Testing
             _ = try await cluster.primary(with: 3)
             #expect(try await lives[0].port.add([1, 2]) == [1, 3])
             let shown = lives[0].port.publishedSequence
-            let handover = try await cluster.handOver(lives[0], to: 2)
-            #expect(handover.problem == nil)
+            try await cluster.giveAway(lives[0], to: 2)
             #expect(try await cluster.record.inSync.count == 3)
             #expect(lives[0].port.publishedSequence >= shown)
             try await until { try await lives[0].port.status().phase == .live }

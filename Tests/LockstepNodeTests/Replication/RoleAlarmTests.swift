@@ -25,8 +25,7 @@ import Testing
             try await until { try await old.port.status().phase == .admitting }
             Self.raise(kinds, at: old)
             #expect(try await Self.shown(kinds, at: old) == kinds)
-            let handover = try await cluster.handOver(old, to: 1 - first)
-            #expect(handover.problem == nil)
+            try await cluster.giveAway(old, to: 1 - first)
             try await until { try await old.port.status().phase == .live }
             #expect(try await Self.shown(kinds, at: old) == [])
         }
@@ -43,8 +42,7 @@ import Testing
             try await until { try await next.port.status().phase == .live }
             Self.raise(kinds, at: next)
             #expect(try await Self.shown([.ahead], at: next) == [.ahead])
-            let handover = try await cluster.handOver(old, to: 1 - first)
-            #expect(handover.problem == nil)
+            try await cluster.giveAway(old, to: 1 - first)
             try await until { try await next.port.status().phase == .admitting }
             #expect(try await Self.shown(kinds, at: next) == [])
         }

@@ -57,8 +57,8 @@ extension StorePort {
     static let patience = Duration.seconds(30)
 
     /// Adds these bytes, one action each and none of them zero, and returns the sums.
-    func add(_ bytes: [UInt8]) async throws -> [UInt64] {
-        let replies = try await submit(SumState.actions(bytes), count: bytes.count, timeout: Self.patience)
+    func add(_ bytes: [UInt8], timeout: Duration = StorePort.patience) async throws -> [UInt64] {
+        let replies = try await submit(SumState.actions(bytes), count: bytes.count, timeout: timeout)
         return try replies.outcomes().map { outcome in
             // The text of a refusal would be read as a sum.
             guard outcome.status == .committed else {
