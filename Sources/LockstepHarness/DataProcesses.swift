@@ -45,8 +45,14 @@ package final class DataProcesses {
         }
         try await createRecords(minimum: minimum)
         for index in names.indices { try start(index) }
-        _ = try ChildProcess.output(program, ["cluster", "status", "--data", node(0).path, "--wait", "60"])
+        // A busy disk may let etcd's writes wait for seconds, and each store has some.
+        let outcome = try ChildProcess.run(
+            program, ["cluster", "status", "--data", node(0).path, "--wait", "240"])
+        guard outcome.status == 0 else { throw LockstepError(.unavailable, outcome.errors) }
     }
+
+    /// Also if they did not come to be whole: what runs on would keep the ports.
+    deinit { endAll(signal: SIGKILL) }
 
     /// etcd answers a moment after its start.
     private func createRecords(minimum: Int) async throws {
