@@ -23,12 +23,13 @@ extension IntegrationTests {
         defer { hostile.end(SIGKILL) }
         var during = Work()
         repeat { during.add(try await work(.now + .seconds(1))) } while hostile.isRunning
+        let after = try await work(.now + .seconds(1.5))
         // Three data nodes and a client share the core that a flood of STEP_DOWN leaves: 0.29 was the least seen.
         try judge(
-            kind, nodes, alone: alone, during: during, before: before,
+            kind, nodes, alone: alone, after: after, during: during, before: before,
             said: try String(contentsOfFile: log, encoding: .utf8),
             share: kind == "reigns" ? 0.1 : Ordeal.smallestShare)
-        for part in [alone, during] { all.add(part) }
+        for part in [alone, during, after] { all.add(part) }
         return all
     }
 
