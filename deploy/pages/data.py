@@ -200,10 +200,8 @@ def taken_over(book, a, b, c, d):
     first.must(f"systemctl start {UNIT}")
     for beginning in ("lockstep status --data", "lockstep cluster status --data"):
         book.quoted(first, section, beginning, **{"lockstep ": "sudo -u lockstep lockstep "})
-    def is_member():
-        return f"node-{first.letter}" in str(record(ask)["inSync"])
-
-    book.check(section, "it is a member again", wait_until(is_member, 15, 0.2), record(ask))
+    book.check(section, "it is a member again",
+               wait_until(lambda: f"node-{first.letter}" in str(record(ask)["inSync"]), 15, 0.2), record(ask))
 
 
 def insufficient(book, a, b, c, d):
