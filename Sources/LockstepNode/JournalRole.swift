@@ -1,13 +1,13 @@
 package import LockstepCore
 
 extension JournalRole {
-    /// What a journal says of itself; none of one that was never served, or was made before roles were noted.
+    /// What a journal says of itself; none of a new one, or of one that was made before roles were noted.
     package init?(notedIn journal: any Journal) throws {
         guard let role = try journal.note(.role).flatMap(JournalRole.init(rawValue:)) else { return nil }
         self = role
     }
 
-    /// Refuses a journal that was last served in the other role, unless its node was told to change it.
+    /// Refuses a journal of the other role, unless its node was told to change it.
     ///
     /// It is asked before anything is read or written, so that a refused folder is as it was.
     package func check(_ journal: any Journal, from source: JournalSource, changesRole: Bool) throws {
@@ -26,8 +26,13 @@ extension JournalRole {
             }
         throw LockstepError(
             .wrongRole,
-            "The journal of \(store) (\(source.description)) was last served by a \(noted), and this node would be a "
-                + "\(self): \(advice) (\(SettingName.role.property)).")
+            "The journal of \(store) (\(source.description)) is a \(noted)'s, and this node would be a \(self): "
+                + "\(advice) (\(SettingName.role.property)).")
+    }
+
+    /// Notes the role of a journal that is nobody's yet.
+    package func noteIfNone(in journal: any Journal) throws {
+        if try JournalRole(notedIn: journal) == nil { try note(in: journal) }
     }
 
     /// Notes the role in which a journal is served from now on, if it says anything else.

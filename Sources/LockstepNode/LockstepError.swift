@@ -127,7 +127,7 @@ extension LockstepError {
         public static let stopped = Code(.stopped)
         /// What was asked for at a position is no longer held.
         public static let positionTooOld = Code(.positionTooOld)
-        /// The journal was last served in the other role, or with an arbiter; an operator must change it.
+        /// The journal is the other role's, or was last served with an arbiter; an operator must change it.
         public static let wrongRole = Code(.wrongRole)
         /// The clock is too far from the log's time; an operator must accept it.
         public static let clockRefused = Code(.clockRefused)

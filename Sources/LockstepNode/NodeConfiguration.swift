@@ -61,7 +61,7 @@ public struct NodeConfiguration: Sendable {
     /// the newest snapshot and every batch after it, at some 100 MB a second. A snapshot costs the encoding of the
     /// whole state, beside the node's work, and its bytes on disk.
     public var snapshotAfterBytes = 64 << 20
-    /// Serves a journal although it was last served in the other role; by default a journal keeps its role.
+    /// Serves a journal of the other role; by default a journal keeps its role.
     ///
     /// A journal notes the role in which it is served, and a node refuses one of the other role with the code
     /// `wrongRole`, since a forgotten address must not make a second primary. With `true` the journal takes this node's

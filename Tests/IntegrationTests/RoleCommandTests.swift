@@ -2,6 +2,7 @@ import Foundation
 import LockstepFolders
 import LockstepHarness
 import LockstepNode
+import LockstepSQLite
 import Testing
 
 extension IntegrationTests {
@@ -40,6 +41,42 @@ extension IntegrationTests {
             _ = try await cluster.waitUntilEqual()
             let alarms = try await cluster.node(0).decodedStatus().stores.flatMap(\.alarms)
             #expect(alarms.isEmpty, "\(alarms)")
+        }
+    }
+
+    /// A folder that joins a cluster is a replica's before its first start, too (PROTOCOL R-49).
+    ///
+    /// Recovered from a node and promoted, it is a primary's, which hears that node before it admits.
+    @Test func aNewFolderOfAClusterIsNoPrimarys() async throws {
+        try await Bench.withCluster(replicas: 1) { cluster in
+            let folder = cluster.folder + "/new"
+            let joins = ["init", "--data", folder, "--node", "new", "--cluster", cluster.cluster]
+            #expect(try ChildProcess.run(Bench.program, joins).status == 0)
+            // As an interrupted one leaves it: it is run again.
+            try FileManager.default.removeItem(atPath: folder + "/node.json")
+            #expect(try ChildProcess.run(Bench.program, joins).status == 0)
+            let alone = ["serve", "--data", folder, "--listen", cluster.endpoint(2)]
+            func expectRefusal() throws {
+                let refused = try ChildProcess.run(Bench.program, alone)
+                #expect(refused.status == 64 && refused.errors.contains("is a replica's"), "\(refused)")
+                #expect(refused.errors.contains("--replica-of"), "\(refused)")
+                #expect(refused.errors.contains("lockstep promote --data \(folder)"), "\(refused)")
+            }
+            try expectRefusal()
+            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(10, to: $0, prefix: "a/") }
+            _ = try await cluster.waitUntilEqual()
+
+            cluster.end(0, signal: SIGKILL)
+            let recovered = try Bench.lockstep("recover", "--data", folder, "--from", cluster.endpoint(1))
+            #expect(recovered.status == 0, "\(recovered)")
+            try expectRefusal()
+            let promoted = try Bench.lockstep("promote", "--data", folder, "--yes")
+            #expect(promoted.status == 0, "\(promoted)")
+            for store in ["counters", "search"] {
+                let reader = try SQLiteJournalReader(folder: folder, storeName: store)
+                defer { try? reader.close() }
+                #expect(reader.note(.role) == "primary" && reader.note(.audience) == ProcessCluster.name(1))
+            }
         }
     }
 

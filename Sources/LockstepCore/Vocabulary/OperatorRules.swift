@@ -1,13 +1,13 @@
 // What a node and its commands refuse to an operator (PROTOCOL, R-41, R-49): decisions, apart from files and questions.
 
-/// The role in which a journal was last served, as it is noted in the journal (PROTOCOL, R-49).
+/// The role of a journal, as it is noted in it: how it was last served, or what it was made for (PROTOCOL, R-49).
 package enum JournalRole: String, Hashable, Sendable, CaseIterable {
     case primary
     case replica
 
     /// Whether a node may serve a journal in this role.
     ///
-    /// `noted` is what the journal says of itself; none if it was never served, or was made before roles were noted.
+    /// `noted` is what the journal says of itself; none if it is new, or was made before roles were noted.
     /// `changesRole` says that the node was told to change it.
     package func mayServe(noted: JournalRole?, changesRole: Bool) -> Bool {
         guard let noted, !changesRole else { return true }

@@ -50,10 +50,10 @@ final class RecoveredJournal {
 
     /// A replica that a primary was recovered from may have applied more since: the next start hears it before it admits
     /// (PROTOCOL, R-48).
+    ///
+    /// A replica's folder has that note as well, since it may be promoted after that.
     private func noteSource() throws {
-        guard let journal, let source, source.role == .replica, try JournalRole(notedIn: journal) != .replica else {
-            return
-        }
+        guard let journal, let source, source.role == .replica else { return }
         let names = (try journal.note(.audience) ?? "").split(separator: ",").map(String.init)
         try journal.setNote(
             .audience, to: ([source.node] + names.filter { $0 != source.node }).joined(separator: ","))

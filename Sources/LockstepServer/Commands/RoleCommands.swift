@@ -11,9 +11,9 @@ public struct PromoteCommand<Server: LockstepServer>: ParsableCommand {
         CommandConfiguration(
             commandName: "promote", abstract: "Makes the folder of a stopped replica the primary's.",
             discussion: """
-                A folder keeps the role in which it was last served, and "serve" refuses the other. This changes it, for all \
-                stores of the folder, when the primary's host is lost. There must be no way back for that primary: two \
-                primaries write two histories.
+                A folder keeps its role: the one in which it was last served, or a replica's if it was made with "init \
+                --cluster". "serve" refuses the other. This changes it, for all stores of the folder, when the primary's \
+                host is lost. There must be no way back for that primary: two primaries write two histories.
 
                   \(Server.name) promote --data data/replica-1 --yes
                 """)
@@ -113,7 +113,7 @@ struct RoleChange: ParsableArguments {
         let cluster = try parseCluster(identity.cluster)
         let stores = try identity.stores.map { try look(folder, $0) }
         for store in stores {
-            let before = store.role.map { "served by a \($0) until now" } ?? "never served by a \(role)"
+            let before = store.role.map { "a \($0)'s until now" } ?? "never served by a \(role)"
             Output.line("\(store.name.padding(toLength: 12, withPad: " ", startingAt: 0)) \(store.end), \(before)")
         }
         guard stores.contains(where: { $0.role != role }) else {

@@ -11,7 +11,7 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
     var data: String
     @Option(help: "The node's name, never used again in this cluster. Default: the folder's name.")
     var node: String?
-    @Option(help: "The ID of the cluster that the node joins. Default: a new cluster.")
+    @Option(help: "The ID of the cluster that the node joins, without --etcd as a replica. Default: a new cluster.")
     var cluster: String?
     @Option(
         name: .customLong("store"),
@@ -124,9 +124,15 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
             var request = JournalRequest(
                 cluster: cluster, storeName: store, nodeName: name.name, channel: Channel(rawValue: UInt16(channel)))
             request.isForDataNode = isForDataNode
+            let isReplicas = self.cluster != nil && !isForDataNode && !hasEntries(store, in: folder)
             let opened = try source.open(request)
             guard isForDataNode, let journal = opened as? SQLiteJournal else {
-                opened.close()
+                defer { opened.close() }
+                // Who joins a cluster is no second primary of it, not even by a forgotten flag (PROTOCOL, R-49).
+                if isReplicas, let journal = opened as? SQLiteJournal {
+                    try journal.openForRepair()
+                    try JournalRole.replica.noteIfNone(in: journal)
+                }
                 continue
             }
             marked.append(journal)
@@ -134,6 +140,13 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         // With --cluster one that was there before may have entries, and lack some that were acknowledged.
         try SQLiteJournal.openVerified(marked)
         for journal in marked { try journal.markArbitrated() }
+    }
+
+    /// Whether a journal of this store is there and is more than what an interrupted `init` has left.
+    private func hasEntries(_ store: String, in folder: NodeFolder) -> Bool {
+        guard let reader = try? SQLiteJournalReader(folder: folder.path, storeName: store) else { return false }
+        defer { try? reader.close() }  // Nothing was written.
+        return (try? reader.end().sequence > .zero) ?? true
     }
 
     /// The cluster of journals that an interrupted `init` has left, so that it can be repeated; nil if there is none.
