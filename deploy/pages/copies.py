@@ -16,7 +16,14 @@ def copied(host, unit, folder):
 
 
 def end_second(host):
-    host.root(f"pkill -f 'serve --data {SECOND}'; sleep 0.5; pkill -KILL -f 'serve --data {SECOND}'")
+    """Ends the second node, and waits for its end: nobody else is served from its folder before."""
+    # The shell that looks for it must not find itself.
+    one = f"-f '[s]erve --data {SECOND}'"
+    for signal in ("TERM", "KILL"):
+        host.root(f"pkill -{signal} {one}")
+        if wait_until(lambda: host.root(f"pgrep {one}").status == 1, 10, 0.1):
+            return
+    raise Broken("the second node does not end")
 
 
 def stop_second(host):
