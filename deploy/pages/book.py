@@ -53,13 +53,13 @@ class Book:
             raise Broken(f"{command.place}: {text}\n    ended with {done.status}, not {expect}: {done.text[-500:]}")
         return done
 
-    def quoted(self, host, section, beginning, expect=0, **rules):
+    def quoted(self, host, section, beginning, expect=0, seconds=60, **rules):
         """Runs a command that the text, or a table, has in backquotes."""
         command = section.quote(beginning)
         text = command.text
         for mark, value in {**self.rules, **rules}.items():
             text = text.replace(mark, value)
-        done = host.run(text)
+        done = host.run(text, seconds)
         command.runs.append((host.letter, done.status, done.seconds, text))
         if expect is not None and done.status != expect:
             raise Broken(f"{command.place}: {text}\n    ended with {done.status}, not {expect}: {done.text[-500:]}")
@@ -120,26 +120,32 @@ class Book:
             print("    " + self.broken[-1].split(": ", 1)[1], flush=True)
         return outcome != "BROKEN"
 
-    def skip(self, page, title, reason):
-        """What this machine or this program cannot run of a section."""
+    def skip(self, page, title, reason, but=None):
+        """What this machine or this program cannot run of a section, but for commands with a text."""
         section = self.section(page, title)
         for command in section.commands + section.quoted:
-            if not command.reason and not command.runs:
+            if not command.reason and not command.runs and not (but and but in command.text):
                 command.reason = reason
 
-    def report(self):
-        """Every command of the pages, and that it ran, or why not."""
-        for page in self.pages.values():
-            for section in page.sections:
-                for command in section.commands:
-                    self.print_command(command)
-                for command in section.quoted:
-                    self.print_command(command)
+    def report(self, typed=()):
+        """Every command of the pages, and that it ran, or why not; `typed` are the lines that the hosts have run."""
+        sections = [section for page in self.pages.values() for section in page.sections]
+        commands = [command for section in sections for command in section.commands + section.quoted]
+        typed = [run[-1] for command in commands for run in command.runs] + list(typed)
+        wrong = sections[[section.title[:3] for section in sections].index("11."):]
+        wrong = wrong[:[section.title[:3] for section in wrong].index("12.")]
+        for section in sections:
+            for command in section.commands:
+                self.print_command(command)
+            for command in section.quoted:
+                # What helps when something is wrong is tried: the table's commands as they are, the others at least
+                # as a part of what was typed.
+                self.print_command(command, [] if section is wrong[0] else typed, may_be_compared=section not in wrong)
         for line in self.times:
             print(f"time     {line}")
         print(f"{len(self.kept)} promises kept, {len(self.broken)} situations broken", flush=True)
 
-    def print_command(self, command):
+    def print_command(self, command, typed=(), may_be_compared=False):
         """One command; of a script its first line."""
         shown = command.text.split("\n")[0]
         if command.runs:
@@ -148,10 +154,12 @@ class Book:
             typed = text.split("\n")[0]
             print(f"ran      {command.place}  {shown}\n         on {host}{times}, last: status {status}, "
                   f"{seconds:.1f} s" + (f", as: {typed}" if typed != shown else ""))
-        elif command.is_compared and not command.reason:
-            print(f"compared {command.place}  {shown}\n         with the program's help")
         elif command.reason:
             print(f"not run  {command.place}  {shown}\n         because: {command.reason}")
+        elif whole := next((line for line in typed if command.is_part_of(line)), None):
+            print(f"named    {command.place}  {shown}\n         ran as: {' '.join(whole.split())[:160]}")
+        elif may_be_compared and command.is_compared and command.has_placeholders:
+            print(f"compared {command.place}  {shown}\n         with the program's help")
         else:
             print(f"MISSED   {command.place}  {shown}")
             self.broken.append(f"{command.place}: no situation runs it: {shown}")

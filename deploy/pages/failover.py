@@ -4,7 +4,7 @@ import time
 
 from namespaces import wait_until
 
-from . import data, etcd
+from . import data, etcd, worst
 from .data import (CLUSTER, DATA, FAILOVER, HERE, LOST, NODES, UNIT, alarmed, count, ended, lead, leader, listed,
                    record, settle)
 from .operating import NODE, PAGE, PRIMARY, await_phase, unit_log
@@ -29,7 +29,9 @@ def play(book, a, b, c, d):
         book.situation("all members are gone", gone, *nodes, d)
         book.situation("a data node is restored", restored, *nodes, d)
         book.situation("etcd is lost", lost_etcd, *nodes, d)
+        book.situation("etcd is full", worst.full, *nodes, d)
         book.situation("one primary and back", alone, *nodes, d)
+        book.situation("all data nodes are lost", worst.all_lost, *nodes, d)
         book.situation("etcd with certificates", data.certificates, *nodes, d)
     book.situation("one primary as before", data.put_back, *nodes)
 
@@ -66,6 +68,8 @@ def posts(book, a, b, c):
         done = book.run(host, section, "lockstep cluster balance", **HERE)
         book.check(section, "balance gives one of two posts away, once", ("is led by" in done.output) == (host is a),
                    f"{host.letter}: {done.text}")
+    for beginning in ("lockstep status --data", "lockstep cluster status --data"):
+        book.quoted(b, section, beginning, **HERE)
     settle(nodes)
 
 
@@ -281,7 +285,7 @@ def lost_etcd(book, a, b, c, d):
     lead(a, nodes)
     last = int(count(d).output)
     etcd.stop(nodes)
-    etcd.configure(d, (d,))
+    etcd.configure(d, (d,), worst.QUOTA)
     etcd.start((d,))
     section.says("say so in the folder of every data node, and restart the nodes one after the other, the primary last")
     for host in (b, c, a):

@@ -58,7 +58,7 @@ def check_machine():
         raise CannotRun("the pages' test needs root, for namespaces and mounts: run it with sudo")
     needed = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "runuser": "util-linux",
               "mount": "mount", "mkfs.ext4": "e2fsprogs", "sudo": "sudo", "systemctl": "systemd",
-              "nft": "nftables", "nc": "netcat-openbsd",
+              "nft": "nftables", "nc": "netcat-openbsd", "arping": "iputils-arping",
               "etcd": "etcd-server", "etcdctl": "etcd-client", "openssl": "openssl"}
     for program, package in needed.items():
         if not shutil.which(program):
@@ -103,8 +103,11 @@ def remove():
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-def prepare_home(program):
-    """What the operator of each host has: a clone of the repository, as far as the pages use it, and the program."""
+def prepare_home(program, lab=None):
+    """What the operator of each host has: a clone of the repository, as far as the pages use it, and the program.
+
+    The laboratory's program, if there is one, is for one host, and lies beside.
+    """
     home = f"{FOLDER}/home"
     os.makedirs(f"{home}/.build/release")
     shutil.copytree(f"{REPOSITORY}/deploy", f"{home}/deploy", ignore=shutil.ignore_patterns("__pycache__"))
@@ -114,8 +117,11 @@ def prepare_home(program):
     with open(f"{home}/swift", "w", encoding="ascii") as file:
         file.write(SWIFT)
     os.chmod(f"{home}/swift", 0o755)
+    programs = [program] + ([lab] if lab else [])
+    if lab:
+        shutil.copy(lab, f"{FOLDER}/lockstep-lab")
     # Libraries of a toolchain that lies in somebody's home are hidden from the units.
-    listed = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    listed = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout
     for path in re.findall(r"=> (/(?:home|root)/\S+)", listed):
         os.makedirs(f"{home}/libraries", exist_ok=True)
         shutil.copy(path, f"{home}/libraries/")
@@ -135,6 +141,8 @@ def connect():
 
 class Host:
     """A host with systemd, an operator `op` who may use sudo, and a disk of its own at /var/lib/lockstep."""
+
+    typed = []  # the lines that any host has run to a good end, or has begun to run
 
     def __init__(self, letter):
         self.letter = letter
@@ -204,10 +212,13 @@ class Host:
         began = time.monotonic()
         done = subprocess.run(self.enter() + shell, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace")
+        if done.returncode == 0:
+            self.typed.append(command)
         return Result(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
     def start(self, command, log="/tmp/started.log"):
         """Starts a line of shell as the operator and leaves it running; what it prints goes to a file."""
+        self.typed.append(command)
         subprocess.Popen(
             self.enter() + ["runuser", "-u", "op", "--", "bash", "-c", "cd /home/op/lockstep && export HOME=/home/op && "
                             f"exec >{log} 2>&1; {command}"],

@@ -1,4 +1,4 @@
-"""Commands that a text or a table of the pages names: they are compared with the program's help."""
+"""Commands that a text or a table of the pages names: they are compared with the help of their program."""
 import re
 
 from .operating import PAGE
@@ -6,17 +6,17 @@ from .source import Broken
 
 
 class Helps:
-    """The help of each command of the program on a host."""
+    """The help of each command of a program on a host."""
 
-    def __init__(self, host):
-        self.host, self.texts = host, {}
+    def __init__(self, host, path):
+        self.host, self.path, self.name, self.texts = host, path, path.split("/")[-1], {}
 
     def text(self, words):
-        """What `lockstep help` prints of a command; nothing if there is none of this name."""
+        """What `help` prints of a command; nothing if there is none of this name."""
         key = " ".join(words)
         if key not in self.texts:
-            printed = self.host.run(f"lockstep help {key}").output
-            is_known = re.search(rf"^USAGE: lockstep {key}(?![a-z])".replace("  ", " "), printed, re.MULTILINE)
+            printed = self.host.run(f"{self.path} help {key}").output
+            is_known = re.search(rf"^USAGE: {self.name} {key}(?![a-z])".replace("  ", " "), printed, re.MULTILINE)
             self.texts[key] = printed if is_known or not words else ""
         return self.texts[key]
 
@@ -42,19 +42,23 @@ class Helps:
 
 
 def compare(book, host):
-    """Every command of this program that is in backquotes, and those that section 12 lists."""
-    helps, problems = Helps(host), []
+    """Every command of these programs that is in backquotes, and those that section 12 lists."""
+    helps, problems = Helps(host, "lockstep"), []
+    lab = Helps(host, ".build/release/lockstep-lab")
     for page in book.pages.values():
         for section in page.sections:
             for command in section.quoted:
-                if command.text.startswith("deploy/"):
-                    command.is_compared = host.root(f"test -e /home/op/lockstep/{command.text}").status == 0
-                if not re.match("(sudo -u lockstep )?lockstep ", command.text):
+                named = re.match("(?:sudo -u lockstep )?(lockstep(?:-lab)?) |(deploy/[a-z-]+)", command.whole)
+                if not named:
                     continue
-                problem = helps.problem(command.text)
+                if named[2]:
+                    problem = host.root(f"test -x {named[2]}").status and "there is no such file"
+                else:
+                    problem = (lab if named[1] == "lockstep-lab" else helps).problem(command.whole)
                 command.is_compared = not problem
                 if problem:
                     problems.append(f"{command.place}: {command.text}: {problem}")
+    host.must("rm .build/release/lockstep-lab")
     listed = book.section(PAGE, "12. Command line")
     for names in re.findall("`([a-z |]+)`", listed.lines[0]):
         first, *rest = names.split()

@@ -101,6 +101,8 @@ def primary(book, host):
     book.check(section, "the unit's files are as systemd wants them",
                not host.root("SYSTEMD_LOG_LEVEL=warning systemd-analyze verify "
                              "/etc/systemd/system/lockstep-*.service").text)
+    ports = book.quoted(host, book.section(PAGE, "1. Before you begin"), "sysctl").output.split("=")[1].split()
+    book.check(section, "the ports lie below those of outgoing connections", int(ports[0]) > 7_403, ports)
     host.must("mkdir -p /usr/share/doc/lspages && echo 'a licence of its own' >/usr/share/doc/lspages/a.txt")
     host.must("find /usr/share/doc -mindepth 1 -maxdepth 1 ! -name lspages -exec rm -rf {} +")
     book.run(host, section, "sudo -u lockstep lockstep search index")
@@ -305,7 +307,19 @@ def backup(book, a, b):
     section.says("A replica fetches what it lacks.")
     book.check(section, "a replica fetches what it lacks",
                wait_until(lambda: value(b, "tcp://10.0.0.2:7400") == count, 10), done.text)
+    checked(book, section, b)
     restored_primary(book, a, count)
+
+
+def checked(book, section, b):
+    """`restore --check` reads the backups, and writes nothing."""
+    files = "--from /backup/replica-$(date +%F)"
+    done = book.quoted(b, section, "restore --check",
+                       **{"restore --check": f"sudo -u lockstep lockstep restore --check {files} {files}-1"})
+    book.check(section, "restore --check reads all of a series", re.match("whole, counters through ", done.output),
+               done.text)
+    done = b.root("lockstep restore --check --from /backup/cut")
+    book.check(section, "it finds damage", done.status == book.status("is damaged"), f"{done.status}: {done.text}")
 
 
 def restored_primary(book, a, count):

@@ -1,4 +1,5 @@
 """The situations of the pages, in an order in which each finds what it needs."""
+import os
 import shutil
 
 from . import callers, copies, failover, hosts, keys, named, operating, roles, tour, trouble, unwell
@@ -11,6 +12,8 @@ def boot(home):
     made = {letter: hosts.Host(letter) for letter in hosts.LETTERS}
     for host in made.values():
         shutil.copytree(home, f"{hosts.FOLDER}/home-{host.letter}", symlinks=True)
+        if host.letter == tour.HOST:
+            os.rename(f"{hosts.FOLDER}/lockstep-lab", f"{hosts.FOLDER}/home-{host.letter}/.build/release/lockstep-lab")
         host.boot()
     for host in made.values():
         host.await_boot()
@@ -21,6 +24,8 @@ def begin(book, a, b, c, d):
     """The tour, on a host that has no node yet, and sections 2 to 10 of deploy/README.md; whether there is a cluster."""
     book.situation("two commands", tour.readme, c)
     book.situation("look inside", tour.look_inside, c)
+    book.situation("commands of the first page", tour.first_page, c)
+    book.situation("demonstrations", tour.demonstrations, c)
     book.situation("searches", tour.searches, c)
     for host in (a, b, c, d):
         book.situation(f"install on {host.letter}", operating.install, host)
@@ -63,7 +68,7 @@ def run(home, book: Book):
         book.situation("a promotion by mistake", roles.undone, a, c)
         failover.play(book, a, b, c, d)
         book.situation("a lost host", roles.lost_host, a, b, c)
-    book.report()
+    book.report(hosts.Host.typed)
     for problem in book.broken:
         print(f"BROKEN   {problem}")
     return 1 if book.broken else 0

@@ -62,7 +62,6 @@ def lost_host(book, a, b, c):
     await_phase(b, "admitting")
     book.check(section, "the count goes on", add(b) == last + 1)
     section.says("Announce the address in its network")
-    # What an announcement does at its hearers: the lost host's hardware address is forgotten.
-    c.ip("neighbour", "flush", "dev", "eth0")
+    book.quoted(b, section, "arping -U", **{"arping -U": "sudo arping -U -c 2 -I eth0 10.0.0.1"})
     await_phase(c, "live", 15)
     book.check(section, "the other replica follows", value(c, "tcp://10.0.0.3:7400") == last + 1)

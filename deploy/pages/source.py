@@ -3,12 +3,17 @@
 A command is a line of a fenced block without a language. What stands three spaces or more after it, or after two
 spaces and `#`, is a remark. A block of the language `sh` is one command. A block after a line that ends with a path in
 backquotes and a colon is that file. A comment `<!-- not run: REASON -->` in front of a block is for all of it,
-`<!-- not run (BEGINNING): REASON -->` for its commands that begin so. A command in backquotes, in a text or in a cell of
-a table, is one if it begins with `lockstep` or `sudo`, or if its column is headed as one of commands; such a comment in
-front of the text or the table is for it too.
+`<!-- not run (BEGINNING): REASON -->` for its commands that begin so. A text in backquotes, in a text or in a cell of a
+table, is a command if it begins as one of PROGRAMS, or if its column is headed as one of commands. In a text it
+is one, too, if it is a command of `lockstep` without that word, with a subcommand or an option (SHORT). Such a comment
+in front of the text or the table is for it too.
 """
 import os
 import re
+
+PROGRAMS = ("lockstep ", "lockstep-lab ", "sudo ", "etcdctl ", "apt-get ", "arping ", "dmesg", "sysctl ", "deploy/")
+SHORT = (r"(?:actions|backup|clock|cluster|counter|journal|keys|search|sessions) [a-z-]+(?: [^|]+)?"
+         r"|(?:demote|init|promote|recover|restore|serve|status) --[^|]+")
 
 PAGES = {
     "README.md": None,
@@ -31,6 +36,29 @@ class Command:
         self.reason = reason  # why it is not run; None if it is
         self.runs = []
         self.is_compared = False  # with the program's help
+
+    @property
+    def whole(self):
+        """The command with its program, which a short form leaves out."""
+        return f"lockstep {self.text}" if re.fullmatch(SHORT, self.text) else self.text
+
+    @property
+    def has_placeholders(self):
+        """Whether it cannot be typed as it is: capitals and `…` stand for values."""
+        return re.search(r"(?<![-\w])[A-Z][A-Z_]*\b|…", self.text) is not None
+
+    def is_part_of(self, typed):
+        """Whether a line that was typed is this command, with these options and values, and maybe more of them."""
+        program, *words = re.sub("^sudo (-u lockstep )?", "", self.whole).split()
+        names = [word for word in words if not re.fullmatch("[a-z][a-z-]*", word)]
+        names = words[:words.index(names[0])] if names else words
+        # The name of the user is no command.
+        typed = typed.replace("sudo -u lockstep ", "sudo ")
+        for found in re.finditer(rf"(?<![\w/-]){re.escape(program)}(?: ([^;&|]*)|$)", typed):
+            others = (found[1] or "").split()
+            if others[:len(names)] == names and set(words) <= set(others):
+                return True
+        return False
 
     @property
     def place(self):
@@ -149,7 +177,7 @@ class Page:
         for index, cell in enumerate(cells(text) if head else [text]):
             is_column = head and index < len(head) and "command" in head[index]
             for quoted in re.findall(r"`([^`]+)`", cell):
-                if quoted.startswith(("lockstep ", "sudo ")) or is_column:
+                if is_column or quoted.startswith(PROGRAMS) or not head and re.fullmatch(SHORT, quoted):
                     mark = next((mark for mark in marks if mark[0] and quoted.startswith(mark[0])), None)
                     used.add(mark)
                     section.quoted.append(Command(section, number, quoted, mark and mark[1]))

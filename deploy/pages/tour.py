@@ -4,9 +4,11 @@ import time
 
 from namespaces import wait_until
 
+from .operating import PAGE
 from .source import Broken
 
 PROGRAM = "PATH=$(swift build -c release --show-bin-path):$PATH"
+HOST = "c"  # whose tour it is
 
 
 def prepare(host):
@@ -16,9 +18,8 @@ def prepare(host):
               "echo 'a shared library of its own' >/usr/share/doc/a.txt")
 
 
-def up(book, host, section, beginning):
+def up(host, command):
     """Starts `deploy/up` as the page has it, and leaves it running; another terminal goes on."""
-    command = section.command(beginning)
     began = time.monotonic()
     host.root("rm -f /tmp/started.log")
     host.start(command.text)
@@ -28,14 +29,14 @@ def up(book, host, section, beginning):
 
 
 def down(host):
-    host.root("pkill -u op -f deploy/up; pkill -u op lockstep; sleep 1; pkill -KILL -u op lockstep")
+    host.root("pkill -u op -f deploy/up; pkill -u op lockstep; sleep 1; pkill -KILL -u op lockstep; pkill -u op etcd")
 
 
 def readme(book, host):
     """README.md: two commands, and another terminal."""
     section = book.section("README.md", "Two commands")
     prepare(host)
-    up(book, host, section, "deploy/up")
+    up(host, section.command("deploy/up"))
     path = section.command("PATH=")
     before = f"{path.text} && "
     path.runs.append((host.letter, 0, 0, path.text))
@@ -52,6 +53,46 @@ def readme(book, host):
     done = host.run(f"{before} lockstep counter add visits --timeout 20")
     book.check(section, "nothing is lost", done.output.strip() == "2", done.text)
     down(host)
+
+
+def first_page(book, host):
+    """What README.md names beside the tour: a package of one's own, and a node with HTTP."""
+    section = book.section("README.md", "Two commands")
+    done = book.quoted(host, section, "lockstep new", **{"--lockstep PATH": "--lockstep https://10.0.0.9/lockstep.git",
+                                                         "lockstep new": f"{PROGRAM} && cd /tmp && lockstep new"})
+    book.check(section, "new writes a package", host.root("test -s /tmp/shop/Package.swift").status == 0, done.text)
+    host.must(f"runuser -u op -- bash -c '{PROGRAM} && lockstep init --data /tmp/shown'")
+    serve = section.quote("lockstep serve --http")
+    shown = f"{PROGRAM} && {serve.text} 127.0.0.1:9100 --data /tmp/shown --listen tcp://127.0.0.1:7480"
+    host.start(shown)
+    try:
+        ask = "curl -sf http://127.0.0.1:9100"
+        book.check(section, "a node with HTTP shows its metrics and the console", wait_until(
+            lambda: host.root(f"{ask}/metrics && {ask}/").status == 0, 15), host.root("cat /tmp/started.log").text)
+        serve.runs.append((host.letter, 0, 0, shown))
+    finally:
+        down(host)
+
+
+def demonstrations(book, host):
+    """README.md: data nodes of `deploy/up`, one of which is killed, and what it does under load, with few kills."""
+    section = book.section("README.md", "Two commands")
+    up(host, section.quote("deploy/up --cluster"))
+    try:
+        section.says("Kill any of them: another takes over by itself.")
+        add = (f"{PROGRAM} && lockstep counter add visits --timeout 20 "
+               "--node tcp://127.0.0.1:7400,tcp://127.0.0.1:7410,tcp://127.0.0.1:7420")
+        first = host.run(add)
+        host.must("kill -9 $(cat data-cluster/node-1.pid)")
+        second = host.run(add)
+        book.check(section, "another data node takes over by itself",
+                   (first.output.strip(), second.output.strip()) == ("1", "2"), first.text + second.text)
+    finally:
+        down(host)
+    for beginning, kills in (("deploy/up --demo", 3), ("deploy/up --cluster --demo", 2)):
+        done = book.quoted(host, section, beginning, **{beginning: f"{beginning} --kills {kills}"})
+        book.check(section, f"{beginning} does that under load, and checks the log",
+                   "passed: equal digests, nothing acknowledged is missing" in done.output, done.text)
 
 
 def typed(book, host, section, beginning, before, expect=0, seconds=60):
@@ -80,6 +121,9 @@ def look_inside(book, host):
         command.runs.append((host.letter, done.status, done.seconds, command.text.replace(*rule)))
         book.check(section, f"{beginning} shows the journal", done.status == 0 and done.output.strip(), done.text)
     section.says("They want a node that is stopped.")
+    done = book.quoted(host, book.section(PAGE, "12. Command line"), "journal difference",
+                       **{"journal difference": f"{before} lockstep journal difference 1 {place} --data data/primary"})
+    book.check(section, "difference shows what has changed", "visits" in done.output, done.text)
 
 
 def searches(book, host):
@@ -93,7 +137,7 @@ def searches(book, host):
             book.skip(page, title, "this program was built without the trait Web, so it has no HTTP")
         return
     prepare(host)
-    up(book, host, readme_section, "deploy/up --web")
+    up(host, readme_section.command("deploy/up --web"))
     before = PROGRAM + " && "
     for part in (readme_section, section):
         if part is section:

@@ -228,6 +228,7 @@ def damaged_replica(book, b):
                re.search(r"sequence number \d+", unit_log(b, "lockstep-replica")), unit_log(b, "lockstep-replica"))
     book.quoted(b, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep journal verify --data {REPLICA}",
                 expect=book.status("is damaged"))
+    book.quoted(b, section, "dmesg", dmesg="sudo dmesg")
     book.run(b, section, "sudo cp -a /var/lib/lockstep/replica")
     section.says("`verify` ends with 65 if there is any")
     done = book.run(b, section, "sudo -u lockstep lockstep journal verify", expect=book.status("is damaged"))
