@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from . import callers, copies, failover, hosts, keys, named, operating, roles, tour, trouble, unwell
+from . import backups, callers, copies, failover, hosts, keys, named, operating, roles, tour, trouble, unwell
 from .book import Book
 
 
@@ -38,7 +38,9 @@ def begin(book, a, b, c, d):
     book.situation("look at it", operating.look, a, b)
     book.situation("upgrade", operating.upgrade, a, b, c)
     book.situation("a primary hears its replicas", operating.audience, a, b)
-    book.situation("back up and restore", operating.backup, a, b)
+    book.situation("back up and restore", backups.backup, a, b)
+    book.situation("a restored primary is behind", backups.primary, a)
+    book.situation("a new replica of a backup", backups.new_replica, a)
     book.situation("a unit that has failed", trouble.failed_unit, a)
     return True
 
@@ -58,7 +60,6 @@ def run(home, book: Book):
         book.situation("a node that refuses", unwell.refused, d)
         book.situation("a primary is told how long it hears", unwell.told_audience, a, b)
         book.situation("a full disk", trouble.full_disk, a, b)
-        book.situation("an old copy of the primary", trouble.behind, a)
         book.situation("a loss that is accepted", trouble.accepted_loss, a, b, c)
         book.situation("a replica's journal is damaged", trouble.damaged_replica, b)
         book.situation("the primary's journal is damaged", trouble.damaged_primary, a)

@@ -141,19 +141,20 @@ def old_copy(a, count=3, query=None):
     return last
 
 
-def behind(book, a):
-    """PRIMARY_BEHIND, and the recovery from a replica."""
+def recovered(book, a, last, source="10.0.0.2"):
+    """The way out of PRIMARY_BEHIND: the primary fetches what it lacks from a replica, and has the last value again."""
     section = book.section(PAGE, "PRIMARY_BEHIND")
-    last = old_copy(a)
-    book.check(section, "an old copy raises the alarm", seen(a, "PRIMARY_BEHIND"), phases(a))
+    book.check(section, "the alarm is raised", seen(a, "PRIMARY_BEHIND"), phases(a))
     book.shows(section, "PRIMARY_BEHIND", alarms(a), "status")
     section.says("It admits nothing")
     refused = a.run(f"lockstep counter add visits --node {NODE} --insecure --timeout 2")
     book.check(section, "it admits nothing", refused.status != 0, refused.text)
     book.quoted(a, book.section(PAGE, WRONG), "sudo systemctl stop")
+    a.must(f"rm -rf {PRIMARY}-behind")
     for beginning in ("sudo systemctl stop", "sudo cp -a"):
         book.run(a, section, beginning)
-    done = book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from")
+    done = book.run(a, section, "sudo -u lockstep lockstep recover --data /var/lib/lockstep/primary --from",
+                    **{"10.0.0.2": source})
     section.says("It takes all stores of the folder, one after the other")
     book.check(section, "recover takes all stores", "counters" in done.text and "search" in done.text, done.text)
     done = book.run(a, section, "sudo -u lockstep lockstep journal inspect")
