@@ -68,7 +68,7 @@ def run(home, book: Book):
         book.situation("a clock that is refused", copies.refused_clock, a)
         book.situation("a promotion by mistake", roles.undone, a, c)
         failover.play(book, a, b, c, d)
-        book.situation("a lost host", roles.lost_host, a, b, c)
+        book.situation("a lost host", roles.lost_host, a, b, c, d)
     book.report(hosts.Host.typed)
     for problem in book.broken:
         print(f"BROKEN   {problem}")

@@ -3,9 +3,10 @@ import re
 
 from namespaces import wait_until
 
+from . import operating
 from .operating import PAGE, REPLICA, add, alarms, await_phase, value
 from .source import Broken
-from .trouble import UNIT, WRONG, seen
+from .trouble import UNIT, WRONG, recovered, seen
 
 
 def undone(book, a, c):
@@ -31,14 +32,20 @@ def undone(book, a, c):
     await_phase(c, "live")
 
 
-def lost_host(book, a, b, c):
-    """The primary's host dies; a replica is promoted, and listens at its address."""
+def lost_host(book, a, b, c, d):
+    """The primary's host dies; a replica is promoted that has less than another one, and listens at its address."""
     section = book.section(PAGE, "The primary's host is lost")
     last = add(b)
     if not wait_until(lambda: value(c, "tcp://10.0.0.2:7400") == last == value(b, "tcp://10.0.0.3:7400"), 10):
         raise Broken("the replicas do not follow")
+    b.ip("link", "set", "eth0", "down")
+    last = add(c)
+    if not wait_until(lambda: value(c, "tcp://10.0.0.3:7400") == last, 10):
+        raise Broken("the replica does not follow")
     a.die()
-    book.check(section, "replicas go on answering reads", value(b, "tcp://10.0.0.3:7400") == last)
+    b.ip("link", "set", "eth0", "up")
+    book.check(section, "replicas go on answering reads, the one with less and the one with more",
+               (value(c, "tcp://10.0.0.2:7400"), value(b, "tcp://10.0.0.3:7400")) == (last - 1, last))
     for host in (b, c):
         done = book.quoted(host, book.section(PAGE, WRONG), f"sudo -u lockstep lockstep status --data {REPLICA}")
         book.check(section, "at replicas NO_PRIMARY",
@@ -59,9 +66,13 @@ def lost_host(book, a, b, c):
     b.ip("address", "add", "10.0.0.1/24", "dev", "eth0")
     for beginning in ("sudo cp deploy/systemd", "sudo systemctl daemon-reload", "sudo systemctl enable"):
         book.run(b, third, beginning)
-    await_phase(b, "admitting")
-    book.check(section, "the count goes on", add(b) == last + 1)
     section.says("Announce the address in its network")
     book.quoted(b, section, "arping -U", **{"arping -U": "sudo arping -U -c 2 -I eth0 10.0.0.1"})
+    section.says("Another replica that has more makes the new primary say PRIMARY_BEHIND; recover from it.")
+    recovered(book, b, last, source=c.address)
     await_phase(c, "live", 15)
-    book.check(section, "the other replica follows", value(c, "tcp://10.0.0.3:7400") == last + 1)
+    book.check(section, "the other replica follows", wait_until(lambda: value(c, "tcp://10.0.0.3:7400") == last + 1, 5))
+    section.says("Begin that host anew as a replica, with `lockstep init` and a new name")
+    # Nothing of the lost host is left, so another one stands for it.
+    operating.replica(book, d)
+    book.check(section, "the host that was begun anew follows", value(c, "tcp://10.0.0.4:7400") == last + 1)
