@@ -20,6 +20,8 @@ PLANTED = [
      "fetches what it lacks"),
     ("deploy/README.md", "| 64 | wrong usage", "| 63 | wrong usage", "a unit that has failed: ", "ExecMainStatus=64"),
     ("README.md", "`deploy/up --demo` does", "`deploy/up --kills` does", "demonstrations: ", "deploy/up --demo"),
+    ("deploy/README.md", "waited for likewise; the node serves meanwhile", "waited for likewise; the node waits, too",
+     "an address for HTTP that comes later: ", "serves meanwhile"),
     ("docs/HACKING.md", "lockstep journal verify --data data/primary\n", "lockstep journal verfy --data data/primary\n",
      "look inside: ", "journal verify"),
     ("deploy/README.md", "`lockstep init --store counters` makes", "`lockstep init --stores counters` makes",

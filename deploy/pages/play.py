@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from . import backups, callers, copies, failover, hosts, keys, named, operating, roles, tour, trouble, unwell
+from . import backups, callers, copies, faces, failover, hosts, keys, named, operating, roles, tour, trouble, unwell
 from .book import Book
 
 
@@ -35,6 +35,7 @@ def begin(book, a, b, c, d):
             [book.situation(f"replica {host.letter}", operating.replica, host) for host in (b, c)]):
         return False
     book.situation("an address that comes later", operating.late_address, c)
+    book.situation("an address for HTTP that comes later", faces.late, a)
     book.situation("look at it", operating.look, a, b)
     book.situation("upgrade", operating.upgrade, a, b, c)
     book.situation("a primary hears its replicas", operating.audience, a, b)
