@@ -1,4 +1,5 @@
-"""HTTP of a primary whose address for it comes later."""
+"""HTTP: of a primary whose address for it comes later, and of a replica whose primary is away."""
+import re
 import time
 
 from namespaces import wait_until
@@ -6,6 +7,7 @@ from namespaces import wait_until
 from .operating import PAGE, add, await_phase, unit_log
 from .trouble import UNIT
 
+FOLLOWER = "lockstep-replica"
 LATER = "10.0.0.11"
 
 
@@ -45,3 +47,34 @@ def late(book, a):
         restart(a, UNIT, None)
         a.root(f"ip address del {LATER}/32 dev eth0")
     await_phase(a, "admitting")
+
+
+def found(book, section, done, promise):
+    book.check(section, promise, done.output.startswith("HTTP/1.1 200 ") and "a.txt" in done.output, done.text)
+
+
+def away(book, a, b):
+    """docs/SEARCH.md: a replica's searches over HTTP, when its primary has gone."""
+    section = book.section("docs/SEARCH.md", "What it decides, and where")
+    section.says("What is in memory is found. What is not ends at once with `unavailable`, over HTTP with 503 and "
+                 "`Retry-After`")
+    ask = "curl -si --max-time 20 'http://127.0.0.1:8080/search?q={}'"
+    restart(b, FOLLOWER, "--search-http 127.0.0.1:8080")
+    try:
+        await_phase(b, "live")
+        found(book, section, b.run(ask.format("licence")), "a search finds the text")
+        a.must(f"systemctl stop {UNIT}")
+        for word in ("never", "unheard"):
+            done = b.run(ask.format(word))
+            later = re.search(r"^retry-after: \d", done.output, re.MULTILINE | re.IGNORECASE)
+            book.check(section, "what is not in memory ends with 503 and Retry-After",
+                       done.output.startswith("HTTP/1.1 503 ") and later, done.text)
+            book.check(section, "it says that the primary is away", '"error":"unavailable"' in done.output
+                       and "the primary is away" in done.output, done.text)
+            book.takes(section, "after {} of silence at the latest", done.seconds)
+        found(book, section, b.run(ask.format("licence")), "what is in memory is found")
+    finally:
+        a.root(f"systemctl start {UNIT}")
+        restart(b, FOLLOWER, None)
+    await_phase(a, "admitting")
+    await_phase(b, "live")

@@ -56,6 +56,7 @@ def run(home, book: Book):
         book.situation("sessions without number", callers.crowd, a, b)
         book.situation("two nodes of one name", copies.duplicate, a, b)
         book.situation("no primary", trouble.no_primary, a, b)
+        book.situation("searches without a primary", faces.away, a, b)
         book.situation("another state than the primary's", unwell.diverged, a, b)
         book.situation("a port that is closed", unwell.closed_port, a, b)
         book.situation("a node that refuses", unwell.refused, d)
