@@ -64,9 +64,10 @@ def refused_clock(book, a):
         """A command with a clock that is so many hours ahead."""
         # The library sets a variable as it is loaded, which moves the environment, and Swift's runtime then does not
         # find the program's arguments. Through a shell the variable is there already.
-        return (f"sudo -u lockstep env LD_PRELOAD={library[0]} FAKETIME=+{hours}h FAKETIME_DONT_FAKE_MONOTONIC=1 "
+        return (f"sudo -u lockstep env LD_PRELOAD={library[0]} FAKETIME={hours:+}h FAKETIME_DONT_FAKE_MONOTONIC=1 "
                 "sh -c 'exec \"$@\"' sh ")
 
+    clock_help(book, section, a)
     copied(a, UNIT, PRIMARY)
     try:
         accepted_clock(book, section, a, at(192), "ahead of")
@@ -77,10 +78,29 @@ def refused_clock(book, a):
         section.says("A clock that is behind the log: this holds for every start until the clock has passed the log.")
         for hours in (0, 0, 2):
             starts(a, at(hours))
+        section.says("If the clock goes back by another hour, it is refused again.")
+        is_refused(book, section, a, at(-2), "behind")
     finally:
         stop_second(a)
     await_phase(a, "admitting")
     return None
+
+
+def clock_help(book, section, a):
+    """The help of the command says the same as the page."""
+    shown = " ".join(a.run("lockstep help clock accept").output.split())
+    for page, text in (("(more than 7 days)", "more than 7 days ahead of its log"),
+                       ("(more than an hour)", "or 1 hour behind it"),
+                       ("accept it for all stores of the folder", "Default: all of the folder."),
+                       ("A clock that is ahead of the log: this holds for an hour. Then the log has the clock's time.",
+                        "A clock that is ahead of the log is accepted for an hour, in which the node is to start; then "
+                        "the log has the clock's time."),
+                       ("this holds for every start until the clock has passed the log",
+                        "accepted until it has passed the log, for every start"),
+                       ("If the clock goes back by another hour", "unless it goes back by another hour"),
+                       *[("the log's time runs at half the clock's rate",) * 2]):
+        section.says(page)
+        book.check(section, f"the command's help says so, too: {page}", text in shown, shown)
 
 
 def serve(clock):
