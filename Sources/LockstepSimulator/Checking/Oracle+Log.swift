@@ -13,6 +13,7 @@ extension Oracle {
                 case .sessionOpen(let open, let sender):
                     let id = SessionID(epoch: batch.head.epoch, sequence: sequence)
                     checkOpener(of: id, open, sender)
+                    noteAdmission(batch, sequence)
                     sessions[id] = Standing(open, sender: sender)
                 case .sessionClose(let session):
                     checkClose(of: session)
@@ -114,6 +115,7 @@ extension Oracle {
     func began(_ epoch: Epoch) {
         if behind?.epoch == epoch { behind = nil }
         if stopping?.epoch == epoch { stopping = nil }
+        if unheard?.epoch == epoch { unheard = nil }
     }
 
     private func noteAdmission(_ batch: SealedBatch, _ sequence: SequenceNumber) {
@@ -122,6 +124,9 @@ extension Oracle {
         }
         if let stopping, stopping.epoch == batch.head.epoch, sequence > stopping.head {
             fail(.admission, "the primary was told at \(stopping.head) to stop, and took \(sequence)")
+        }
+        if let unheard, unheard.epoch == batch.head.epoch, sequence <= unheard.head {
+            fail(.admission, "the primary took \(sequence) before it had heard its replicas (R-48)")
         }
     }
 

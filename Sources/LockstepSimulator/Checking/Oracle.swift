@@ -34,6 +34,8 @@ final class Oracle {
     var behind: (epoch: Epoch, head: SequenceNumber)?
     /// The same of the epoch whose primary was told to stop.
     var stopping: (epoch: Epoch, head: SequenceNumber)?
+    /// The same of the epoch whose primary waits for its replicas, or has ended to: the last number of the wait.
+    var unheard: (epoch: Epoch, head: SequenceNumber)?
     var largestBatch = 0
     var runs: RunChecker
     /// Accepted actions whose end their sender learned, in any history; and what it learned.
@@ -201,6 +203,7 @@ final class Oracle {
         // An older copy may have given its epoch the number of one that it forgot.
         behind = nil
         stopping = nil
+        unheard = nil
         for batch in path { apply(batch) }
         forkedAt = committed.sequence
     }

@@ -32,7 +32,7 @@ package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
         case linearizability
         /// A counter's value that no order of the additions gives.
         case counterBounds
-        /// A primary that knows that it is behind took something new.
+        /// A primary took something new that knows that it is behind, stops, or has not heard its replicas.
         case admission
         /// Log time went back.
         case logTime

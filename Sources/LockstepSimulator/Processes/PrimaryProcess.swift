@@ -6,12 +6,13 @@ final class PrimaryProcess: NodeProcess {
     private(set) var machine: PrimaryStateMachine?
     /// Carries out the effects of this life.
     private var executor: (any EffectExecutor)?
-    private var directives: [PrimaryDirective] = []
+    private(set) var directives: [PrimaryDirective] = []
     private var toMachine: Deque<[UInt8]> = []
     private var toCaller: Deque<[UInt8]> = []
-    private var watch = SessionWatch(recovered: [], now: .zero)
+    var watch = SessionWatch(recovered: [], now: .zero)
     /// Sessions that have expired since the watch looked.
-    private var expired = 0
+    var expired = 0
+    var audience = AudienceWatch([])
     /// The stop in good order that is under way.
     var nodeStop: NodeStop?
 
@@ -31,7 +32,7 @@ final class PrimaryProcess: NodeProcess {
     }
 
     /// Before, it says nothing, also when it is told to stop then (PROTOCOL R-5).
-    private var isEpochOpen: Bool { machine.map { $0.committed.position.epoch == $0.epoch } ?? false }
+    var isEpochOpen: Bool { machine.map { $0.committed.position.epoch == $0.epoch } ?? false }
 
     override var takesCalls: Bool { !isStopping }
 
@@ -65,6 +66,7 @@ final class PrimaryProcess: NodeProcess {
             bulkEndpoint: Endpoint(process: host, port: .bulk).text,
             lossAccepted: disk.notes.lossAccepted, buggify: buggify)
         configuration.audience = disk.notes.audience
+        audience = AudienceWatch(options.isVolatile ? [] : disk.notes.audience)
         store.oracle.recovered(recovered.log, by: self)
         beginLine(retries: false)
         machine = PrimaryStateMachine(
@@ -138,6 +140,7 @@ final class PrimaryProcess: NodeProcess {
                 simulation.trace(id, .committed, last.head.epoch.rawValue, last.head.last.rawValue)
             }
             step { $0.persisted(&$1) }
+            if isEpochOpen { audience.opened(now: now) }
         case .full:
             step { $0.persistFailed(isDiskFull: true, reason: "no room", &$1) }
         case .failed:
@@ -277,7 +280,8 @@ final class PrimaryProcess: NodeProcess {
     /// Lets the machine take one event, if it is there; what it directs comes after what is directed now.
     @discardableResult
     func step<Result>(_ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Result) -> Result? {
-        machine?.step(now: now, wall: wall, state: state, into: &directives, event)
+        defer { noteAwaited() }
+        return machine?.step(now: now, wall: wall, state: state, into: &directives, event)
     }
 
     // MARK: - The caller
@@ -285,61 +289,4 @@ final class PrimaryProcess: NodeProcess {
     override func connect(to endpoint: String, for caller: Caller) {}
     override func send(_ frame: [UInt8], for caller: Caller) { toMachine.append(frame) }
     override func welcomed(_ welcome: Welcome, for caller: Caller) {}
-}
-
-// MARK: - Sessions
-
-extension PrimaryProcess {
-    /// Gives the machine a frame of the ingress, and the watch what it may have heard.
-    private func receive(_ frame: [UInt8], from connection: Connection) {
-        let isEpochOpen = isEpochOpen
-        let first = directives.count
-        let sender = connection == .local ? sender : simulation.network.sender(on: connection)
-        withBytes(of: frame) { bytes in step { $0.received(bytes, from: connection, of: sender, &$1) } }
-        guard isEpochOpen, frame.count > 5, let kind = MessageKind(rawValue: frame[5]), kind.isOfSession else { return }
-        let message = withBytes(of: frame) {
-            try? Message.decode($0, rule: .member(simulation.cluster.hash)).message
-        }
-        guard let message else { return }
-        let answers = directives[first...].compactMap { directive -> MessageKind? in
-            guard case .send(let answer, connection) = directive else { return nil }
-            return MessageKind(rawValue: answer[5])
-        }
-        watch.heard(message, from: connection, answers: answers, now: now)
-        if case .close(let session) = message, machine?.log.sessions.standing(of: session) == nil {
-            watch.closed(session)
-        }
-    }
-
-    private func noteOpened(_ frame: [UInt8], _ connection: Connection) {
-        guard MessageKind(rawValue: frame[5]) == .opened else { return }
-        withBytes(of: frame) {
-            // It may have been closed since, while the answer waited for the commit.
-            guard case .opened(let opened)? = try? Message.decode($0, rule: .any).message,
-                machine?.log.sessions.standing(of: opened.session) != nil
-            else { return }
-            watch.opened(opened, to: connection)
-        }
-    }
-
-    private func checkExpiry() {
-        let ended = expired
-        expired = 0
-        guard let machine else { return }
-        let (open, limit) = (machine.log.sessions.count, machine.sessionRoom.limit)
-        let finding = watch.expired(now: now, isOpen: { machine.log.sessions.standing(of: $0) != nil }) {
-            guard let standing = store.oracle.sessions[$0],
-                !SessionWatch.mayGiveWay(last: standing.last, open: open, ended: ended, limit: limit)
-            else { return nil }
-            return standing.timeToLive
-        }
-        store.oracle.judge(finding, "ends", by: self)
-    }
-
-    private func checkSilence() {
-        guard let status = machine?.status else { return }
-        let isWorking = status.phase == .admitting && !status.isDiskFull && !isDiskFull
-        let finding = watch.looked(now: now, isWorking: isWorking) { store.oracle.sessions[$0]?.timeToLive }
-        store.oracle.judge(finding, "keeps", by: self)
-    }
 }

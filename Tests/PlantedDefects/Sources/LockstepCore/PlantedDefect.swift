@@ -155,6 +155,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case watchNamesUncommitted
     /// A WATCH that says what its client has heals no lost answer (against R-56).
     case lostWatchAnswerStays
+    /// A primary admits as soon as its epoch is open, whoever was not heard (against R-48).
+    case audienceNotAwaited
+    /// A primary that has not heard its replicas answers linearizable reads (against R-48).
+    case unheardPrimaryReads
 
     /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
     case commitNotSynced
