@@ -43,10 +43,23 @@ extension Oracle {
     /// A session acknowledges in a batch; what it acknowledges was answered, and so committed, before.
     func acknowledged(through number: RequestNumber, of session: SessionID, in batch: SealedBatch) {
         sessions[session]?.window.acknowledge(through: number)
-        guard let reply = replies[ReplyKey(session: session, number: number)] else { return }
+        guard number > 0 else { return }
+        guard let reply = replies[ReplyKey(session: session, number: number)] else {
+            return fail(.committedOnly, "\(session) acknowledges \(number) at \(batch.head.last), before it has it")
+        }
         if reply.sequence >= batch.head.first {
             fail(.committedOnly, "\(session) acknowledges \(number) in the batch that brings it")
         }
+    }
+
+    /// A primary hears an acknowledgement, and refuses it or not: above what has committed it must.
+    func acknowledged(
+        through number: RequestNumber, of session: SessionID, isRefused: Bool, by process: PrimaryProcess
+    ) {
+        guard isOfPresent(process), let standing = sessions[session], number > standing.last, !isRefused else { return }
+        fail(
+            .committedOnly,
+            "\(process.name) hears that \(session) acknowledges \(number), which has \(standing.last) in the log")
     }
 
     /// No name has more actions in flight than its quota, and one for each further session.

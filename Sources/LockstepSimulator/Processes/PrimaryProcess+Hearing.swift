@@ -23,6 +23,7 @@ extension PrimaryProcess {
         if case .read(let read) = message { return checkUnheard(read, answers) }
         let kinds = answers.compactMap { MessageKind(rawValue: $0[5]) }
         watch.heard(message, from: connection, answers: kinds, now: now)
+        checkAcknowledged(message, kinds)
         if case .close(let session) = message, machine?.log.sessions.standing(of: session) == nil {
             watch.closed(session)
         }
@@ -59,6 +60,19 @@ extension PrimaryProcess {
     }
 
     // MARK: - Sessions
+
+    /// A frame that acknowledges more than was answered is refused (PROTOCOL R-18).
+    private func checkAcknowledged(_ message: Message, _ answers: [MessageKind]) {
+        let (session, number): (SessionID, RequestNumber)
+        switch message {
+        case .submit(let submit): (session, number) = (submit.session, submit.ackedThrough)
+        case .keepAlive(let keepAlive): (session, number) = (keepAlive.session, keepAlive.ackedThrough)
+        default: return
+        }
+        // Its connection does not hold it, or it has ended here.
+        guard !answers.contains(.resync), machine?.log.sessions.standing(of: session) != nil else { return }
+        store.oracle.acknowledged(through: number, of: session, isRefused: answers.contains(.refused), by: self)
+    }
 
     func noteOpened(_ frame: [UInt8], _ connection: Connection) {
         guard MessageKind(rawValue: frame[5]) == .opened else { return }

@@ -159,6 +159,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case audienceNotAwaited
     /// A primary that has not heard its replicas answers linearizable reads (against R-48).
     case unheardPrimaryReads
+    /// A KEEPALIVE that acknowledges more than was answered is dropped, and not refused (against R-18).
+    case acknowledgedTooMuchDropped
+    /// What a refused KEEPALIVE acknowledges is logged all the same (against R-18).
+    case acknowledgedTooMuchLogged
 
     /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
     case commitNotSynced
