@@ -163,6 +163,8 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case acknowledgedTooMuchDropped
     /// What a refused KEEPALIVE acknowledges is logged all the same (against R-18).
     case acknowledgedTooMuchLogged
+    /// A QUERY moves the session to its connection (against R-29).
+    case queryBinds
 
     /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
     case commitNotSynced
