@@ -17,6 +17,9 @@ package final class Simulation {
     private(set) var processes: [SimulatedProcess] = []
     private(set) var callers: [Caller] = []
     private(set) var isHealed = false
+    /// From when on what waits and storms is judged as without unusual ways; 0 where there are none.
+    private(set) var usualSince: Int64
+    var isUsual: Bool { now >= usualSince }
     /// The share of all frames that a script lets be lost.
     var scriptedLoss = 0.0
 
@@ -45,6 +48,7 @@ package final class Simulation {
     package init(_ options: SimulationOptions, workloads: [any Workload]) {
         self.options = options
         plan = options.plan
+        usualSince = options.plan.isOn(.buggify) ? .max : 0
         random = SplitMix64(seed: options.seed)
         watchRandom = SplitMix64(seed: options.seed ^ 0x3A7C_4ED0_0B5E_77E5)
         cluster = ClusterID(rawValue: random.bits128())
@@ -186,7 +190,7 @@ package final class Simulation {
         case .start(let process, let boot): start(process, boot)
         case .operatorLooks(let desk): desk.look()
         case .stopsAreDue: stopDue()
-        case .usualWays: for process in processes { process.takeUsualWays() }
+        case .usualWays: takeUsualWays()
         case .calm: for store in stores { store.oracle.isCalm() }
         case .look: look()
         }
@@ -200,8 +204,7 @@ package final class Simulation {
         }
         // What the bounds are calibrated with: 1,000 operations in 90 s.
         let load = Double(options.operations) * 120 * Double(Span.second) / (1_000 * Double(options.faultTime))
-        let isUnusual = options.plan.isOn(.buggify)
-        if let storm = frameRates.look(now: now, load: load, isUnusual: isUnusual) {
+        if let storm = frameRates.look(now: now, load: load, usualSince: usualSince) {
             fail(.storm, "\(processes[storm.process].name) sent \(storm.count) frames \(storm.kind) within a second")
         }
         add(.look, after: Waits.period)
@@ -254,6 +257,12 @@ extension Simulation {
                 add(.start(process, boot: process.boot), after: random.between(0, 500) * Span.millisecond)
             }
         }
+    }
+
+    private func takeUsualWays() {
+        for process in processes { process.takeUsualWays() }
+        // What they have begun goes on for a while.
+        usualSince = min(usualSince, now + 5 * Span.second)
     }
 
     /// The checks over the whole run.

@@ -42,7 +42,7 @@ import Testing
 
     /// Looks four times a second for so many seconds; the second, times four, in which a wait was found too long.
     private static func found(
-        _ kind: WaitBook.Kind, seconds: Int64, isUnusual: Bool = false, healthySince: (Int64) -> Int64 = { _ in 0 },
+        _ kind: WaitBook.Kind, seconds: Int64, usualSince: Int64 = 0, healthySince: (Int64) -> Int64 = { _ in 0 },
         isThere: (Int64) -> WaitBook.Wait?
     ) -> Int64? {
         var book = WaitBook()
@@ -50,7 +50,7 @@ import Testing
             book.begin()
             let now = quarter * second / 4
             if let wait = isThere(quarter) { book.note(wait, healthySince: healthySince(quarter) * second / 4) }
-            if let late = book.end(now: now, isUnusual: isUnusual) {
+            if let late = book.end(now: now, usualSince: usualSince) {
                 #expect(late.wait.kind == kind)
                 return quarter
             }
@@ -62,10 +62,25 @@ import Testing
     @Test(arguments: WaitBook.Kind.allCases) func aWaitIsFoundPastItsBound(kind: WaitBook.Kind) {
         for isUnusual in [false, true] {
             let bound = WaitBook.bound(kind, isUnusual: isUnusual) / Self.second
-            let found = Self.found(kind, seconds: bound + 1, isUnusual: isUnusual) { _ in Self.wait(kind) }
+            let usualSince: Int64 = isUnusual ? .max : 0
+            let found = Self.found(kind, seconds: bound + 1, usualSince: usualSince) { _ in Self.wait(kind) }
             #expect(found == 4 * bound + 1)
         }
         #expect(WaitBook.bound(kind, isUnusual: true) > WaitBook.bound(kind, isUnusual: false))
+    }
+
+    /// What lasts when unusual ways have ended has the usual bound from then on, or from its beginning or the last
+    /// strike if these are later.
+    @Test(arguments: WaitBook.Kind.allCases) func aWaitIsUsualWhenUnusualWaysHaveEnded(kind: WaitBook.Kind) {
+        let usual = 4 * WaitBook.bound(kind, isUnusual: false) / Self.second
+        func found(begins: Int64, healthySince: Int64 = 0) -> Int64? {
+            Self.found(
+                kind, seconds: 60, usualSince: 5 * Self.second, healthySince: { _ in healthySince },
+                isThere: { $0 < begins ? nil : Self.wait(kind) })
+        }
+        #expect(found(begins: 0) == 20 + usual + 1)
+        #expect(found(begins: 30) == 30 + usual + 1)
+        #expect(found(begins: 0, healthySince: 40) == 40 + usual + 1)
     }
 
     /// What was over in between, of another boot, or of another number, is another wait.
@@ -94,7 +109,7 @@ import Testing
         func look(at now: Int64, _ waits: [WaitBook.Wait]) -> WaitBook.Wait? {
             book.begin()
             for wait in waits { book.note(wait, healthySince: 0) }
-            return book.end(now: now, isUnusual: false)?.wait
+            return book.end(now: now, usualSince: 0)?.wait
         }
         let (query, end) = (Self.wait(.query), Self.wait(.end))
         #expect(look(at: 0, [query, end]) == nil)
@@ -110,7 +125,9 @@ import Testing
         func storm(_ count: Int, healthySince: Int64 = 0, isWaiting: Bool = true) -> Int? {
             var frames = OperationFrames()
             func look() -> Int? {
-                frames.look(healthySince: healthySince, isUnusual: isUnusual) { _ in isWaiting }?.count
+                frames.look(
+                    now: 7, healthySince: healthySince, usualSince: isUnusual ? .max : 0, isWaiting: { _ in isWaiting }
+                )?.count
             }
             for _ in 0..<most { frames.sent(query, at: 5) }
             #expect(look() == nil)
@@ -126,6 +143,24 @@ import Testing
         #expect(storm(1, healthySince: 6) == nil)
     }
 
+    /// When unusual ways have ended frames count anew, up to the usual bound.
+    @Test func framesCountAnewWhenUnusualWaysHaveEnded() {
+        let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
+        let query = stamp.frame(.query(Query(session: .none, number: 7)))
+        let most = OperationFrames.bound(isUnusual: false)
+        var frames = OperationFrames()
+        func look(at now: Int64) -> Int? {
+            frames.look(now: now, healthySince: 0, usualSince: 10) { _ in true }?.count
+        }
+        for _ in 0...most { frames.sent(query, at: 5) }
+        #expect(look(at: 9) == nil)
+        #expect(look(at: 10) == nil)
+        for _ in 0..<most { frames.sent(query, at: 11) }
+        #expect(look(at: 11) == nil)
+        frames.sent(query, at: 11)
+        #expect(look(at: 12) == most + 1)
+    }
+
     /// What BUSY has asked for is no storm of the client, and what it has not asked for is.
     @Test func whatBusyAsksForIsNotCounted() {
         let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
@@ -138,7 +173,7 @@ import Testing
                 frames.sent(submit, at: 5)
                 frames.received(stamp.frame(.busy(busy)))
             }
-            return frames.look(healthySince: 0, isUnusual: false) { _ in true }?.count
+            return frames.look(now: 7, healthySince: 0, usualSince: 0) { _ in true }?.count
         }
         #expect(storm(expected: 7) == nil)
         #expect(storm(expected: 8) == OperationFrames.bound(isUnusual: false) + 1, "it is in the log already")
@@ -151,17 +186,32 @@ import Testing
         let frame = stamp.frame(.busy(busy))
         func storm(of count: Int, load: Double = 1) -> String? {
             var rates = FrameRates(processes: 2)
-            _ = rates.look(now: 0, load: load, isUnusual: false)
+            _ = rates.look(now: 0, load: load, usualSince: 0)
             for _ in 0..<count { rates.sent(frame, by: 1) }
-            #expect(rates.look(now: Self.second - 1, load: load, isUnusual: false) == nil)
-            let found = rates.look(now: Self.second, load: load, isUnusual: false)
+            #expect(rates.look(now: Self.second - 1, load: load, usualSince: 0) == nil)
+            let found = rates.look(now: Self.second, load: load, usualSince: 0)
             // The next second begins with nothing.
-            #expect(rates.look(now: 2 * Self.second, load: load, isUnusual: false) == nil)
+            #expect(rates.look(now: 2 * Self.second, load: load, usualSince: 0) == nil)
             return found.map { "\($0.process) \($0.kind) \($0.count)" }
         }
         #expect(storm(of: 240) == nil)
         #expect(storm(of: 241) == "1 busy(diskFull) 241")
         #expect(storm(of: 241, load: 2) == nil)
         #expect(storm(of: 481, load: 2) == "1 busy(diskFull) 481")
+    }
+
+    /// What has no bound with unusual ways has one in a second that begins when they have ended.
+    @Test func aSecondIsUsualWhenUnusualWaysHaveEnded() {
+        let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
+        let frame = stamp.frame(.query(Query(session: .none, number: 7)))
+        func storm(usualSince: Int64) -> Int? {
+            var rates = FrameRates(processes: 1)
+            for now in [0, Self.second] { _ = rates.look(now: now, load: 1, usualSince: usualSince) }
+            for _ in 0..<10_000 { rates.sent(frame, by: 0) }
+            return rates.look(now: 2 * Self.second, load: 1, usualSince: usualSince)?.count
+        }
+        #expect(storm(usualSince: 0) == 10_000)
+        #expect(storm(usualSince: Self.second) == 10_000)
+        #expect(storm(usualSince: Self.second + 1) == nil)
     }
 }

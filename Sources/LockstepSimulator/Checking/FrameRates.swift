@@ -24,9 +24,13 @@ package struct FrameRates {
 
     /// Ends the window if a second is over; returns what went beyond its bound: the process, the kind and the count.
     ///
-    /// `load` is how many more calls are made in a second than the bounds were measured with.
-    package mutating func look(now: Int64, load: Double, isUnusual: Bool) -> (process: Int, kind: String, count: Int)? {
+    /// `load` is how many more calls are made in a second than the bounds were measured with. A window that begins at
+    /// `usualSince` or later has no unusual ways.
+    package mutating func look(
+        now: Int64, load: Double, usualSince: Int64
+    ) -> (process: Int, kind: String, count: Int)? {
         guard now >= windowEnds else { return nil }
+        let isUnusual = max(0, windowEnds - Span.second) < usualSince
         windowEnds = now + Span.second
         var found: (process: Int, kind: String, count: Int)?
         for process in 0..<processes {

@@ -56,11 +56,13 @@ package struct OperationFrames {
 
     /// Looks at all that were counted; what has more than it may, and how many.
     ///
-    /// Those that wait no longer are forgotten.
+    /// Those that wait no longer are forgotten. So is what was counted before `usualSince`, when unusual ways are over.
     package mutating func look(
-        healthySince: Int64, isUnusual: Bool, isWaiting: (Operation) -> Bool
+        now: Int64, healthySince: Int64, usualSince: Int64, isWaiting: (Operation) -> Bool
     ) -> (operation: Operation, count: Int)? {
-        counts = counts.filter { $0.value.since >= healthySince }
+        let isUnusual = now < usualSince
+        let start = isUnusual ? healthySince : max(healthySince, usualSince)
+        counts = counts.filter { $0.value.since >= start }
         let most = counts.max { ($0.value.count, $0.value.since) < ($1.value.count, $1.value.since) }
         defer { counts = counts.filter { isWaiting($0.key) } }
         guard let most, most.value.count > Self.bound(isUnusual: isUnusual) else { return nil }

@@ -28,7 +28,7 @@ final class Silence {
     /// A session that has not committed is guessed; every answer would show it. The end of one commits before it
     /// is told, and an unusual way loses what waits for a commit.
     private func mustAnswer(_ query: Query, _ store: SimulatedStore) -> Bool {
-        query.session.sequence <= store.oracle.committed.sequence && !simulation.options.plan.isOn(.buggify)
+        query.session.sequence <= store.oracle.committed.sequence && simulation.isUsual
     }
 
     /// A node answers on a connection.

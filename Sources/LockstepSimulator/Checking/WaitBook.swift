@@ -74,14 +74,21 @@ package struct WaitBook {
     package mutating func note(_ wait: Wait, healthySince: Int64) { current.append((wait, healthySince)) }
 
     /// Ends the look; the first wait that is too long, in the order of noting, with the time that it counts from.
-    package mutating func end(now: Int64, isUnusual: Bool) -> (wait: Wait, since: Int64)? {
+    ///
+    /// From `usualSince` on there are no unusual ways: what a wait lasts after that has the usual bound.
+    package mutating func end(now: Int64, usualSince: Int64) -> (wait: Wait, since: Int64)? {
         var next: [Wait: Int64] = [:]
         var late: (Wait, Int64)?
         for (wait, healthySince) in current {
             let began = seen[wait] ?? now
             next[wait] = began
             let since = max(began, healthySince)
-            if late == nil, now - since > Self.bound(wait.kind, isUnusual: isUnusual) { late = (wait, since) }
+            let usual = max(since, usualSince)
+            if late == nil, now - usual > Self.bound(wait.kind, isUnusual: false) {
+                late = (wait, usual)
+            } else if late == nil, now - since > Self.bound(wait.kind, isUnusual: true) {
+                late = (wait, since)
+            }
         }
         seen = next
         return late

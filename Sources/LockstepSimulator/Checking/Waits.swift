@@ -18,7 +18,7 @@ final class Waits {
         book.begin()
         for store in simulation.stores { noteNodes(of: store) }
         for caller in simulation.callers where caller.process.isUp && !caller.isClosed { note(caller) }
-        if let (wait, since) = book.end(now: simulation.now, isUnusual: simulation.options.plan.isOn(.buggify)) {
+        if let (wait, since) = book.end(now: simulation.now, usualSince: simulation.usualSince) {
             tooLong(wait, since)
         }
     }
@@ -111,9 +111,9 @@ final class Waits {
     }
 
     private func lookAtFrames(of caller: Caller, healthySince: Int64) {
-        let isUnusual = simulation.options.plan.isOn(.buggify)
         let storm = caller.frames.look(
-            healthySince: healthySince, isUnusual: isUnusual, isWaiting: caller.isWaiting(for:))
+            now: simulation.now, healthySince: healthySince, usualSince: simulation.usualSince,
+            isWaiting: caller.isWaiting(for:))
         guard let storm else { return }
         simulation.fail(.storm, "\(caller.process.name) sent \(storm.count) frames for one \(storm.operation.name)")
     }
