@@ -65,6 +65,43 @@ import Testing
         }
     }
 
+    /// A node that welcomes a connection and then does not know it answers by RESYNC a few times only, unless it has
+    /// unusual ways; another answer in between is a new beginning, and so is another connection.
+    @Test func welcomeAndResyncAgainAndAgainAreNoAnswer() throws {
+        let read = try #require(Self.requests[.read])
+        let welcome = Message.welcome(
+            Welcome(
+                nonce: 5, cluster: ClusterID(rawValue: 1), role: .replica, isVolatile: false, node: "r",
+                incarnation: .none, boot: BootID(rawValue: 1), channel: Channel(rawValue: 0),
+                store: StoreID(rawValue: 1), commit: Self.position, publishEndpoint: "", bulkEndpoint: "",
+                primaryEndpoint: "", creditActions: 1, creditBytes: 1, largestAction: 1))
+        func isOwed(
+            rounds: Int, isUsual: Bool = true, isWelcomed: Bool = true, between: Message? = nil,
+            other: Connection = Self.one
+        ) -> Bool {
+            var debts = Debts()
+            for round in 0..<rounds {
+                let connection = round == 0 ? other : Self.one
+                if isWelcomed { debts.answered(welcome, to: connection, by: 0, isUsual: isUsual) }
+                debts.taken(read, from: connection, by: 0, at: 0)
+                if let between, round == 1 { debts.answered(between, to: connection, by: 0, isUsual: isUsual) }
+                debts.answered(.resync, to: connection, by: 0, isUsual: isUsual)
+            }
+            return Self.isOverdue(debts, at: 100 * Self.second)
+        }
+        let answer = ReadResult(
+            id: 6, status: .answered, epoch: Epoch(rawValue: 1), sequence: .zero, time: .zero, answer: 0..<0)
+        let most = Debts.mostRounds
+        #expect(!isOwed(rounds: most))
+        #expect(isOwed(rounds: most + 1))
+        #expect(!isOwed(rounds: 10 * most, isUsual: false))
+        // What was under way on a new connection gets a RESYNC for each frame.
+        #expect(!isOwed(rounds: 10 * most, isWelcomed: false))
+        #expect(isOwed(rounds: most + 1, between: Self.refused(6)))
+        #expect(!isOwed(rounds: most + 1, between: .readResult(answer)))
+        #expect(!isOwed(rounds: most + 1, other: Self.other))
+    }
+
     /// A QUERY is answered by QUERY_RESULT, by RESULT of its number, or by a REFUSED, which has no number then.
     @Test func aQueryHasThreeAnswers() throws {
         func run(_ first: RequestNumber, count: Int) -> Message {

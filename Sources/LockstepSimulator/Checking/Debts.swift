@@ -5,6 +5,16 @@ package import LockstepCore
 /// Times are virtual nanoseconds.
 package struct Debts {
     private var owed: [Debt] = []
+    /// How often a connection was welcomed and then told to begin again, with no other answer since.
+    private var rounds: [Connection: Rounds] = [:]
+
+    private struct Rounds {
+        var count = 0
+        var isWelcomed = false
+    }
+
+    /// A node that welcomes a connection and does not know it, more often than this, owes what it is asked there.
+    package static let mostRounds = 8
 
     package struct Debt: Hashable, Sendable {
         package var process: Int
@@ -56,11 +66,31 @@ package struct Debts {
         owed.contains { $0.process == process && $0.connection == connection }
     }
 
-    /// A node answers on a connection.
-    package mutating func answered(_ message: Message, to connection: Connection, by process: Int) {
+    /// A node answers on a connection; with unusual ways it may forget it again and again.
+    package mutating func answered(
+        _ message: Message, to connection: Connection, by process: Int, isUsual: Bool = true
+    ) {
+        guard mayAnswer(message, to: connection, isUsual: isUsual) else { return }
         owed.removeAll {
             $0.process == process && $0.connection == connection && message.answers($0.kind, $0.key)
         }
+    }
+
+    /// Whether it counts: RESYNC does a few times only.
+    private mutating func mayAnswer(_ message: Message, to connection: Connection, isUsual: Bool) -> Bool {
+        guard isUsual else { return true }
+        switch message {
+        case .welcome: rounds[connection, default: Rounds()].isWelcomed = true
+        case .refused: break
+        case .resync:
+            guard var round = rounds[connection] else { return true }
+            if round.isWelcomed { round.count += 1 }
+            round.isWelcomed = false
+            rounds[connection] = round
+            return round.count <= Self.mostRounds
+        default: rounds[connection] = nil
+        }
+        return true
     }
 
     /// A node's life is over, and with it what it owed.
@@ -89,7 +119,7 @@ extension Message {
     /// Whether this is an answer to a request that had this key.
     fileprivate func answers(_ kind: MessageKind, _ key: UInt64) -> Bool {
         switch self {
-        // Begin again: nothing that was asked before counts.
+        // Begin again: nothing that was asked before counts. How often that may be said, ``Debts`` decides.
         case .resync: true
         case .welcome(let welcome): kind == .hello && welcome.nonce == key
         case .refused(let refused): refused.nonce == key || kind == .query && refused.nonce == 0

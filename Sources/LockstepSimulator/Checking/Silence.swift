@@ -31,13 +31,19 @@ final class Silence {
         query.session.sequence <= store.oracle.committed.sequence && simulation.isUsual
     }
 
+    /// A frame of this node's store gets RESYNC before the store sees it, as if the node did not have it.
+    func turnedAway(_ frame: [UInt8], with answer: [UInt8], from connection: Connection, at node: NodeProcess) {
+        arrived(frame, from: connection, at: node)
+        sent(answer, to: connection, by: node)
+    }
+
     /// A node answers on a connection.
     func sent(_ frame: [UInt8], to connection: Connection, by node: NodeProcess) {
         guard !debts.isEmpty, debts.hasAny(of: node.id, to: connection) else { return }
         withBytes(of: frame) { bytes in
             // What a node sends can be read, or the frame's own check has failed.
             guard let (_, message) = try? Message.decode(bytes, rule: .any) else { return }
-            debts.answered(message, to: connection, by: node.id)
+            debts.answered(message, to: connection, by: node.id, isUsual: simulation.isUsual)
         }
     }
 

@@ -99,6 +99,7 @@ final class Waits {
                 add(kind(record, store), process, 1, UInt64(record), from: throughHome)
             }
         }
+        noteReads(of: caller, at: store.process(onHost: home))
         let head = store.oracle.committed.sequence.rawValue
         for number in caller.outdatedWatches { add(.watch, process, number, head, from: throughHome) }
         for query in caller.waitingQueries {
@@ -116,6 +117,26 @@ final class Waits {
             isWaiting: caller.isWaiting(for:))
         guard let storm else { return }
         simulation.fail(.storm, "\(caller.process.name) sent \(storm.count) frames for one \(storm.operation.name)")
+    }
+
+    /// Reads that a replica answers from what it has, whatever becomes of the primary: its own, and those of a client
+    /// that only reads there.
+    ///
+    /// They count for each replica anew, since a client may come from a node that it could not reach.
+    private func noteReads(of caller: Caller, at home: SimulatedProcess?) {
+        let process = caller.process
+        let isReader = (process as? ClientProcess)?.isReader == true
+        guard let replica = (isReader ? home : process) as? ReplicaProcess, replica.mayBeRead else { return }
+        let reads =
+            isReader
+            ? caller.waitingReads : replica.waitingRecords(through: replica.shown.sequence).map { (UInt64($0), $0) }
+        for (id, record) in reads {
+            let kind = kind(record, replica.store)
+            guard kind != .linearizableRead, replica.store.history[record].minimum <= replica.shown.sequence else {
+                continue
+            }
+            add(kind, process, UInt64(2 + replica.id), id, from: simulation.health.since(process.id, replica.id))
+        }
     }
 
     /// A read that is to include a place of a history that was given up waits until the log is as long again.

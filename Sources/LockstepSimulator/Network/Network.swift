@@ -273,7 +273,11 @@ final class Network {
         case .node: return
         case .resync(let stamp):
             simulation.coverage.note(.strangeRequestAnswered)
-            reply(stamp.frame(.resync), to: connection, by: first)
+            let answer = stamp.frame(.resync)
+            if let node = nodes.first(where: { $0.store.channel == stamp.channel }) {
+                simulation.silence.turnedAway(bytes, with: answer, from: connection, at: node)
+            }
+            reply(answer, to: connection, by: first)
         case .dropped:
             // Silence where an answer is owed.
             guard let header = withBytes(of: bytes, { try? Message.decode($0, rule: rule).header }),

@@ -8,6 +8,9 @@ final class ReplicaProcess: NodeProcess {
     private var subscription: Link?
     private var bulk: Link?
     let hasJournal: Bool
+    /// It was live in this life, or its journal brought entries: from then on it lets the state be read, with a primary
+    /// or without.
+    private(set) var holdsState = false
 
     init(id: Int, host: Int? = nil, name: String, store: SimulatedStore, random: SplitMix64, hasJournal: Bool) {
         self.hasJournal = hasJournal
@@ -20,6 +23,12 @@ final class ReplicaProcess: NodeProcess {
     }
 
     override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
+
+    /// Whether reads for which it has enough are to be answered; ``isReadable`` is what the machine says.
+    var mayBeRead: Bool {
+        guard holdsState, let machine else { return false }
+        return machine.phase != .quarantined && machine.phase != .halted
+    }
 
     override var channel: Channel? {
         FrameDispatch.channel(ofReplica: machine?.channel, welcome: caller?.machine.welcome?.channel)
@@ -44,6 +53,7 @@ final class ReplicaProcess: NodeProcess {
             disk.give(.replica)
         }
         let isEmpty = (recovered?.log.position.sequence ?? .zero) == .zero
+        holdsState = !isEmpty
         let boot = BootID(rawValue: random.bits128())
         let incarnation = hasJournal ? disk.incarnation : Incarnation(rawValue: random.bits128())
         var buggify = Buggify.off
@@ -203,7 +213,9 @@ final class ReplicaProcess: NodeProcess {
         case .applied(let batches): applied(batches)
         case .prepare(let ticket, let content): prepare(ticket, content)
         case .installed(let log, let digest, let encoded): installed(log, digest, encoded)
-        case .discarded: store.oracle.gaveUp(self)
+        case .discarded:
+            holdsState = false
+            store.oracle.gaveUp(self)
         case .phaseChanged(let phase): phaseChanged(phase)
         case .send(let frame, let connection): send(frame, to: connection)
         case .sendBulkReply(let frame, let connection):
@@ -248,7 +260,10 @@ final class ReplicaProcess: NodeProcess {
     private func phaseChanged(_ phase: ReplicaPhase) {
         simulation.trace(id, .phase, phase.number, machine?.log.position.sequence.rawValue ?? 0)
         simulation.coverage.note(phase)
-        if phase == .live { store.operatorDesk.isLive(self) }
+        if phase == .live {
+            holdsState = true
+            store.operatorDesk.isLive(self)
+        }
         if machine?.phase == .quarantined, isReadable { store.oracle.checkServes("may be read", self) }
     }
 
