@@ -99,6 +99,8 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case busyWithoutPause
     /// A client submits again what was not answered for 10 ms (against section 8).
     case submitsInStorm
+    /// A client that is told that the primary is overloaded comes again after 20 s (against section 8).
+    case overloadAwaitedLong
     /// A SUBMIT whose first action fits the session's window is taken as a whole (against R-24).
     case submitTakenWhole
     /// A quarantined replica goes on serving (against R-53).
