@@ -4,7 +4,7 @@ import re
 from namespaces import wait_until
 
 from .copies import SECOND, stop_second
-from .operating import NODE, PAGE, PRIMARY, TODAY, add, phases, stores, value
+from .operating import NODE, PAGE, REPLICA, TODAY, add, phases, stores, value
 from .trouble import recovered
 
 
@@ -43,12 +43,15 @@ def backup(book, a, b):
 
 
 def checked(book, section, b):
-    """`restore --check` reads the backups, and writes nothing."""
+    """`restore --check` reads the backups, and writes nothing; `restore` writes to no folder that has something."""
     files = "--from /backup/replica-$(date +%F)"
     done = book.quoted(b, section, "restore --check",
                        **{"restore --check": f"sudo -u lockstep lockstep restore --check {files} {files}-1"})
     book.check(section, "restore --check reads all of a series", re.match("whole, counters through ", done.output),
                done.text)
+    again = b.root(f"sudo -u lockstep lockstep restore {files} --data {REPLICA}")
+    section.says("The folder must be empty or not there.")
+    book.check(section, "a folder that is not empty is refused", again.status == book.status("wrong usage"), again.text)
     done = b.root("lockstep restore --check --from /backup/cut")
     book.check(section, "it finds damage", done.status == book.status("is damaged"), f"{done.status}: {done.text}")
 
@@ -69,9 +72,6 @@ def primary(book, a):
                     expect=book.status("refused or failed"), **{"--wait 30": "--wait 3"})
     book.check(section, "a restored primary says PRIMARY_BEHIND", "PRIMARY_BEHIND" in done.text, done.text)
     recovered(book, a, last)
-    again = a.root(f"sudo -u lockstep lockstep restore --from /backup/primary-$(date +%F) --data {PRIMARY}")
-    section.says("The folder must be empty or not there.")
-    book.check(section, "a folder that is not empty is refused", again.status == book.status("wrong usage"), again.text)
 
 
 def new_replica(book, a):
