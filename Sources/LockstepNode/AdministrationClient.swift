@@ -8,7 +8,7 @@ package enum AdministrationFailure: Error, Hashable, Sendable {
     case notRunning
     /// This user may not reach the socket; the folder that bars the way belongs to `owner`, if that is known.
     case forbidden(owner: String?)
-    /// Somebody listens and says nothing; `reason` says why, as far as the system tells.
+    /// Nobody answers, and a node may run; `reason` says why, as far as the system tells.
     case silent(reason: String)
 
     /// One line about a node whose folder is called `name`.
@@ -107,6 +107,7 @@ package enum AdministrationClient {
         case .full:
             throw failure(
                 .silent(reason: "it has taken no connection for some time: is it stopped or very busy?"), name)
+        case .unknown(let reason): throw failure(.silent(reason: "\(path.socket) cannot be reached: \(reason)"), name)
         }
         let context = try Context()
         let link = try Endpoints.administrationLink(context, at: path.socket)

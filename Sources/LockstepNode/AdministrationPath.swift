@@ -71,6 +71,8 @@ package struct AdministrationPath: Hashable, Sendable {
         case forbidden(owner: String?)
         /// Its queue of connections is full, since nobody takes them.
         case full
+        /// The system does not tell whether somebody listens; `reason` is its word.
+        case unknown(reason: String)
     }
 
     /// Connects without a word: a node that starts at this moment is not disturbed, as it would be by a lock.
@@ -80,7 +82,7 @@ package struct AdministrationPath: Hashable, Sendable {
         #else
             let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         #endif
-        guard descriptor >= 0 else { return .full }
+        guard descriptor >= 0 else { return .unknown(reason: Self.reason(errno)) }
         defer { Foundation.close(descriptor) }
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         var address = sockaddr_un()
@@ -94,7 +96,8 @@ package struct AdministrationPath: Hashable, Sendable {
         switch errno {
         case EACCES, EPERM: return .forbidden(owner: barrier)
         case EAGAIN: return .full
-        default: return .nobody
+        case ENOENT, ECONNREFUSED: return .nobody
+        case let other: return .unknown(reason: Self.reason(other))
         }
     }
 

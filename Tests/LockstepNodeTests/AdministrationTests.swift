@@ -164,7 +164,8 @@ struct AdministrationTests {
         }
     }
 
-    /// Nobody, a node that stands still, and an end of the socket that takes no connection are told apart.
+    /// Nobody, a node that stands still, an end of the socket that takes no connection, and a socket of which the system
+    /// does not tell whether somebody listens are told apart.
     @Test
     func aNodeThatDoesNotRunIsReported() async throws {
         try await withFolder { folder in
@@ -192,6 +193,9 @@ struct AdministrationTests {
                 _ = consume deaf
             }
             #expect(await failure() == .notRunning)
+            try FileManager.default.removeItem(atPath: folder)
+            try Data().write(to: URL(fileURLWithPath: folder))
+            #expect(await failure() == .silent(reason: "\(path.socket) cannot be reached: Not a directory"))
         }
     }
 }
