@@ -136,6 +136,22 @@ struct AdoptionTests {
         #expect(journals.content(of: "left")?.end ?? .zero > .zero)
     }
 
+    /// A primary of another version of the protocol ends the node, with an error that names its address and both versions
+    /// (PROTOCOL R-9).
+    @Test
+    func anotherVersionEndsTheNode() async throws {
+        let primary = try FakePrimary(refusingAs: FrameHeader.wireVersion + 1)
+        defer { primary.end() }
+        let replica = try Node(.replica(of: primary.endpoint, journal: KeptLogs().source))
+        _ = try replica.attach(name: "left") { SumState() }
+        let error = await #expect(throws: LockstepError.self) { try await replica.run() }
+        #expect(error?.code == .refused)
+        let versions = ["version \(FrameHeader.wireVersion + 1) ", "version \(FrameHeader.wireVersion))"]
+        for part in [primary.endpoint, "the same version of the program"] + versions {
+            #expect(error?.message.contains(part) == true, "\(part) in: \(error?.message ?? "")")
+        }
+    }
+
     /// Once a node was welcomed, a refusal is an alarm: what it holds is served on (PROTOCOL R-1, R-9).
     @Test
     func aRefusalAfterAWelcomeIsAnAlarm() async throws {

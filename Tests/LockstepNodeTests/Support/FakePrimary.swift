@@ -4,19 +4,22 @@ import LockstepNode
 import Synchronization
 import ZeroMQ
 
-/// Welcomes whoever says HELLO, answers nothing else, and counts what came by its kind.
+/// Welcomes whoever says HELLO, or refuses it as a node of another version does; answers nothing else, and counts what came
+/// by its kind.
 final class FakePrimary: Sendable {
     private let counts = Mutex<[MessageKind: Int]>([:])
     private let isOver = Atomic<Bool>(false)
     private let done = DispatchSemaphore(value: 0)
     private let cluster: ClusterID
     private let boot: BootID
+    private let version: UInt8?
 
     /// Where it listens.
     let endpoint: String
 
-    /// Listens at a free port of loopback.
-    init() throws {
+    /// Listens at a free port of loopback; refuses every HELLO in frames of `version` if that is given.
+    init(refusingAs version: UInt8? = nil) throws {
+        self.version = version
         var generator = SystemRandomNumberGenerator()
         (cluster, boot) = (ClusterID(using: &generator), BootID(using: &generator))
         let context = try Context()
@@ -46,16 +49,18 @@ final class FakePrimary: Sendable {
 
     private func serve(_ server: ServerSockets, _ poller: Poller<LoopToken>) throws {
         try poller.wait(timeout: .milliseconds(20))
-        var welcomes: [([UInt8], Connection)] = []
+        var answers: [([UInt8], Connection)] = []
         _ = try server.drainIngress(until: MonotonicClock.now.advanced(byMilliseconds: 10)) { frame, connection in
             guard let message = frame.withFrame({ try? LockstepCore.Message.decode($0, rule: .any).message }) else {
                 return true
             }
             counts.withLock { $0[message.kind, default: 0] += 1 }
-            if case .hello(let hello) = message { welcomes.append((welcome(hello), connection)) }
+            if case .hello(let hello) = message {
+                answers.append((version.map { refusal(hello, as: $0) } ?? welcome(hello), connection))
+            }
             return true
         }
-        for (frame, connection) in welcomes { _ = try server.send(frame, to: connection) }
+        for (frame, connection) in answers { _ = try server.send(frame, to: connection) }
     }
 
     private func welcome(_ hello: Hello) -> [UInt8] {
@@ -68,5 +73,19 @@ final class FakePrimary: Sendable {
             largestAction: 1 << 20)
         return FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: Epoch(rawValue: 1))
             .frame(.welcome(welcome))
+    }
+
+    /// REFUSED in the frame of another version: kind, length, checksum and nonce stand at the same places (PROTOCOL, R-10).
+    private func refusal(_ hello: Hello, as version: UInt8) -> [UInt8] {
+        let refused = Refused(nonce: hello.nonce, reason: .wrongVersion, text: "the peer speaks another version")
+        var frame = FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: .zero).frame(.refused(refused))
+        frame[4] = version
+        var checksum = CRC32C()
+        withBytes(of: frame) { span in
+            checksum.update(span, 0..<28)
+            checksum.update(span, FrameHeader.byteCount..<span.byteCount)
+        }
+        for index in 0..<4 { frame[28 + index] = UInt8(truncatingIfNeeded: checksum.value >> (8 * UInt32(index))) }
+        return frame
     }
 }
