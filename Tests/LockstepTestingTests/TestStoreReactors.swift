@@ -1,5 +1,6 @@
 import Foundation
 import Lockstep
+import LockstepTesting
 import Synchronization
 
 /// Looks up what matches a text, when nobody has typed for 300 ms.
@@ -276,4 +277,17 @@ struct Defect: Reactor {
         case .fed: if state.asks > 0 { state.asks += 1 }
         }
     }
+}
+
+/// The texts of what a store reported.
+func failures<R: Reactor>(
+    _ reactor: R, exhaustivity: TestExhaustivity = .on, _ body: (TestStore<R>) -> Void
+) -> [String] {
+    let collected = CollectedFailures()
+    let store = TestStore(reactor, reporter: collected.reporter)
+    store.exhaustivity = exhaustivity
+    body(store)
+    store.skipReceived()
+    store.skipEffects()
+    return collected.texts
 }
