@@ -141,6 +141,15 @@ import Testing
         }
     }
 
+    /// What the library calls by the name of a property, the program calls by its option, and it has that option.
+    @Test(arguments: SettingName.allCases) func textsNameOptionsAndNoProperties(setting: SettingName) throws {
+        let error = LockstepError(.invalidConfiguration, "it is so; set \(setting.property) to something else")
+        let text = try #require(CommandFailure(describing: error)?.message)
+        #expect(text.contains(setting.option) && !text.contains(setting.property), "\(text)")
+        let help = Shop.helpMessage(for: ServeCommand<Shop>.self, columns: 1_000)
+        #expect(!setting.option.hasPrefix("--") || help.contains(setting.option + " "), "\(help)")
+    }
+
     /// A node or a client may have any name, and what a command prints of it neither moves the cursor nor looks like a row.
     @Test func namesOfOthersAreOnlyText() {
         #expect(Output.printable("a\u{1B}[2Jb\n1:2\u{202E}é") == "a [2Jb 1:2 é")
