@@ -1,3 +1,4 @@
+import Foundation
 import LockstepCore
 import LockstepNode
 import LockstepServer
@@ -148,6 +149,23 @@ import Testing
         #expect(text.contains(setting.option) && !text.contains(setting.property), "\(text)")
         let help = Shop.helpMessage(for: ServeCommand<Shop>.self, columns: 1_000)
         #expect(!setting.option.hasPrefix("--") || help.contains(setting.option + " "), "\(help)")
+    }
+
+    /// The help of `clock accept` says for how long it accepts the clock, as deploy/README.md does.
+    @Test func theHelpSaysHowLongAClockIsAccepted() throws {
+        let accept = try #require(ClockCommand<Shop>.configuration.subcommands.first)
+        let help = Shop.helpMessage(for: accept, columns: 1_000)
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let page = try String(contentsOf: root.appendingPathComponent("deploy/README.md"), encoding: .utf8)
+        let section = try #require(page.split(separator: "### ").first { $0.hasPrefix("The clock is refused") })
+        for words in [
+            "ahead of the log", "for an hour", "the log has the clock's time", "behind the log", "for every start",
+            "has passed the log", "the log's time runs at half the clock's rate",
+        ] {
+            #expect(help.contains(words), "\(words) in: \(help)")
+            #expect(section.contains(words), "\(words) in: \(section)")
+        }
     }
 
     /// A node or a client may have any name, and what a command prints of it neither moves the cursor nor looks like a row.
