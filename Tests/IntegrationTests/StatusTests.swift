@@ -158,19 +158,29 @@ extension IntegrationTests {
                     (["counter", "get", "a/x"], "a/x"), (["counter", "list", "a/"], "a/x"),
                     (["counter", "top", "1"], "a/x"), (["search", "stats"], "\"misses\""),
                 ]
-                for (command, content) in reads {
-                    let read = try ChildProcess.run(
-                        Bench.program, command + ["--json", "--node", cluster.endpoint(0)])
-                    try Self.expectStamp(read.output, content)
+                let (query, node) = (#"{"get":{"_0":"a/x"}}"#, ["--node", cluster.endpoint(0)])
+                let commands = reads.map { ($0.0 + ["--json"], $0.1) } + [(["ask", "counters", query], "7")]
+                for (command, content) in commands {
+                    try Self.expectStamp(try ChildProcess.run(Bench.program, command + node).output, content)
                 }
-                let log = cluster.folder + "/watch.log"
-                let watch = try ChildProcess(
-                    "watch", Bench.program,
-                    ["counter", "watch", "a/x", "--json", "--node", cluster.endpoint(0)], log: log)
-                defer { watch.end(SIGKILL) }
-                func watched() throws -> String { try String(contentsOfFile: log, encoding: .utf8) }
-                try await Bench.wait("what is watched") { try watched().contains("\n") }
-                try Self.expectStamp(watched(), "a/x")
+                let watches = [
+                    (["counter", "watch", "a/x", "--json"], "a/x"), (["watch", "counters", query], "\"answer\""),
+                    (["watch", "counters"], "\"state\""),
+                ]
+                for (number, (command, content)) in watches.enumerated() {
+                    let log = cluster.folder + "/watch-\(number).log"
+                    let watch = try ChildProcess("watch", Bench.program, command + node, log: log)
+                    defer { watch.end(SIGKILL) }
+                    func watched() throws -> [Substring] {
+                        try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+                            .filter { !$0.contains("waiting for") }
+                    }
+                    try await Bench.wait("what is watched") { try !watched().isEmpty }
+                    try Self.expectStamp(String(watched()[0]), content)
+                }
+                // It is no read of one state: it waits for a backend, and says how old the page is.
+                let found = try ChildProcess.run(Bench.program, ["search", "query", "a", "--json"] + node)
+                #expect(found.output.contains("\"source\"") && !found.output.contains("\"place\""), "\(found)")
                 let nobody = "tcp://127.0.0.1:\(Bench.ports(10))"
                 let waiting = try Bench.lockstep("counter", "add", "x", "--node", nobody, "--timeout", "2")
                 let lines = waiting.errors.split(separator: "\n").filter {
