@@ -55,7 +55,7 @@ extension IntegrationTests {
             #expect(table.status == 0 && table.output.contains("! JOURNAL_DAMAGED"), "\(table.output)")
         }
 
-        /// A look is one question to each node.
+        /// A look is one question to each node, on this host or over the network.
         @Test func aLookIsOneQuestion() throws {
             let folder = try Bench.folder()
             defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -65,6 +65,13 @@ extension IntegrationTests {
             #expect(fake.questions == 1)
             #expect(try Bench.lockstep("status", "--data", folder, "--json").status == 0)
             #expect(fake.questions == 2)
+            let address = "tcp://127.0.0.1:\(Bench.ports(10))"
+            let far = try FakeNode(address: address, answer: FakeNode.serving(alarm: nil))
+            defer { far.end() }
+            #expect(try Bench.lockstep("status", "--node", address).status == 0)
+            #expect(far.questions == 1)
+            #expect(try Bench.lockstep("status", "--node", address, "--json", "--data", folder).status == 0)
+            #expect(far.questions == 2 && fake.questions == 3)
         }
 
         /// The primary shows when it last heard of each replica, and that it has lost one.
