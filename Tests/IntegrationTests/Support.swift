@@ -68,6 +68,16 @@ enum Bench {
     /// What setpriv takes in front of the program's arguments.
     static let asNobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", program]
 
+    /// What takes connections at a port of loopback, and never answers.
+    static func silentListener(port: Int, log: String) async throws -> ChildProcess {
+        let script =
+            "import socket, time; s = socket.create_server(('127.0.0.1', \(port)), backlog=100); "
+            + "print('listens', flush=True); time.sleep(3600)"
+        let listener = try ChildProcess("silent", "/usr/bin/env", ["python3", "-c", script], log: log)
+        try await wait("the listener") { try String(contentsOfFile: log, encoding: .utf8).contains("listens") }
+        return listener
+    }
+
     /// Starts a primary and replicas, and ends and removes them after `body`.
     static func withCluster<Value>(
         replicas: Int, start: Bool = true, keys: Bool = false,

@@ -4,8 +4,9 @@ import LockstepHarness
 import Testing
 
 extension IntegrationTests {
-    /// No command waits for a node in silence: after a second it says on standard error for what, whether nobody listens at
-    /// an address or the node in a folder stands still (deploy/README.md, section 6).
+    /// No command waits for a node or for etcd in silence: after a second it says on standard error for what, whether nobody
+    /// listens at an address, the node in a folder stands still, or the etcd of a folder does not answer (deploy/README.md,
+    /// section 6).
     ///
     /// The program itself lists its commands, so a new one must come here.
     @Test func everyCommandSaysForWhatItWaits() async throws {
@@ -15,13 +16,23 @@ extension IntegrationTests {
             defer { node.send(SIGCONT) }
             let places = ["node": "tcp://127.0.0.1:\(Bench.ports())", "data": cluster.node(0).path]
             let listed = try CommandList.read()
+            let port = Bench.ports(10)
+            let etcd = "http://127.0.0.1:\(port)"
+            let silent = try await Bench.silentListener(port: port, log: cluster.folder + "/silent.log")
+            defer { silent.end(SIGKILL) }
             var waiting: [(line: String, command: ChildProcess, log: String)] = []
             defer { for started in waiting { started.command.end(SIGKILL) } }
             for (name, options) in listed where !CommandList.ofStoppedNodes.contains(name) {
-                let lines = try #require(CommandList.arguments[name], "\(name) is a command that nobody tries")
+                let lines = try #require(
+                    CommandList.arguments(etcd)[name], "\(name) is a command that nobody tries")
                 for arguments in lines {
                     for option in options {
-                        let place = try #require(places[option])
+                        var place = try #require(places[option])
+                        if CommandList.ofEtcd.contains(name) {
+                            place = cluster.folder + "/data-\(waiting.count)"
+                            let known = name == "cluster adopt" ? [] : ["--etcd", etcd]
+                            #expect(try ChildProcess.run(Bench.program, ["init", "--data", place] + known).status == 0)
+                        }
                         let words = name.split(separator: " ").map(String.init) + arguments + ["--" + option, place]
                         let log = cluster.folder + "/waiting-\(waiting.count).log"
                         let command = try ChildProcess("waiting", Bench.program, words, log: log)
@@ -29,7 +40,7 @@ extension IntegrationTests {
                     }
                 }
             }
-            #expect(Set(listed.keys) == CommandList.ofStoppedNodes.union(CommandList.arguments.keys))
+            #expect(Set(listed.keys) == CommandList.ofStoppedNodes.union(CommandList.arguments(etcd).keys))
             // It writes a folder that nobody serves, and waits for the node that it asks.
             let (idle, log) = (cluster.folder + "/idle", cluster.folder + "/recover.log")
             #expect(try Bench.lockstep("init", "--data", idle).status == 0)
@@ -55,17 +66,37 @@ extension IntegrationTests {
 /// The commands that name a node, by `--node` or by the `--data` of its folder.
 private enum CommandList {
     /// They make a folder, serve it, only read or write its files, or want its node stopped.
-    static let ofStoppedNodes: Set<String> = [
-        "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect", "journal state-at",
-        "journal verify", "keys allow", "keys export", "keys revoke", "keys rotate", "keys show", "promote", "recover",
-        "restore", "serve",
+    static var ofStoppedNodes: Set<String> {
+        var commands: Set = [
+            "clock accept", "demote", "init", "journal difference", "journal dump", "journal inspect",
+            "journal state-at", "journal verify", "keys allow", "keys export", "keys revoke", "keys rotate",
+            "keys show", "promote", "recover", "restore", "serve",
+        ]
+        #if Etcd
+            commands.insert("cluster etcd")
+        #endif
+        return commands
+    }
+
+    /// They ask the etcd that a folder notes, or that they are told.
+    static let ofEtcd: Set = [
+        "cluster adopt", "cluster balance", "cluster create", "cluster leave", "cluster members", "cluster minimum",
+        "cluster promote", "cluster rebind", "cluster remove", "cluster status",
     ]
 
     /// What each of the others takes beside the node; `watch` is tried with and without a query.
-    static var arguments: [String: [[String]]] {
+    static func arguments(_ etcd: String) -> [String: [[String]]] {
         var arguments = plain
         #if Etcd
             arguments["cluster handover"] = [[], ["counters"]]
+            for command in ofEtcd { arguments[command] = [[]] }
+            arguments["cluster adopt"] = [["--etcd", etcd]]
+            arguments["cluster create"] = [[], ["counters"]]
+            arguments["cluster leave"] = [["--accept-loss"]]
+            arguments["cluster minimum"] = [["2"]]
+            arguments["cluster promote"] = [["--accept-loss"]]
+            arguments["cluster remove"] = [["node-7"]]
+            arguments["cluster status"] = [[], ["--wait", "10"]]
         #endif
         return arguments
     }
@@ -106,10 +137,7 @@ private enum CommandList {
         func look(at command: Command, _ words: [String]) {
             let names = Set((command.arguments ?? []).flatMap { $0.names ?? [] }.map(\.name))
             let options = ["data", "node"].filter(names.contains)
-            // What is below `cluster` and takes no address asks etcd, and names the node's folder for that alone.
-            if !options.isEmpty, words.first != "cluster" || options.contains("node") {
-                found[words.joined(separator: " ")] = options
-            }
+            if !options.isEmpty { found[words.joined(separator: " ")] = options }
             for part in command.subcommands ?? [] where part.commandName != "help" {
                 look(at: part, words + [part.commandName])
             }

@@ -68,7 +68,7 @@
             defer { for one in held { one.journal.close() } }
             for store in opened.identity.stores { held.append(try hold(store)) }
             try SQLiteJournal.openVerified(held.map(\.journal))
-            let channels = try await opened.arbiter.channels(within: ClusterPlace.patience)
+            let channels = try await opened.ask { try await $0.channels(within: ClusterPlace.patience) }
             var missing: [Held] = []
             for one in held where try await !hasRecord(one, channels) { missing.append(one) }
             for one in held { try one.journal.markArbitrated() }
@@ -106,7 +106,8 @@
 
         /// Whether the record is there, as this command makes it; another one, or another's channel, is refused.
         @concurrent private func hasRecord(_ one: Held, _ channels: [Channel: String]) async throws -> Bool {
-            if let record = try await opened.arbiter.record(of: one.store, within: ClusterPlace.patience)?.record {
+            let (store, patience) = (one.store, ClusterPlace.patience)
+            if let record = try await opened.ask({ try await $0.record(of: store, within: patience) })?.record {
                 guard record.number == 1, record.primary.member == member(one) else {
                     throw CommandFailure(
                         "etcd has a record of \(one.store) already: number \(record.number), primary "
@@ -207,7 +208,7 @@
 
         /// Refuses while another data node runs, which would lead the stores on; says who has the posts.
         @concurrent private func checkAlone(_ opened: ClusterPlace.Opened) async throws {
-            let others = try await opened.arbiter.nodes(within: ClusterPlace.patience).map(\.node)
+            let others = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }.map(\.node)
                 .filter { $0 != opened.node }
             guard others.isEmpty else {
                 throw CommandFailure(
@@ -215,8 +216,8 @@
                         + "and would lead the stores on: stop all other data nodes first, and wait 10 s")
             }
             for store in opened.identity.stores {
-                let record = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
-                guard let primary = record?.primary.member.node, primary != opened.node else { continue }
+                let stored = try await opened.ask { try await $0.record(of: store, within: ClusterPlace.patience) }
+                guard let primary = stored?.record.primary.member.node, primary != opened.node else { continue }
                 Output.error("\(primary) was the last primary of \(store), and may have more than \(opened.node)")
             }
         }

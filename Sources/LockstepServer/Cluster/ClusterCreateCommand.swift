@@ -68,7 +68,7 @@
         ///
         /// `ifOurs`: only where this node leads, so that it may have been made by an earlier asking.
         @concurrent func refusalOfChanged(ifOurs: Bool) async throws -> CommandFailure? {
-            let known = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
+            let known = try await opened.ask { try await $0.record(of: store, within: ClusterPlace.patience) }?.record
             guard let known, known.number > 1 else { return nil }
             guard ifOurs else { return exists(known) }
             let own = Member(node: opened.node, incarnation: try await opened.journal(of: store).incarnation)
@@ -79,7 +79,7 @@
         @concurrent func run() async throws -> String {
             let journal = try await opened.journal(of: store)
             let member = Member(node: opened.node, incarnation: journal.incarnation)
-            let known = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)?.record
+            let known = try await opened.ask { try await $0.record(of: store, within: ClusterPlace.patience) }?.record
             if let known, !isOurs(known, member) { throw exists(known) }
             if known != nil { return "\(store) has its record already: nothing was changed" }
             guard journal.end == 0 else {
@@ -89,7 +89,7 @@
             }
             var generator = SystemRandomNumberGenerator()
             let id = StoreID(cluster: opened.cluster, name: store)
-            let nodes = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+            let nodes = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
             try await opened.checkOthersAreEmpty(nodes, store: store, keys: keys)
             let address = nodes.first { $0.node == opened.node }
             let record = ConfigurationRecord(
@@ -103,7 +103,7 @@
         @concurrent private func create(_ record: ConfigurationRecord, _ member: Member) async throws {
             var reason: String?
             for _ in 0..<Self.tries {
-                switch await opened.arbiter.create(record, of: store, within: ClusterPlace.patience) {
+                switch try await opened.ask({ await $0.create(record, of: store, within: ClusterPlace.patience) }) {
                 case .created: return
                 case .exists(let stored):
                     // The node may have written another one since.

@@ -63,7 +63,7 @@
 
         func run() async throws {
             let (folder, moves) = try await place.opened { opened in
-                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                let listed = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
                 var records: [String: ConfigurationRecord] = [:]
                 for store in opened.identity.stores { records[store] = try await opened.record(of: store).record }
                 return (

@@ -28,7 +28,7 @@
 
         func run() async throws {
             try await place.opened { opened in
-                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                let listed = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord?)] = []
                 for (store, old, _) in try await opened.checkedRecords(of: opened.stores(stores), listed: listed) {
                     let order = opened.order(of: store, listed: listed)

@@ -138,10 +138,10 @@ extension StorePicture.Standing {
                 guard let end else { return ClusterPlace.patience }
                 return min(ClusterPlace.patience, max(.seconds(1), ContinuousClock.now.duration(to: end)))
             }
-            let nodes = try await arbiter.nodes(within: patience())
+            let nodes = try await ask { try await $0.nodes(within: patience()) }
             var pictures: [StorePicture] = []
             for store in stores {
-                let record = try await arbiter.record(of: store, within: patience())?.record
+                let record = try await ask { try await $0.record(of: store, within: patience()) }?.record
                 let id = StoreID(cluster: cluster, name: store)
                 pictures.append(StorePicture(store: store, id: id, record: record, nodes: nodes))
             }

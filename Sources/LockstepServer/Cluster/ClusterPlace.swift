@@ -34,7 +34,27 @@
             let identity: NodeFolder.Identity
             let cluster: ClusterID
             let node: NodeID
-            let arbiter: any Arbiter
+            fileprivate let arbiter: any Arbiter
+            private let etcd: String
+            private let notice = WaitNotice()
+
+            fileprivate init(
+                _ folder: NodeFolder, _ identity: NodeFolder.Identity, _ etcd: NodeFolder.Identity.Etcd
+            ) throws {
+                self.folder = folder
+                self.identity = identity
+                self.etcd = etcd.endpoints.joined(separator: ", ")
+                cluster = try parseCluster(identity.cluster)
+                node = try parseNode(identity.node)
+                arbiter = try folder.arbiter(etcd, cluster: cluster)
+            }
+
+            /// Asks etcd, and says once that it waits if an answer takes longer than a second.
+            @concurrent func ask<Answer: Sendable>(
+                _ question: @concurrent (any Arbiter) async throws -> Answer
+            ) async throws -> Answer {
+                try await notice.during("an answer of the etcd at \(etcd)") { try await question(arbiter) }
+            }
 
             /// The stores that were named, or all of the folder if none was.
             ///
@@ -52,7 +72,8 @@
             ///
             /// - Throws: ``CommandFailure`` if there is none, ``ArbiterError``.
             @concurrent func record(of store: String) async throws -> StoredRecord {
-                guard let record = try await arbiter.record(of: store, within: ClusterPlace.patience) else {
+                let record = try await ask { try await $0.record(of: store, within: ClusterPlace.patience) }
+                guard let record else {
                     throw CommandFailure(
                         "etcd has no record of \(store): make it with \"cluster create\" if it never had one, and with \"cluster "
                             + "rebind\" if it was lost")
@@ -82,10 +103,7 @@
             _ folder: NodeFolder, _ identity: NodeFolder.Identity, _ etcd: NodeFolder.Identity.Etcd,
             _ body: @concurrent (Opened) async throws -> Value
         ) async throws -> Value {
-            let cluster = try parseCluster(identity.cluster)
-            let opened = Opened(
-                folder: folder, identity: identity, cluster: cluster, node: try parseNode(identity.node),
-                arbiter: try folder.arbiter(etcd, cluster: cluster))
+            let opened = try Opened(folder, identity, etcd)
             let result: Result<Value, any Error>
             do { result = .success(try await body(opened)) } catch { result = .failure(error) }
             await opened.arbiter.close()

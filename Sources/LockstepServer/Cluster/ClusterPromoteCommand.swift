@@ -25,7 +25,7 @@
 
         func run() async throws {
             try await place.opened { opened in
-                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                let listed = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
                 var passedOver: CommandFailure?
                 let stores = try opened.stores(orders.stores)
@@ -85,11 +85,11 @@
 
         func run() async throws {
             try await place.opened { opened in
-                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                let listed = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
                 var wanted: [(store: String, old: StoredRecord?, new: ConfigurationRecord)] = []
                 for store in try opened.stores(orders.stores) {
                     let post = try await opened.lookedAtPost(of: store, listed: listed)
-                    let old = try await opened.arbiter.record(of: store, within: ClusterPlace.patience)
+                    let old = try await opened.ask { try await $0.record(of: store, within: ClusterPlace.patience) }
                     let order = opened.order(of: store, listed: listed)
                     guard order.isSetBack(old, post) else {
                         Output.line("\(store): etcd shows all that the nodes remember; nothing is to be done")

@@ -26,7 +26,7 @@
         func run() async throws {
             try await place.opened { opened in
                 let gone = try parseNode(node)
-                let listed = try await opened.arbiter.nodes(within: ClusterPlace.patience)
+                let listed = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
                 var changes: [(store: String, old: StoredRecord, new: ConfigurationRecord)] = []
                 let stores = try opened.stores(orders.stores)
                 for (store, old) in try await opened.recordsIfChecked(of: stores, listed: listed) {

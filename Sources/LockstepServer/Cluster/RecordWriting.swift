@@ -20,7 +20,7 @@
             let attempt = RecordAttempt(replacing: compared, with: proposed)
             var reason: String?
             for _ in 0..<Self.tries {
-                switch await arbiter.transact(attempt, on: store, within: ClusterPlace.patience) {
+                switch try await ask({ await $0.transact(attempt, on: store, within: ClusterPlace.patience) }) {
                 case .applied: return
                 case .refused(let stored):
                     switch stored.map(attempt.settlement(by:)) {
@@ -44,10 +44,11 @@
         @concurrent func create(_ record: ConfigurationRecord, of store: String) async throws {
             var (reason, hasChannel) = (String?.none, false)
             for _ in 0..<Self.tries {
-                let outcome =
+                let outcome = try await ask { [hasChannel] in
                     hasChannel
-                    ? await arbiter.restore(record, of: store, within: ClusterPlace.patience)
-                    : await arbiter.create(record, of: store, within: ClusterPlace.patience)
+                        ? await $0.restore(record, of: store, within: ClusterPlace.patience)
+                        : await $0.create(record, of: store, within: ClusterPlace.patience)
+                }
                 switch outcome {
                 case .created: return
                 case .exists(let stored) where stored.record.attempt == record.attempt: return

@@ -42,13 +42,20 @@ package final class WaitNotice: Sendable {
         _ what: String, _ body: nonisolated(nonsending) (WaitNotice) async throws -> Value
     ) async throws -> Value {
         let notice = WaitNotice()
-        return try await withThrowingTaskGroup(of: Void.self) { group in
+        return try await notice.during(what) { try await body(notice) }
+    }
+
+    /// Runs `body`, and says what it waits for if it takes longer than a second and nothing was said yet.
+    nonisolated(nonsending) func during<Value>(
+        _ what: String, _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                try await Task.sleep(for: patience)
-                notice.say(what)
+                try await Task.sleep(for: Self.patience)
+                self.say(what)
             }
             defer { group.cancelAll() }
-            return try await body(notice)
+            return try await body()
         }
     }
 }
