@@ -23,8 +23,11 @@ extension IntegrationTests {
                         "primary", Bench.program, ["serve", "--data", primary, "--listen", address],
                         log: folder + "/p.log"),
                     try ChildProcess(
-                        "replica", Bench.program, ["serve", "--data", replica, "--replica-of", address],
-                        log: folder + "/r.log"),
+                        "replica", Bench.program,
+                        [
+                            "serve", "--data", replica, "--replica-of", address, "--listen",
+                            "tcp://127.0.0.1:\(Bench.ports(10))",
+                        ], log: folder + "/r.log"),
                 ]
                 defer { for node in nodes { node.end(SIGTERM) } }
                 let ready = try Bench.lockstep("status", "--data", primary, "--data", replica, "--wait", "30")
