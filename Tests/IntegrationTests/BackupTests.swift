@@ -214,8 +214,11 @@ extension IntegrationTests {
         /// A restored folder is served as a replica of the cluster, and catches up.
         private static func follow(_ folder: String, _ cluster: ProcessCluster) async throws {
             let served = try ChildProcess(
-                "restored", Bench.program, ["serve", "--data", folder, "--replica-of", cluster.endpoint(0)],
-                log: folder + ".log")
+                "restored", Bench.program,
+                [
+                    "serve", "--data", folder, "--replica-of", cluster.endpoint(0), "--listen",
+                    "tcp://127.0.0.1:\(Bench.ports(10))",
+                ], log: folder + ".log")
             defer { served.end(SIGTERM) }
             let node = NodeFolder(folder)
             try await Bench.wait("the restored replica") { await node.isReady() }

@@ -279,8 +279,11 @@
                     let cluster = try NodeFolder(data).identity().cluster
                     _ = try nodes.done("init", "--data", replica, "--cluster", cluster)
                     let process = try ChildProcess(
-                        "replica", Bench.program, ["serve", "--data", replica, "--replica-of", endpoint],
-                        log: nodes.folder + "/replica.log")
+                        "replica", Bench.program,
+                        [
+                            "serve", "--data", replica, "--replica-of", endpoint, "--listen",
+                            "tcp://127.0.0.1:\(Bench.ports(10))",
+                        ], log: nodes.folder + "/replica.log")
                     try await serving {}
                     process.end(SIGTERM)
                     try refused(

@@ -22,8 +22,10 @@ extension IntegrationTests {
                 proxy.set(.immense)
                 let replica = try ChildProcess(
                     "joiner", Bench.program,
-                    ["serve", "--data", folder.path, "--replica-of", "tcp://127.0.0.1:\(port)"],
-                    log: cluster.folder + "/joiner.log")
+                    [
+                        "serve", "--data", folder.path, "--replica-of", "tcp://127.0.0.1:\(port)", "--listen",
+                        cluster.endpoint(1),
+                    ], log: cluster.folder + "/joiner.log")
                 defer { replica.end(SIGKILL) }
                 var largest = 0
                 for mode in ForgingProxy.Mode.allCases where mode != .honest {

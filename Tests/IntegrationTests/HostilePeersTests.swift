@@ -184,8 +184,11 @@ extension IntegrationTests {
         #expect(made.status == 0)
         let begin = ContinuousClock.now
         let joiner = try ChildProcess(
-            name, Bench.program, ["serve", "--data", folder.path, "--replica-of", cluster.endpoint(0)],
-            log: cluster.folder + "/\(name).log")
+            name, Bench.program,
+            [
+                "serve", "--data", folder.path, "--replica-of", cluster.endpoint(0), "--listen",
+                "tcp://127.0.0.1:\(Bench.ports(10))",
+            ], log: cluster.folder + "/\(name).log")
         defer { joiner.end(SIGKILL) }
         try await Bench.wait("\(name) to be live", seconds: 45) { await folder.isReady() }
         return begin.duration(to: .now) / .seconds(1)
