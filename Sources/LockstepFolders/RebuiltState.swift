@@ -25,6 +25,9 @@ package struct RebuiltState<R: Reactor> {
         self.state = state
         self.log = log
     }
+
+    /// Applies the next batch.
+    package mutating func apply(_ batch: SealedBatch) throws { _ = try log.apply(batch, to: state) }
 }
 
 extension ReactorState {

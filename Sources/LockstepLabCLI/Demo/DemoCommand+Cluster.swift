@@ -15,6 +15,9 @@ extension DemoCommand {
         Output.line("etcd and three data nodes run in \(folder); killing the primary \(kills) times")
         let killer = FailoverKiller(nodes: nodes, ledger: ledger, kills: kills)
         let sum = try await underLoad(.client(of: nodes.endpoints), ledger) { try await killer.run() }
+        // Who comes back has the state before its journal has it; a member's journal has what is committed.
+        let count = nodes.names.count
+        for store in [Hosted.counters, Hosted.search] { try await nodes.wait(for: store) { $0.inSync.count == count } }
         let end = try await NodeFolder.waitUntilEqual(nodes.folders, Hosted.counters, seconds: 60)
         nodes.endAll(signal: SIGTERM)
         Output.line("pauses, s: killed \(killer.killed.text); stopped \(killer.stopped.text)")
