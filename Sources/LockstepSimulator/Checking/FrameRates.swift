@@ -16,7 +16,7 @@ package struct FrameRates {
 
     /// A process sends a frame.
     package mutating func sent(_ frame: [UInt8], by process: Int) {
-        guard frame.count > FrameHeader.byteCount else { return }
+        guard frame.count >= FrameHeader.byteCount else { return }
         var kind = Int(frame[5])
         if kind == Int(MessageKind.busy.rawValue), let reason = frame.last { kind = Self.busyReasons + Int(reason) }
         if kind < Self.kinds { counts[process * Self.kinds + kind] += 1 }
