@@ -14,6 +14,8 @@ extension StoreHost {
     /// nothing for over a second loses its post.
     func handle(_ errands: [Errand]) {
         guard !errands.isEmpty else { return }
+        // Whoever is told now that the state must not be read cannot read it any more (PROTOCOL R-41).
+        if readRefusal != nil { setGate() }
         let end = MonotonicClock.now.advanced(byMilliseconds: Self.callersMilliseconds)
         var done = 0
         while done < errands.count, done == 0 || MonotonicClock.now < end {

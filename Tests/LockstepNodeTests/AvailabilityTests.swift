@@ -82,15 +82,7 @@ struct AvailabilityTests {
         try await withRunning(node) {
             _ = try await port.add([5])
             try await port.waitUntilReadable(.local, minimum: .zero, timeout: StorePort.patience)
-            let status = try await node.status()
-            let cluster = try #require(status.cluster.flatMap { ClusterID(hexadecimal: $0) })
-            let ahead = Position(
-                epoch: Epoch(rawValue: status.stores[0].epoch), sequence: SequenceNumber(rawValue: 1_000), hash: .none)
-            let hello = Hello(
-                nonce: 1, role: .replica, node: "ahead", incarnation: .none, boot: BootID(rawValue: 1), store: "left",
-                known: KnownPosition(position: ahead, boot: .none))
-            let stamp = FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: .zero)
-            _ = try RawPeer(try await node.listening()).ask(stamp.frame(.hello(hello)))
+            try await Self.leaveBehind(node)
             try await until { try await port.status().phase == .behind }
             for level in [ReadLevel.local, .session, .linearizable] {
                 await #expect {
@@ -105,6 +97,41 @@ struct AvailabilityTests {
                 }
             }
         }
+    }
+
+    /// Whoever is told that a primary is behind cannot read it at that moment: the gate is closed before (PROTOCOL R-41).
+    @Test
+    func whatIsBehindCannotBeRead() async throws {
+        let node = try Node(.primary(listen: "tcp://127.0.0.1:0", journal: KeptLogs().source))
+        let port = try node.attach(name: "left") { SumState() }
+        try await withRunning(node) {
+            _ = try await port.add([5])
+            let (refusals, refusal) = AsyncStream.makeStream(of: ReadRefusal?.self)
+            // Asked in every turn, also in the one in which the primary hears of the place ahead.
+            @Sendable func look(_ host: StoreHost) {
+                guard host.status().phase == .behind else { return port.inbox.ask(Errand(run: look)) }
+                refusal.yield(port.gate.closedFor)
+                refusal.finish()
+            }
+            port.inbox.ask(Errand(run: look))
+            try await Self.leaveBehind(node)
+            var seen = refusals.makeAsyncIterator()
+            let first = await seen.next()
+            #expect(first == ReadRefusal.behind, "behind, and the gate is open")
+        }
+    }
+
+    /// Tells a primary of a place in its own epoch that it does not have.
+    private static func leaveBehind(_ node: Node) async throws {
+        let status = try await node.status()
+        let cluster = try #require(status.cluster.flatMap { ClusterID(hexadecimal: $0) })
+        let ahead = Position(
+            epoch: Epoch(rawValue: status.stores[0].epoch), sequence: SequenceNumber(rawValue: 1_000), hash: .none)
+        let hello = Hello(
+            nonce: 1, role: .replica, node: "ahead", incarnation: .none, boot: BootID(rawValue: 1), store: "left",
+            known: KnownPosition(position: ahead, boot: .none))
+        let stamp = FrameStamp(channel: .none, clusterHash: cluster.hash, epoch: .zero)
+        _ = try RawPeer(try await node.listening()).ask(stamp.frame(.hello(hello)))
     }
 
     private static func isRefusal(_ error: any Error) -> Bool {
