@@ -2,9 +2,9 @@
 import PackageDescription
 
 let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
-// As the tests of the package above were built, if they were: `deploy/test` says so, and nothing of it is built again.
+// As the package above was built, if it was: `deploy/test` says so, and nothing of it is built again.
 let traits: Set<Package.Dependency.Trait> =
-    Context.environment["LOCKSTEP_TEST_BUILD"] != nil ? ["Web", "Macros", "Etcd"] : []
+    Context.environment["LOCKSTEP_TEST_BUILD"] != nil ? ["Web", "Etcd"] : []
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 
 let lockstep = Target.Dependency.product(name: "Lockstep", package: "lockstep")

@@ -18,7 +18,7 @@ enum Bench {
     /// Where `swift test` put the products.
     static let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
 
-    /// The program: the release build that deploy/test names, or the debug build beside these tests.
+    /// The program: the release build that deploy/test names, or the one built beside these tests.
     static let program =
         ProcessInfo.processInfo.environment["LOCKSTEP_PROGRAM"] ?? products.appendingPathComponent("lockstep").path
 

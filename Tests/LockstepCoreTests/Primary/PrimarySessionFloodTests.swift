@@ -98,8 +98,9 @@ import Testing
         let primary = PrimaryHarness.open()
         primary.machine.sessionRoom.limit = 64
         let few = primary.session(honest, client: 100)
-        let many = (1...47).map { nonce in
-            primary.session(Connection(rawValue: nonce <= 40 ? UInt64(nonce % 10 + 1) : 1), client: UInt128(nonce))
+        let many = (1...47).map { (nonce: UInt64) in
+            let connection = nonce <= 40 ? nonce % 10 + 1 : 1
+            return primary.session(Connection(rawValue: connection), client: UInt128(nonce))
         }
         // The first connection has 4 and 7 more; the others have 4 each.
         #expect(primary.machine.log.sessions.count == 48)
