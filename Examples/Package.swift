@@ -3,9 +3,12 @@ import PackageDescription
 
 let warningsAreErrors = Context.environment["LOCKSTEP_WARNINGS_AS_ERRORS"] != nil
 // As the package above was built, if it was: `deploy/test` says so, and nothing of it is built again.
-let traits: Set<Package.Dependency.Trait> =
-    Context.environment["LOCKSTEP_TEST_BUILD"] != nil ? ["Web", "Etcd"] : []
+let isTestBuild = Context.environment["LOCKSTEP_TEST_BUILD"] != nil
+let traits: Set<Package.Dependency.Trait> = isTestBuild ? ["Web", "Etcd"] : []
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
+
+// For `@testable import`, which an optimized module does not allow by itself.
+let testable: [SwiftSetting] = settings + (isTestBuild ? [.unsafeFlags(["-enable-testing"])] : [])
 
 let lockstep = Target.Dependency.product(name: "Lockstep", package: "lockstep")
 let sqlite = Target.Dependency.product(name: "LockstepSQLite", package: "lockstep")
@@ -42,7 +45,7 @@ let package = Package(
         .executableTarget(name: "TodoProgram", dependencies: ["Todo"] + program, swiftSettings: settings),
         .target(name: "Calculator", dependencies: [lockstep], swiftSettings: settings),
         .executableTarget(name: "Shop", dependencies: [server], swiftSettings: settings),
-        .executableTarget(name: "Tokens", dependencies: [server], swiftSettings: settings),
+        .executableTarget(name: "Tokens", dependencies: [server], swiftSettings: testable),
         .target(
             name: "NodeTesting", dependencies: [lockstep], path: "Tests/NodeTesting", swiftSettings: settings),
         .testTarget(
