@@ -26,12 +26,11 @@ import Testing
         }
     }
 
+    /// Writes the amounts after the first answer has come, so that there is a change to be told.
     private func watch(
         _ remote: RemoteStore<Ledger>, written ledger: Store<Ledger>, _ amounts: ClosedRange<Int>
     ) async throws {
-        async let writing: Void = {
-            for amount in amounts { _ = try await ledger.send(.put("a", amount)) }
-        }()
+        var writing: Task<Void, any Error>?
         var seen: [Double] = []
         var last = Place.start
         for try await amount in remote.watch(.amount("a"), atMost: .milliseconds(10)) {
@@ -39,8 +38,13 @@ import Testing
             last = amount.place
             seen.append(try #require(Double(amount.answer)))
             if amount.answer == "\(Double(amounts.upperBound))" { break }
+            writing =
+                writing
+                ?? Task {
+                    for amount in amounts { _ = try await ledger.send(.put("a", amount)) }
+                }
         }
-        try await writing
+        try await writing?.value
         #expect(seen == seen.sorted() && Set(seen).count == seen.count)
         #expect(seen.count > 1)
     }
