@@ -313,10 +313,11 @@ if Context.environment["LOCKSTEP_FUZZ"] != nil {
 }
 
 // For `deploy/test`, which builds the tests beside the programs that it tests, with the same optimized modules. The tests
-// themselves compile in half the time without.
+// themselves compile in half the time without. What only debuggers read is left out: it takes a sixth of the time.
 if Context.environment["LOCKSTEP_TEST_BUILD"] != nil {
-    for target in package.targets where target.type == .test {
-        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-Onone"])]
+    for target in package.targets where [.regular, .executable, .test].contains(target.type) {
+        let flags = target.type == .test ? ["-Onone", "-gnone"] : ["-gnone"]
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(flags)]
     }
 }
 

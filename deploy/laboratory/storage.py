@@ -119,9 +119,12 @@ class Recording:
         return "; ".join(open(os.path.join(self.bench.scratch, name), encoding="utf-8").read() for name in names)
 
     def images(self, count, lie=None):
-        lies = ["--lie", lie] if lie else []
-        keep = os.path.join(self.bench.output, f"images-{self.seed}")
-        found = self.judged("images", "--count", count, *([] if lie or self.defect else ["--keep", keep]), *lies)
+        if lie or self.defect:
+            # It need only be found.
+            options = ["--until-first"] + (["--lie", lie] if lie else [])
+        else:
+            options = ["--keep", os.path.join(self.bench.output, f"images-{self.seed}")]
+        found = self.judged("images", "--count", count, *options)
         if self.refusal:
             found["violations"].insert(0, self.refusal)
             found["violationCount"] += 1

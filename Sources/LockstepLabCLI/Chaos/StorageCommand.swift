@@ -62,6 +62,8 @@ struct StorageCommand: AsyncParsableCommand {
         var count = 2_000
         @Option(help: "Where images are kept that broke a promise.")
         var keep: String?
+        @Flag(help: "Judges no more once an image has broken a promise.")
+        var untilFirst = false
         @Option(help: "A lie for the judge, who must find it: acknowledgement, record.")
         var lie: String?
 
@@ -72,7 +74,7 @@ struct StorageCommand: AsyncParsableCommand {
             var script = try scripted.script()
             if told == .record { script.falsify() }
             let result = try CrashImages(script, scratch: recorded.scratch, keep: keep, lie: told).run(
-                try recorded.read(), limit: count, seed: scripted.seed)
+                try recorded.read(), limit: count, seed: scripted.seed, untilFirst: untilFirst)
             try Output.json(result)
             if result.violationCount > 0 { throw CommandFailure("\(result.violationCount) images broke a promise") }
         }

@@ -60,7 +60,11 @@ package struct CrashImages: Sendable {
 
     /// Judges up to `limit` images: of each place if they suffice, or else of places that the seed chooses, recoveries
     /// and the rest apart.
-    package func run(_ recording: StorageRecording, limit: Int, seed: UInt64) throws -> Result {
+    ///
+    /// With `untilFirst` none are added once one has broken a promise.
+    package func run(
+        _ recording: StorageRecording, limit: Int, seed: UInt64, untilFirst: Bool = false
+    ) throws -> Result {
         var result = Result()
         result.lives = recording.lives.count
         result.calls = recording.lives.reduce(0) { $0 + $1.trace.callCount }
@@ -78,7 +82,8 @@ package struct CrashImages: Sendable {
                 let hasChanged = folder.apply(event)
                 let wanted = Self.isRecovery(life, index) ? recoveryShare : share
                 let isWanted = Double(random.next(below: 1 << 32)) < wanted * Double(1 << 32)
-                guard hasChanged, isWanted, result.total < limit else { continue }
+                let isDone = result.total >= limit || untilFirst && result.violationCount > 0
+                guard hasChanged, isWanted, !isDone else { continue }
                 result.cuts += 1
                 add(
                     "life \(life + 1), event \(index + 1)", folder, limit: limit - result.total, &random, &seen, &cases,
