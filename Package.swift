@@ -313,7 +313,7 @@ if Context.environment["LOCKSTEP_FUZZ"] != nil {
 }
 
 // For `deploy/test`, which builds the tests beside the programs that it tests, with the same optimized modules. The tests
-// themselves compile in half the time without. What only debuggers read is left out: it takes a sixth of the time.
+// themselves compile in half the time without. What only debuggers read is left out.
 if Context.environment["LOCKSTEP_TEST_BUILD"] != nil {
     for target in package.targets where [.regular, .executable, .test].contains(target.type) {
         let flags = target.type == .test ? ["-Onone", "-gnone"] : ["-gnone"]

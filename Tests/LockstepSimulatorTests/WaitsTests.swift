@@ -69,6 +69,17 @@ import Testing
         #expect(WaitBook.bound(kind, isUnusual: true) > WaitBook.bound(kind, isUnusual: false))
     }
 
+    /// One bound may be common to all kinds, as of data nodes.
+    @Test(arguments: WaitBook.Kind.allCases) func aBoundMayBeCommonToAll(kind: WaitBook.Kind) {
+        var book = WaitBook(commonBound: 10 * Self.second)
+        for now in [0, 10, 11] as [Int64] {
+            book.begin()
+            book.note(Self.wait(kind), healthySince: 0)
+            let late = book.end(now: now * Self.second, usualSince: 0)
+            #expect((late?.wait.kind == kind) == (now == 11))
+        }
+    }
+
     /// What lasts when unusual ways have ended has the usual bound from then on, or from its beginning or the last
     /// strike if these are later.
     @Test(arguments: WaitBook.Kind.allCases) func aWaitIsUsualWhenUnusualWaysHaveEnded(kind: WaitBook.Kind) {
@@ -198,6 +209,21 @@ import Testing
         #expect(storm(of: 241) == "1 busy(diskFull) 241")
         #expect(storm(of: 241, load: 2) == nil)
         #expect(storm(of: 481, load: 2) == "1 busy(diskFull) 481")
+    }
+
+    /// Data nodes have bounds of their own; with one primary nobody says FETCH.
+    @Test func aStormOfDataNodesIsFound() {
+        let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
+        let frame = stamp.frame(.replicationRequest(.recordRequest(nonce: 7)))
+        func storm(of count: Int, _ setting: FrameRates.Setting) -> String? {
+            var rates = FrameRates(processes: 2, of: setting)
+            _ = rates.look(now: 0, load: 1, usualSince: 0)
+            for _ in 0..<count { rates.sent(frame, by: 1) }
+            return rates.look(now: Self.second, load: 1, usualSince: 0).map { "\($0.process) \($0.kind) \($0.count)" }
+        }
+        #expect(storm(of: 1_600, .dataNodes) == nil)
+        #expect(storm(of: 1_601, .dataNodes) == "1 recordRequest 1601")
+        #expect(storm(of: 1_601, .onePrimary) == nil)
     }
 
     /// What has no bound with unusual ways has one in a second that begins when they have ended.

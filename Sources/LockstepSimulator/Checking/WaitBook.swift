@@ -22,6 +22,8 @@ package struct WaitBook {
         case liveness = "being live"
         case repair = "what the primary has beyond its place"
         case admission = "admitting"
+        /// Of several data nodes, one of them.
+        case reign = "a primary that admits"
     }
 
     package struct Wait: Hashable, Sendable {
@@ -41,7 +43,11 @@ package struct WaitBook {
         }
     }
 
-    package init() {}
+    /// The same for every kind; nil: each kind has its own.
+    private let commonBound: Int64?
+
+    /// `commonBound` is in nanoseconds, and takes the place of those of the kinds.
+    package init(commonBound: Int64? = nil) { self.commonBound = commonBound }
 
     /// The longest that a healthy wait may last, in nanoseconds, without unusual ways and with them.
     ///
@@ -53,7 +59,7 @@ package struct WaitBook {
         let (usual, unusual): (Int64, Int64) =
             switch kind {
             case .resumption: (4, 30)
-            case .session, .answer, .linearizableRead, .end: (6, 30)
+            case .session, .answer, .linearizableRead, .end, .reign: (6, 30)
             case .lostSession: (25, 40)
             case .localRead, .sessionRead: (8, 45)
             // It is said again every 5 s, which lasts 10 s on a clock of half the rate.
@@ -84,9 +90,9 @@ package struct WaitBook {
             next[wait] = began
             let since = max(began, healthySince)
             let usual = max(since, usualSince)
-            if late == nil, now - usual > Self.bound(wait.kind, isUnusual: false) {
+            if late == nil, now - usual > commonBound ?? Self.bound(wait.kind, isUnusual: false) {
                 late = (wait, usual)
-            } else if late == nil, now - since > Self.bound(wait.kind, isUnusual: true) {
+            } else if late == nil, commonBound == nil, now - since > Self.bound(wait.kind, isUnusual: true) {
                 late = (wait, since)
             }
         }

@@ -57,4 +57,20 @@ package enum ClusterFault: String, CaseIterable, Codable, Hashable, Sendable {
         case .slowDisk, .slowFrames, .smallWindow, .arbiterLoss, .arbiterDelay, .arbiterDouble, .clockRate: nil
         }
     }
+
+    /// How long after it has struck something of it may still come, in nanoseconds; what lasts itself does not count.
+    var aftermath: Int64 {
+        switch self {
+        case .arbiterDelay: 5 * Span.second
+        // The second order may come 3 s later, and its answer, too.
+        case .arbiterDouble: 6 * Span.second
+        // The other end learns of it so late.
+        case .hostDeath: 6 * Span.second
+        case .cutConnection: 4 * Span.second
+        case .slowDisk, .slowFrames: 300 * Span.millisecond
+        case .kill, .pause, .orderlyStop, .stuckDisk, .lostDisk, .partition, .oneWay, .smallWindow, .arbiterLoss,
+            .arbiterAway, .arbiterCut, .arbiterSetBack, .clockRate, .wallClock, .handover, .promotion:
+            0
+        }
+    }
 }

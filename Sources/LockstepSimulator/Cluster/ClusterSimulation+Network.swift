@@ -50,6 +50,7 @@ extension ClusterSimulation {
 
     func send(_ frame: [UInt8], _ link: ClusterLink, _ way: ClusterLink.Way) {
         guard !link[way].isEnding else { return }
+        if !isSteered { frameRates.sent(frame, by: sender(link, way)) }
         let delay =
             strikes(.slowFrames, 0.1)
             ? random.between(0, 300 * Span.millisecond)
@@ -58,6 +59,15 @@ extension ClusterSimulation {
         link[way].lastDue = due
         link[way].frames.append((due, frame))
         schedule(link, way, at: due)
+    }
+
+    /// As frames are counted: nodes first, then clients.
+    private func sender(_ link: ClusterLink, _ way: ClusterLink.Way) -> Int {
+        guard way == .up else { return link.target }
+        return switch link.dialer {
+        case .node(let index): index
+        case .client(let index), .caller(let index): nodes.count + index
+        }
     }
 
     private func schedule(_ link: ClusterLink, _ way: ClusterLink.Way, at due: Int64) {

@@ -31,6 +31,8 @@ package final class ClusterSimulation {
     var arbiter: ArbiterModel
     var random: SplitMix64
     var checker: ClusterChecker
+    var waits = ClusterWaits()
+    var frameRates: FrameRates
     package private(set) var now: Int64 = 0
     var isHealed = false
     /// Faults are drawn.
@@ -107,6 +109,7 @@ package final class ClusterSimulation {
             ? []
             : (0..<options.clients).map { ClusterClient($0, isReader: false) }
                 + [ClusterClient(options.clients, isReader: true)]
+        frameRates = FrameRates(processes: options.nodes + clients.count, of: .dataNodes)
         links = Array(repeating: Array(repeating: nil, count: options.nodes), count: options.nodes)
         var checker = ClusterChecker(store: Self.store) {
             SimulatedState(workload.makeState(), isItemByItem: true)
@@ -151,6 +154,7 @@ package final class ClusterSimulation {
 
     func fire(_ fault: ClusterFault, _ detail: Int) {
         fired[fault, default: 0] += 1
+        waits.disturbed(until: now + fault.aftermath)
         let number = ClusterFault.allCases.firstIndex(of: fault) ?? 0
         traced.add(
             TraceLine(time: now, process: -1, kind: .clusterFault, first: UInt64(number), second: UInt64(detail)))
@@ -161,6 +165,7 @@ package final class ClusterSimulation {
         let strength = options.strength(fault)
         guard !isHealed, strength > 0, random.chance(strength * share) else { return false }
         fired[fault, default: 0] += 1
+        waits.disturbed(until: now + fault.aftermath)
         return true
     }
 
@@ -205,6 +210,7 @@ package final class ClusterSimulation {
 
     private func heal() {
         isHealed = true
+        waits.disturbed(until: now)
         (cuts, isQuiet, scripted) = ([], false, nil)
         arbiter.awayUntil = 0
         arbiter.cutUntil = [:]
@@ -286,6 +292,8 @@ package final class ClusterSimulation {
             node.primary?.replication?.checkInvariants()
             checker.shows(node.shown, node)
         }
+        lookAtWaits()
+        lookAtFrames()
     }
 
     /// Where each node is, in one line.

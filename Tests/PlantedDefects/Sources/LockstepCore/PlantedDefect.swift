@@ -213,6 +213,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case readsUnconfirmed
     /// A linearizable read is confirmed by most of those that are required (against R-88).
     case majorityConfirms
+    /// What a data node did not confirm is not asked again (against R-88).
+    case confirmationAskedOnce
+    /// Who is told that a node is no primary asks it again at once (against R-83).
+    case refusedFetchAtOnce
     /// What was inherited commits before the epoch's opening can (against R-78).
     case openingNotAwaited
     /// Batches commit with fewer members than the minimum (against R-78).
@@ -254,9 +258,10 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     package static let ofClusters: [PlantedDefect] = [
         .electedOutsideSet, .epochOfEarlierLife, .cutsToCommit, .incarnationIgnored, .acknowledgedBeforeSync,
         .shrinkAtProposal, .growthAtAnswer, .silenceIsRefusal, .readsUnconfirmed, .majorityConfirms,
-        .openingNotAwaited, .minimumIgnored, .promiseKept, .laterClientServed, .deposedStays,
-        .silentStays, .leftOutIsSilent, .deafKeepsPost, .handoverNotAwaited, .adoptedBelow, .lossNotNoted,
-        .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening, .lackingCampaigns,
+        .confirmationAskedOnce, .refusedFetchAtOnce, .openingNotAwaited, .minimumIgnored, .promiseKept,
+        .laterClientServed, .deposedStays, .silentStays, .leftOutIsSilent, .deafKeepsPost, .handoverNotAwaited,
+        .adoptedBelow, .lossNotNoted, .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening,
+        .lackingCampaigns,
     ]
     /// Those that the simulator finds.
     package static var ofMachines: [PlantedDefect] {
