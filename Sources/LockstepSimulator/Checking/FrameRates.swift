@@ -109,7 +109,9 @@ package struct FrameRates {
         return isUnusual ? unusual : usual
     }
 
-    /// About twice the most of 800 seeds with data nodes that may all become the primary, which know no unusual ways.
+    /// With data nodes that may all become the primary: about twice the most of 800 seeds, or more where that is little.
+    ///
+    /// They know no unusual ways.
     private static func boundOfDataNodes(_ kind: Int) -> Int {
         switch MessageKind(rawValue: UInt8(kind)) {
         case .append: 2_500
@@ -123,7 +125,7 @@ package struct FrameRates {
         case .submit: 100
         case .hello, .heartbeat, .read, .refused: 90
         case .welcome, .fetchPlan, .resumed: 50
-        // FETCH is not repeated within 200 ms; what is not named is hardly ever sent, or never.
+        // Of BUSY at most 18 came in a second, of other kinds that are not named 10.
         default: kind >= busyReasons ? 40 : 20
         }
     }
