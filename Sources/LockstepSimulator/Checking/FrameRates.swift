@@ -109,7 +109,7 @@ package struct FrameRates {
         return isUnusual ? unusual : usual
     }
 
-    /// With data nodes that may all become the primary: about twice the most of 800 seeds, or more where that is little.
+    /// With data nodes, which may all become the primary: twice the most of 800 seeds, or more where that is little.
     ///
     /// They know no unusual ways.
     private static func boundOfDataNodes(_ kind: Int) -> Int {
