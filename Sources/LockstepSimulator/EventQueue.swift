@@ -54,4 +54,12 @@ struct EventQueue<Event> {
     mutating func pop() -> (time: Int64, event: Event)? {
         heap.popMin().map { ($0.time, $0.event) }
     }
+
+    /// What was to happen at one of these times happens at `time`, in the order of before.
+    mutating func bring(from times: Set<Int64>, to time: Int64) {
+        let waiting = heap.unordered.filter { times.contains($0.time) }.sorted()
+        guard !waiting.isEmpty else { return }
+        heap = Heap(heap.unordered.filter { !times.contains($0.time) })
+        for item in waiting { add(item.event, at: time) }
+    }
 }

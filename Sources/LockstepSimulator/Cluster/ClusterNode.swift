@@ -66,8 +66,8 @@ final class ClusterNode {
     var writeBegan = Tick.never
     /// Written, and not told yet.
     var told: [Write] = []
-    var pausedUntil: Int64 = 0
-    var stuckUntil: Int64 = 0
+    private(set) var pausedUntil: Int64 = 0
+    private(set) var stuckUntil: Int64 = 0
     /// Nobody refuses a connection to it: its host is gone, too.
     var isHostDead = false
     /// The working state of a primary.
@@ -117,9 +117,17 @@ final class ClusterNode {
         (standby, primary) = (nil, nil)
         endReign()
         (writes, told, isWriting, writeBegan) = ([], [], false, .never)
-        (followed, dials, tickAt, isTurnDue, isStopping) = (nil, nil, .max, false, false)
+        (followed, dials, tickAt, isTurnDue, isStopping, pausedUntil) = (nil, nil, .max, false, false, 0)
         life += 1
     }
+
+    /// Stands still until then, or longer if it does so already.
+    func pause(until time: Int64) { pausedUntil = max(pausedUntil, time) }
+
+    /// Its disk does nothing until then, or longer if it does so already.
+    func stick(until time: Int64) { stuckUntil = max(stuckUntil, time) }
+
+    func goOn() { (pausedUntil, stuckUntil) = (0, 0) }
 
     /// It is no primary any more: its effects end.
     func endReign() {

@@ -36,7 +36,7 @@ extension ClusterSimulation {
         // The new primary has more than it knows to be committed, and its disk and the learner's are slow.
         case (.lateLearner, 2) where record.epoch > strike.epoch && isOther:
             for other in nodes where other.index != strike.primary {
-                other.stuckUntil = now + random.between(500, 1_500) * Span.millisecond
+                other.stick(until: now + random.between(500, 1_500) * Span.millisecond)
             }
             scripted?.step = 3
         default: break
@@ -61,7 +61,7 @@ extension ClusterSimulation {
                 add(.scriptGoesOn(1), after: 50 * Span.millisecond)
             }
         case (.lateAcknowledgements, 2):
-            if let node = strike.node { nodes[node].stuckUntil = now + 1_800 * Span.millisecond }
+            if let node = strike.node { nodes[node].stick(until: now + 1_800 * Span.millisecond) }
             isQuiet = false
         case (.lateLearner, 1): isQuiet = false
         case (.lateLearner, 2):

@@ -56,7 +56,6 @@ extension ClusterSimulation {
     /// The process ends, and is there again after so many milliseconds; what was not written is lost.
     func restart(_ node: ClusterNode, after milliseconds: Int64) {
         guard node.isUp else { return }
-        node.pausedUntil = 0
         node.isHostDead = false
         crash(node)
         add(.boot(node), after: milliseconds * Span.millisecond)

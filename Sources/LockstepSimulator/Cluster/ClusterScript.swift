@@ -104,8 +104,8 @@ extension ClusterSimulation {
         case .brokenConnections, .restartedPrimary, .wipedMember, .lateSubmits: goOn(0)
         case .campaignUnanswered: kill(primary, isSilent: false)
         case .forgottenRemoval: if let member { remove(member) }
-        case .pausedPrimary: primary.pausedUntil = now + 4 * Span.second
-        case .stuckPrimary: primary.stuckUntil = now + 6 * Span.second
+        case .pausedPrimary: primary.pause(until: now + 4 * Span.second)
+        case .stuckPrimary: primary.stick(until: now + 6 * Span.second)
         case .primaryWithoutArbiter:
             arbiter.cutUntil[primary.index] = now + 6 * Span.second
             add(.scriptGoesOn(0), after: random.between(0, 1_000) * Span.millisecond)

@@ -30,11 +30,11 @@ extension ClusterSimulation {
         switch fault {
         case .kill: kill(node, isSilent: false)
         case .hostDeath: kill(node, isSilent: true)
-        case .pause where node.isUp: node.pausedUntil = now + random.between(10, 4_000) * Span.millisecond
+        case .pause where node.isUp: node.pause(until: now + random.between(10, 4_000) * Span.millisecond)
         case .orderlyStop where node.primary != nil && now >= node.pausedUntil:
             node.isStopping = true
             withPrimary(node) { machine, _ in machine.stop() }
-        case .stuckDisk: node.stuckUntil = now + random.between(10, 5_000) * Span.millisecond
+        case .stuckDisk: node.stick(until: now + random.between(10, 5_000) * Span.millisecond)
         case .lostDisk: guard loseDisk(node) else { return }
         case .cutConnection:
             let open = allLinks(of: node).filter { !$0.isClosed }
@@ -63,7 +63,6 @@ extension ClusterSimulation {
     func kill(_ node: ClusterNode, isSilent: Bool) {
         guard node.isUp else { return }
         losePending(node)
-        node.pausedUntil = 0
         node.isHostDead = isSilent
         crash(node, isSilent: isSilent)
         let length = random.chance(0.5) ? random.between(20, 300) : random.between(300, 6_000)

@@ -76,7 +76,6 @@ extension ClusterSimulation: SteeredCluster {
         node.staysDown = true
         guard node.isUp else { return }
         losePending(node)
-        node.pausedUntil = 0
         node.isHostDead = false
         crash(node)
     }
@@ -92,11 +91,11 @@ extension ClusterSimulation: SteeredCluster {
     package func pause(_ process: Int, for time: Int64) {
         if let caller = caller(process) { return caller.pausedUntil = now + time }
         guard process < nodes.count else { return arbiter.awayUntil = now + time }
-        if nodes[process].isUp { nodes[process].pausedUntil = now + time }
+        if nodes[process].isUp { nodes[process].pause(until: now + time) }
     }
 
     /// The process's disk does nothing for so many nanoseconds.
-    package func stick(_ process: Int, for time: Int64) { nodes[process].stuckUntil = now + time }
+    package func stick(_ process: Int, for time: Int64) { nodes[process].stick(until: now + time) }
 
     /// A primary stops in order, and gives its post away; it comes up again by itself.
     package func stopInOrder(_ process: Int) {
@@ -142,11 +141,11 @@ extension ClusterSimulation: SteeredCluster {
         // Who is killed stays so, and so does the arbiter.
         if arbiter.awayUntil < .max { arbiter.awayUntil = 0 }
         arbiter.cutUntil = [:]
+        letAllGoOn()
         for node in nodes {
-            (node.pausedUntil, node.stuckUntil, node.wallOffset) = (0, 0, 0)
+            node.wallOffset = 0
             if !node.isUp, !node.staysDown { add(.boot(node), after: random.between(0, Span.second)) }
         }
-        for caller in callers where caller.pausedUntil > now { caller.goOn() }
     }
 
     // MARK: - Looking

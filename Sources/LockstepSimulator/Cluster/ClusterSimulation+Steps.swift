@@ -37,7 +37,7 @@ extension ClusterSimulation {
     }
 
     package func pause(_ index: Int, milliseconds: Int64) {
-        nodes[index].pausedUntil = now + milliseconds * Span.millisecond
+        nodes[index].pause(until: now + milliseconds * Span.millisecond)
     }
 
     /// The process ends, and begins anew at once.

@@ -133,6 +133,14 @@ package final class ClusterSimulation {
 
     func add(_ event: ClusterEvent, after delay: Int64) { queue.add(event, at: now + delay) }
 
+    /// All pauses end, and all disks work; what waited for that happens now, and not when it was expected.
+    func letAllGoOn() {
+        let ends = nodes.flatMap { [$0.pausedUntil, $0.stuckUntil] } + callers.map(\.pausedUntil)
+        for node in nodes { node.goOn() }
+        for caller in callers where caller.pausedUntil > now { caller.goOn() }
+        queue.bring(from: Set(ends.filter { $0 > now }), to: now)
+    }
+
     func fail(_ promise: Violation.Promise, _ text: String) {
         guard violation == nil else { return }
         violation = Violation(promise, "\(text), after \(Double(now / Span.millisecond) / 1_000) s")
@@ -214,8 +222,8 @@ package final class ClusterSimulation {
         (cuts, isQuiet, scripted) = ([], false, nil)
         arbiter.awayUntil = 0
         arbiter.cutUntil = [:]
+        letAllGoOn()
         for node in nodes {
-            (node.pausedUntil, node.stuckUntil) = (0, 0)
             node.isGone = false
             if !node.isUp { add(.boot(node), after: random.between(0, Span.second)) }
         }
