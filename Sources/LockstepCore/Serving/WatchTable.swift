@@ -287,12 +287,12 @@ package struct WatchTable: Hashable, Sendable {
 
     /// Checks the relations between the lines and the watches, with a walk over all: for tests and the simulator.
     package func checkInvariants() {
-        let lines: [(Deque<Place>, Stage)] =
-            [(ready, .ready), (resting, .resting), (held, .held)] + lanes.map { ($0, .waiting) }
-        let placed = lines.reduce(0) { count, line in
-            let (places, stage) = line
-            return count + places.count { watches[$0.id]?.ticket == $0.ticket && watches[$0.id]?.stage == stage }
+        func count(_ places: Deque<Place>, at stage: Stage) -> Int {
+            places.count { watches[$0.id]?.ticket == $0.ticket && watches[$0.id]?.stage == stage }
         }
+        let placed =
+            count(ready, at: .ready) + count(resting, at: .resting) + count(held, at: .held)
+            + lanes.reduce(0) { $0 + count($1, at: .waiting) }
         precondition(placed == watches.count, "each watch has one place")
         precondition(watches.count <= Limits.watches && queryBytes <= Limits.watchBytes, "watches have their bounds")
         precondition(shares.values.reduce(0) { $0 + $1.count } == watches.count, "each watch is some connection's")

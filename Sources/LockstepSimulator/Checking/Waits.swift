@@ -42,28 +42,28 @@ final class Waits {
 
     private func noteNodes(of store: SimulatedStore) {
         let (primary, now) = (store.primary, simulation.now)
-        if let machine = primary.machine, machine.phase == .admitting {
-            // It does all that it has to.
-        } else {
+        let phase = primary.phase
+        // One that admits does all that it has to.
+        if phase != .admitting {
             simulation.health.isUnready(primary.id, at: now)
             // One that is behind waits for its operator, and one that stops admits nothing more.
-            if let machine = primary.machine, machine.phase != .behind, !primary.isStopping {
+            if let phase, phase != .behind, !primary.isStopping {
                 let from = store.replicas.map { simulation.health.since($0.id, primary.id) }.max() ?? 0
                 add(.admission, primary, from: from)
             }
         }
         for replica in store.replicas {
-            guard let machine = replica.machine, machine.phase == .live else {
+            let phase = replica.phase
+            guard phase == .live else {
                 simulation.health.isUnready(replica.id, at: now)
-                if let machine = replica.machine, machine.phase != .ahead, machine.phase != .halted {
+                if let phase, phase != .ahead, phase != .halted {
                     add(.liveness, replica, from: simulation.health.sinceReady(replica.id, primary.id))
                 }
                 continue
             }
-            if let head = primary.machine?.committed.position.sequence, machine.log.position.sequence < head {
+            if let head = primary.committedThrough, let end = replica.logEnd, end < head {
                 add(
-                    .repair, replica, machine.log.position.sequence.rawValue,
-                    from: simulation.health.sinceReady(replica.id, primary.id))
+                    .repair, replica, end.rawValue, from: simulation.health.sinceReady(replica.id, primary.id))
             }
         }
     }
@@ -71,18 +71,19 @@ final class Waits {
     // MARK: - Callers
 
     private func note(_ caller: Caller) {
-        let (process, machine, store) = (caller.process, caller.machine, caller.process.store)
+        let (process, store) = (caller.process, caller.process.store)
+        let (endpoint, session, isBound) = inPlace(&caller.machine) { ($0.endpoint, $0.session, $0.isBound) }
         let primary = store.primary.id
         let home =
             process is PrimaryProcess
-            ? process.id : Endpoint(machine.endpoint).flatMap { store.process(onHost: $0.process)?.id } ?? primary
+            ? process.id : Endpoint(endpoint).flatMap { store.process(onHost: $0.process)?.id } ?? primary
         // It may have come from a node that it could not reach.
         let nodes = store.replicas.map { simulation.health.since(process.id, $0.id) }.max() ?? 0
         let toPrimary = max(
             simulation.health.sinceReady(process.id, primary), simulation.health.sinceReady(process.id, home), nodes)
-        if let session = machine.session {
+        if let session {
             let isThere = store.oracle.sessions[session.id]?.isOver == false
-            if !machine.isBound {
+            if !isBound {
                 add(isThere ? .resumption : .lostSession, process, session.id.sequence.rawValue, from: toPrimary)
             }
             if isThere, let next = caller.nextUnanswered { add(.answer, process, next, from: toPrimary) }

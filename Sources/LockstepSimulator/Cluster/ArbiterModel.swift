@@ -129,7 +129,7 @@ extension ClusterSimulation {
             withPrimary(node) { $0.recordApplied(id, revision: revision, &$1) }
         case .found(let stored, let request, let byReading):
             // A machine that wins by this answer is another one afterwards.
-            guard node.standby != nil else {
+            guard node.isStandby else {
                 return withPrimary(node) { $0.recordFound(stored, request: request, &$1) }
             }
             withStandby(node) { machine, now, directives in

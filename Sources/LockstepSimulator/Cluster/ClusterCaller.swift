@@ -94,7 +94,8 @@ final class ClusterCaller {
     ) {
         let now = now
         var directives: [ClientDirective] = []
-        guard machine.mutate({ event(&$0, now, &directives) }) else { return }
+        guard isUp else { return }
+        machine?.take { event(&$0, now, &directives) }
         for directive in directives { execute(directive, frame) }
     }
 
@@ -127,9 +128,8 @@ final class ClusterCaller {
         let now = now
         var directives: [ClientDirective] = []
         // A span cannot be captured by a closure that escapes its scope, so this is done here.
-        guard var machine = machine.take() else { return }
-        withBytes(of: frame) { machine.received($0, now: now, into: &directives) }
-        self.machine = machine
+        guard isUp else { return }
+        withBytes(of: frame) { machine?.received($0, now: now, into: &directives) }
         happens(frame) { $2 += directives }
     }
 
@@ -273,4 +273,9 @@ final class ClusterCaller {
         seen = max(seen, result.sequence)
         simulation.history.answer(record, .read(answer), epoch: result.epoch, sequence: result.sequence)
     }
+}
+
+extension ClientStateMachine {
+    /// Takes an event where it lies: a call through optional chaining makes no copy.
+    fileprivate mutating func take(_ event: (inout Self) -> Void) { event(&self) }
 }

@@ -27,7 +27,7 @@ final class ClusterEffectPort: EffectPort {
 
     var host: Int { node.index }
     var effectState: any ReplicatedState { state.unwrapped }
-    var effectEpoch: Epoch { node.primary?.epoch ?? .zero }
+    var effectEpoch: Epoch { node.epoch ?? .zero }
     var virtualTime: Int64 { simulation.now }
     var isHealing: Bool { simulation.isHealed }
     var isMachineStopping: Bool { node.primary?.phase == .stopping }

@@ -107,7 +107,17 @@ final class ClusterNode {
     }
 
     var member: Member { Member(node: name, incarnation: incarnation) }
-    var isUp: Bool { standby != nil || primary != nil }
+    // What is asked often is read in place, since a copy of a machine costs more than most events.
+    // To compare with nil is to copy.
+    /// The epoch of its reign.
+    var epoch: Epoch? { inPlace(&primary) { $0?.epoch } }
+    var isPrimary: Bool { epoch != nil }
+    var isStandby: Bool { inPlace(&standby) { $0?.phase } != nil }
+    var isUp: Bool { isStandby || isPrimary }
+    /// When its machine wants a tick.
+    var nextDeadline: Tick {
+        inPlace(&primary) { $0?.nextDeadline } ?? inPlace(&standby) { $0?.nextDeadline } ?? .never
+    }
     var place: ConfigurationRecord.Primary {
         ConfigurationRecord.Primary(member: member, boot: boot, endpoints: [name.name])
     }

@@ -54,7 +54,7 @@ extension ClusterSimulation {
         switch (script, step) {
         case (.lateAcknowledgements, 1):
             let record = arbiter.stored.record
-            let holder = nodes.first { $0.primary?.epoch == record.epoch }
+            let holder = nodes.first { $0.epoch == record.epoch }
             guard let holder, holder !== first else { return }
             // Until it follows and is a member.
             if giveAwayPost(of: holder, to: first.name) != nil {

@@ -11,7 +11,7 @@ extension ClusterSimulation {
             for link in nodes.flatMap({ allLinks(of: $0) }) where !link.isClosed { close(link) }
             add(.scriptGoesOn(step + 1), after: 200 * Span.millisecond)
         case .restartedPrimary where step < 10:
-            if let primary = nodes.first(where: { $0.primary != nil }) { restart(primary, after: 100) }
+            if let primary = nodes.first(where: \.isPrimary) { restart(primary, after: 100) }
             add(.scriptGoesOn(step + 1), after: random.between(300, 700) * Span.millisecond)
         case .wipedMember where step < 10:
             if let node = strike.node.map({ nodes[$0] }), node.isUp, loseDisk(node) {
@@ -25,7 +25,7 @@ extension ClusterSimulation {
             _ = giveAwayPost(of: primary, to: nil)
             add(.scriptGoesOn(1), after: 1_500 * Span.millisecond)
         case .lateSubmits where step == 1:
-            guard let other = nodes.first(where: { $0.primary != nil }), other !== primary else { return }
+            guard let other = nodes.first(where: \.isPrimary), other !== primary else { return }
             _ = giveAwayPost(of: other, to: primary.name)
         case .primaryWithoutArbiter: if let index = strike.node { kill(nodes[index], isSilent: false) }
         case .olderDisk:
@@ -44,7 +44,7 @@ extension ClusterSimulation {
     /// A member that is no longer one starts, and the arbiter says that it still is.
     private func startForgotten(_ node: ClusterNode, _ primary: ClusterNode) {
         guard !arbiter.wasSetBack, arbiter.attemptsUnderWay == 0, nodes.allSatisfy({ $0.isUp || $0 === node }),
-            primary.primary != nil, let older = arbiter.history.last(where: { $0.record.contains(node.member) })
+            primary.isPrimary, let older = arbiter.history.last(where: { $0.record.contains(node.member) })
         else { return }
         arbiter.setBack(to: older)
         cuts = [[node.index, primary.index], [primary.index, node.index]]

@@ -85,7 +85,7 @@ extension ClusterSimulation {
     func playScript(_ number: Int) {
         guard let script = options.script, !isHealed else { return }
         guard number.isMultiple(of: 2) else { return endStrike(of: script) }
-        guard let primary = nodes.first(where: { $0.primary?.epoch == arbiter.stored.record.epoch }) else { return }
+        guard let primary = nodes.first(where: { $0.epoch == arbiter.stored.record.epoch }) else { return }
         scripted = ScriptedStrike(epoch: arbiter.stored.record.epoch, primary: primary.index)
         begin(script, primary, nodes.filter { $0 !== primary })
     }
@@ -138,7 +138,7 @@ extension ClusterSimulation {
             guard let away, !arbiter.stored.record.contains(away.member),
                 let older = arbiter.history.last(where: { $0.record.contains(away.member) }), setBack(to: older)
             else { return }
-            for node in nodes where node.primary != nil { kill(node, isSilent: false) }
+            for node in nodes where node.isPrimary { kill(node, isSilent: false) }
             add(.operate(.looks), after: random.between(500, 2_500) * Span.millisecond)
         default: break
         }

@@ -62,16 +62,14 @@ extension ClusterSimulation {
 
     /// Gives a frame to a node's primary; false if it has none.
     func isTaken(_ frame: [UInt8], by node: ClusterNode, _ link: ClusterLink) -> Bool {
-        guard let state = node.state, var machine = node.primary.take() else { return false }
+        guard let state = node.state, node.isPrimary else { return false }
+        let (now, wall) = (tick(of: node), wall(of: node))
         var directives: [PrimaryDirective] = []
         withBytes(of: frame) { span in
-            machine.step(
-                now: tick(of: node), wall: wall(of: node), state: state, into: &directives
-            ) {
+            node.primary?.step(now: now, wall: wall, state: state, into: &directives) {
                 $0.received(span, from: link.connection, &$1)
             }
         }
-        node.primary = machine
         finish(directives, at: node, isTurn: false)
         return true
     }

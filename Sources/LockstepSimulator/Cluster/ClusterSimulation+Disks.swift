@@ -55,7 +55,7 @@ extension ClusterSimulation {
         switch node.told.removeFirst() {
         case .batches(let batches, _):
             guard let end = batches.last?.head.last else { return }
-            if node.primary != nil {
+            if node.isPrimary {
                 withPrimary(node) { $0.persisted(&$1) }
             } else {
                 withStandby(node) { $0.appended(through: end, now: $1, into: &$2) }
@@ -73,8 +73,10 @@ extension ClusterSimulation {
 
     /// What the arbiter has shown is on a disk at once; a primary commits by it when it is told that.
     func tellOfMemory(_ node: ClusterNode) {
-        guard let memory = node.primary?.replication?.memory.stored, node.primary?.replication?.isMemoryKept == false
-        else { return }
+        let shown = inPlace(&node.primary) { machine in
+            machine?.replication?.isMemoryKept == false ? machine?.replication?.memory.stored : nil
+        }
+        guard let memory = shown else { return }
         withPrimary(node) { $0.remembered(memory, &$1) }
     }
 
@@ -84,7 +86,7 @@ extension ClusterSimulation {
         let primary = nodes[target]
         let shown = primary.shown
         let isThere =
-            primary.primary?.epoch == standby.followed?.record.epoch && now >= primary.pausedUntil
+            primary.epoch == standby.followed?.record.epoch && now >= primary.pausedUntil
             && links[node.index][target] != nil && !cuts.contains([target, node.index])
         guard isThere, shown.log.position.sequence > node.shown.log.position.sequence else {
             return add(.snapshot(node, life: node.life), after: random.between(50, 500) * Span.millisecond)

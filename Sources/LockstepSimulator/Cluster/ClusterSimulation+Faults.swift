@@ -26,12 +26,12 @@ extension ClusterSimulation {
     private func strike(_ fault: ClusterFault) {
         // Primaries are struck more often than their share.
         var node = random.pick(nodes)
-        if random.chance(0.3), let primary = nodes.first(where: { $0.primary != nil }) { node = primary }
+        if random.chance(0.3), let primary = nodes.first(where: \.isPrimary) { node = primary }
         switch fault {
         case .kill: kill(node, isSilent: false)
         case .hostDeath: kill(node, isSilent: true)
         case .pause where node.isUp: node.pause(until: now + random.between(10, 4_000) * Span.millisecond)
-        case .orderlyStop where node.primary != nil && now >= node.pausedUntil:
+        case .orderlyStop where node.isPrimary && now >= node.pausedUntil:
             node.isStopping = true
             withPrimary(node) { machine, _ in machine.stop() }
         case .stuckDisk: node.stick(until: now + random.between(10, 5_000) * Span.millisecond)

@@ -215,11 +215,11 @@ extension ClusterSimulation {
             return fail(.invariant, "\(node.name) cannot read what a data node says")
         }
         if case .fetch = request { link.hasFetched = true }
-        guard node.standby == nil else {
+        guard !node.isStandby else {
             if case .stepDown(let report) = request {
                 return withStandby(node) { $0.laterReignTold(report, into: &$2) }
             }
-            if let answer = node.standby?.answer(to: request) { send(answer, link, .down) }
+            if let answer = inPlace(&node.standby, { $0?.answer(to: request) }) { send(answer, link, .down) }
             return
         }
         withPrimary(node) { $0.replicationReceived(request, epoch: header.epoch, from: link.connection, &$1) }
@@ -249,12 +249,11 @@ extension ClusterSimulation {
                 let from = nodes[link.target].name
                 return withStandby(node) { $0.reported(report, from: from, now: $1, into: &$2) }
             }
-            guard node.dials == link.target, var machine = node.standby.take() else { return }
+            guard node.dials == link.target, node.isStandby else { return }
             // A span cannot be captured by a closure, so this is done here.
+            let now = tick(of: node)
             var directives: [StandbyDirective] = []
-            machine.received(reply, span, epoch: header.epoch, now: tick(of: node), into: &directives)
-            node.disk.memory = machine.election.memory
-            node.standby = machine
+            node.standby?.received(reply, span, epoch: header.epoch, now: now, into: &directives)
             finish(directives, at: node)
         }
     }

@@ -54,43 +54,36 @@ extension ClusterSimulation {
     func withStandby(
         _ node: ClusterNode, _ event: (inout StandbyStateMachine, Tick, inout [StandbyDirective]) -> Void
     ) {
+        guard node.isStandby else { return }
         let now = tick(of: node)
         var directives: [StandbyDirective] = []
-        guard
-            node.standby.mutate({ machine in
-                event(&machine, now, &directives)
-                node.disk.memory = machine.election.memory
-            })
-        else { return }
+        node.standby?.take { event(&$0, now, &directives) }
         finish(directives, at: node)
     }
 
     /// Does what a standby's machine wants after an event.
     func finish(_ directives: [StandbyDirective], at node: ClusterNode) {
+        if let memory = inPlace(&node.standby, { $0?.election.memory }) { node.disk.memory = memory }
         execute(directives, at: node)
-        if node.standby != nil { schedule(node) }
+        if node.isStandby { schedule(node) }
     }
 
     func withPrimary(
         _ node: ClusterNode, isTurn: Bool = false, _ event: (inout PrimaryStateMachine, inout PrimaryStep) -> Void
     ) {
         let (now, wall) = (tick(of: node), wall(of: node))
-        guard let state = node.state else { return }
+        guard let state = node.state, node.isPrimary else { return }
         var directives: [PrimaryDirective] = []
-        guard
-            node.primary.mutate({ machine in
-                machine.step(now: now, wall: wall, state: state, into: &directives, event)
-            })
-        else { return }
+        node.primary?.step(now: now, wall: wall, state: state, into: &directives, event)
         finish(directives, at: node, isTurn: isTurn)
     }
 
     /// Does what a primary's machine wants after an event.
     func finish(_ directives: [PrimaryDirective], at node: ClusterNode, isTurn: Bool) {
-        if let memory = node.primary?.replication?.memory { node.disk.memory = memory }
+        if let memory = inPlace(&node.primary, { $0?.replication?.memory }) { node.disk.memory = memory }
         for directive in directives { execute(directive, at: node) }
         tellOfMemory(node)
-        guard node.primary != nil else { return }
+        guard node.isPrimary else { return }
         node.effects?.turnEnded()
         if !isTurn { turnIsDue(of: node) }
         schedule(node)
@@ -105,8 +98,10 @@ extension ClusterSimulation {
 
     private func execute(_ directives: [StandbyDirective], at node: ClusterNode) {
         for directive in directives { execute(directive, at: node) }
-        guard let log = node.standby?.log else { return }
-        show(node, through: min(log.committed, log.durable))
+        guard let committed = inPlace(&node.standby, { $0?.log.committed }),
+            let durable = inPlace(&node.standby, { $0?.log.durable })
+        else { return }
+        show(node, through: min(committed, durable))
     }
 
     private func show(_ node: ClusterNode, through end: SequenceNumber) {
@@ -226,7 +221,7 @@ extension ClusterSimulation {
         switch directive {
         case .persist(let batches):
             for batch in batches { checker.issued(batch, by: node) }
-            let committed = node.primary?.committed.position.sequence ?? .zero
+            let committed = inPlace(&node.primary) { $0?.committed.position.sequence } ?? .zero
             write(.batches(batches, committed: committed), at: node)
         case .committed(let batches):
             for batch in batches {
@@ -243,7 +238,7 @@ extension ClusterSimulation {
             scriptSees(committed: batches, by: node)
         case .send(let frame, let connection):
             guard let link = clientLinks[connection] else { return }
-            if let epoch = node.primary?.epoch { checker.speaks(as: epoch, node) }
+            if let epoch = node.epoch { checker.speaks(as: epoch, node) }
             send(frame, link, .down)
         case .replication(let wanted): replicate(wanted, at: node)
         case .beginRun(let start): node.effects?.executor?.begin(start)
@@ -260,13 +255,13 @@ extension ClusterSimulation {
     /// A reign commits nothing before its opening; what is committed is on as many disks as the minimum says, where none
     /// is lost.
     private func check(_ batch: SealedBatch, _ node: ClusterNode) {
-        if batch.head.epoch != node.primary?.epoch {
+        if batch.head.epoch != node.epoch {
             fail(.committedOnly, "\(node.name) commits \(batch.head.last) before its epoch's opening")
         }
         guard options.strength(.lostDisk) == 0 else { return }
         let end = batch.head.last
         let count = nodes.count { $0.disk.base.log.position.sequence >= end || $0.disk.hash(at: end) == batch.hash }
-        let minimum = node.primary?.replication?.inSync.minimum ?? options.minimum
+        let minimum = inPlace(&node.primary) { $0?.replication?.inSync.minimum } ?? options.minimum
         if count < minimum { fail(.durability, "\(node.name) commits \(end), which \(count) disks have") }
     }
 
@@ -285,7 +280,7 @@ extension ClusterSimulation {
         case .changed, .refused, .count: break
         case .over:
             counts.depositions += 1
-            trace(node, .deposed, node.primary?.epoch.rawValue ?? 0, 0)
+            trace(node, .deposed, node.epoch?.rawValue ?? 0, 0)
             // What is at the disk is waited for, and what is known to be committed is kept with it.
             let committed = node.primary?.committed.position.sequence ?? .zero
             flush(node)
@@ -295,12 +290,7 @@ extension ClusterSimulation {
     }
 }
 
-extension Optional {
-    /// Changes what is there, without a copy of it; false if nothing is.
-    mutating func mutate(_ body: (inout Wrapped) -> Void) -> Bool {
-        guard var value = take() else { return false }
-        body(&value)
-        self = value
-        return true
-    }
+extension StandbyStateMachine {
+    /// Takes an event where it lies: a call through optional chaining makes no copy.
+    fileprivate mutating func take(_ event: (inout Self) -> Void) { event(&self) }
 }

@@ -81,7 +81,7 @@ extension ClusterSimulation {
 
     /// The primary is told to give its post to some node, or to whoever has everything.
     func handOver(_ node: ClusterNode) -> Bool {
-        guard node.primary != nil, now >= node.pausedUntil else { return false }
+        guard node.isPrimary, now >= node.pausedUntil else { return false }
         return giveAwayPost(of: node, to: random.chance(0.5) ? random.pick(nodes).name : nil) == nil
     }
 
@@ -117,8 +117,8 @@ extension ClusterSimulation {
         guard arbiter.wasSetBack else { return }
         // Who reigns goes on meanwhile, so nobody else may be bound, and of two the one with less is restarted; who is listed
         // has to answer.
-        let reigning = nodes.filter { $0.primary != nil }.sorted {
-            ($0.primary?.epoch ?? .zero) < ($1.primary?.epoch ?? .zero)
+        let reigning = nodes.filter(\.isPrimary).sorted {
+            ($0.epoch ?? .zero) < ($1.epoch ?? .zero)
         }
         for node in reigning.dropLast() { kill(node, isSilent: false) }
         let asked = reigning.last ?? random.pick(nodes)
@@ -145,7 +145,7 @@ extension ClusterSimulation {
 
     /// A node is cut off, and the others go on without it for some time.
     func isolateCandidate() -> Bool {
-        let standbys = nodes.filter { $0.standby != nil && !$0.isGone }
+        let standbys = nodes.filter { $0.isStandby && !$0.isGone }
         guard !isPromoting, !arbiter.wasSetBack, nodes.count > 1, !standbys.isEmpty else { return false }
         isPromoting = true
         let candidate = random.pick(standbys)

@@ -18,11 +18,11 @@ extension ClusterSimulation: SteeredCluster {
     /// The number of the data node that leads: of those that think so the one of the latest epoch; if none does, the one that
     /// the arbiter's record names.
     package var primaryIndex: Int {
-        let leading = nodes.filter { $0.primary != nil }.max { epoch(of: $0) < epoch(of: $1) }
+        let leading = nodes.filter(\.isPrimary).max { epoch(of: $0) < epoch(of: $1) }
         return leading?.index ?? nodes.firstIndex { $0.name == arbiter.stored.record.primary.member.node } ?? 0
     }
 
-    private func epoch(of node: ClusterNode) -> Epoch { node.primary?.epoch ?? .zero }
+    private func epoch(of node: ClusterNode) -> Epoch { node.epoch ?? .zero }
 
     private func caller(_ process: Int) -> ClusterCaller? {
         process >= nodes.count && process < arbiterIndex ? callers[process - nodes.count] : nil
@@ -99,7 +99,7 @@ extension ClusterSimulation: SteeredCluster {
 
     /// A primary stops in order, and gives its post away; it comes up again by itself.
     package func stopInOrder(_ process: Int) {
-        guard nodes[process].primary != nil else { return }
+        guard nodes[process].isPrimary else { return }
         nodes[process].isStopping = true
         withPrimary(nodes[process]) { machine, _ in machine.stop() }
     }
@@ -155,14 +155,14 @@ extension ClusterSimulation: SteeredCluster {
             return false
         }
         let record = arbiter.stored.record
-        guard let leader = nodes.first(where: { $0.primary != nil && $0.name == record.primary.member.node }),
+        guard let leader = nodes.first(where: { $0.isPrimary && $0.name == record.primary.member.node }),
             let machine = leader.primary, machine.epoch == record.epoch, machine.phase == .admitting,
             machine.isDrained, machine.committed.position == machine.log.position,
             machine.log.runs.unfinishedCount == 0
         else { return false }
         return nodes.allSatisfy { node in
             node.shown.log.position == machine.log.position && record.contains(node.member)
-                && (node === leader || node.primary == nil)
+                && (node === leader || !node.isPrimary)
         }
     }
 
@@ -207,7 +207,7 @@ extension ClusterSimulation: SteeredCluster {
     }
 
     package func checkPrimary() {
-        for node in nodes where violation == nil && node.primary != nil {
+        for node in nodes where violation == nil && node.isPrimary {
             guard let view = self.node(node.index), view.isDrained, view.position == view.committed,
                 let known = checked(view.position)
             else { continue }

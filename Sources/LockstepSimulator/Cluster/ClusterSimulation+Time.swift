@@ -12,9 +12,7 @@ extension ClusterSimulation {
 
     /// Has the machine's next deadline come as an event.
     func schedule(_ node: ClusterNode) {
-        var deadline = Tick.never
-        if let standby = node.standby?.nextDeadline { deadline = standby }
-        if let primary = node.primary?.nextDeadline { deadline = primary }
+        let deadline = node.nextDeadline
         guard deadline != .never else { return }
         let due = Int64(Double(deadline.rawValue - Self.firstTick) / node.rate) + 1
         let time = max(due, now + 50 * Span.microsecond)
@@ -27,11 +25,12 @@ extension ClusterSimulation {
         // An earlier one was scheduled since, or it is another life.
         guard now >= node.tickAt else { return }
         node.tickAt = .max
-        let tick = tick(of: node)
-        if let deadline = node.standby?.nextDeadline, tick >= deadline {
-            withStandby(node) { $0.ticked(now: $1, into: &$2) }
-        } else if let deadline = node.primary?.nextDeadline, tick >= deadline {
-            withPrimary(node) { $0.ticked(&$1) }
+        if tick(of: node) >= node.nextDeadline {
+            if node.isStandby {
+                withStandby(node) { $0.ticked(now: $1, into: &$2) }
+            } else {
+                withPrimary(node) { $0.ticked(&$1) }
+            }
         }
         schedule(node)
     }
@@ -39,10 +38,10 @@ extension ClusterSimulation {
     /// A primary has taken what came.
     func turn(_ node: ClusterNode) {
         node.isTurnDue = false
-        guard node.primary != nil else { return }
+        guard node.isPrimary else { return }
         withPrimary(node, isTurn: true) { $0.turnEnded(&$1) }
         // A process that stops in order ends when its post is taken, or nobody takes it.
-        if node.isStopping, node.primary?.isDrained == true {
+        if node.isStopping, inPlace(&node.primary, { $0?.isDrained }) == true {
             crash(node)
             add(.boot(node), after: random.between(100 * Span.millisecond, 2 * Span.second))
         }
@@ -50,7 +49,8 @@ extension ClusterSimulation {
 
     func beat(_ node: ClusterNode) {
         add(.heartbeat(node, life: node.life), after: 100 * Span.millisecond)
-        guard let pulse = node.primary?.pulse(writingSince: node.writeBegan, now: tick(of: node)) else { return }
+        let (began, now) = (node.writeBegan, tick(of: node))
+        guard let pulse = inPlace(&node.primary, { $0?.pulse(writingSince: began, now: now) }) else { return }
         let heartbeat = Heartbeat(node: node.name, boot: node.boot, time: wall(of: node), stores: [pulse])
         let stamp = FrameStamp(channel: .none, clusterHash: Self.cluster.hash, epoch: .zero)
         let frame = stamp.frame(.replicationReply(.heartbeat(heartbeat)))

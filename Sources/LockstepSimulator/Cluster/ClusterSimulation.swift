@@ -295,9 +295,9 @@ package final class ClusterSimulation {
     private func look() {
         for node in nodes { checker.keeps(node) }
         for node in nodes where node.isUp {
-            node.standby?.checkInvariants()
-            node.primary?.checkInvariants()
-            node.primary?.replication?.checkInvariants()
+            inPlace(&node.standby) { $0?.checkInvariants() }
+            inPlace(&node.primary) { $0?.checkInvariants() }
+            inPlace(&node.primary) { $0?.replication?.checkInvariants() }
             checker.shows(node.shown, node)
         }
         lookAtWaits()

@@ -17,7 +17,7 @@ extension ClusterSimulation {
     func lookAtWaits() {
         if isDisturbed { waits.disturbed(until: now) }
         waits.book.begin()
-        if !nodes.contains(where: { $0.primary?.phase == .admitting }) { note(.reign, of: 0) }
+        if !nodes.contains(where: { inPlace(&$0.primary) { $0?.phase } == .admitting }) { note(.reign, of: 0) }
         for node in nodes {
             let shown = node.shown.log.position.sequence
             if shown < checker.committed { note(.repair, of: node.index, shown.rawValue) }

@@ -191,11 +191,13 @@ final class Caller {
 
     func sayHello() { machine.sayHello(now: process.now) }
     func setKnown(_ known: KnownPosition, mark: LogState.Mark?) {
-        if machine.known != known || machine.knownMark != mark { machine.setKnown(known, mark: mark) }
+        inPlace(&machine) { if $0.known != known || $0.knownMark != mark { $0.setKnown(known, mark: mark) } }
     }
+    var nextDeadline: Tick { inPlace(&machine) { $0.nextDeadline } }
+    func checkInvariants() { inPlace(&machine) { $0.checkInvariants() } }
 
     func finishTurn() {
-        if process.now >= machine.nextDeadline {
+        if process.now >= nextDeadline {
             machine.ticked(now: process.now, into: &directives)
             execute()
         }
@@ -203,7 +205,7 @@ final class Caller {
         losePatience()
         machine.turnEnded(now: process.now, into: &directives)
         execute()
-        machine.checkInvariants()
+        checkInvariants()
     }
 
     private func execute(_ frame: [UInt8] = []) {

@@ -48,7 +48,7 @@ final class ClientProcess: SimulatedProcess, CallerHost {
     }
 
     override func finishTurn() { caller?.finishTurn() }
-    override var nextDeadline: Tick { caller?.machine.nextDeadline ?? .never }
+    override var nextDeadline: Tick { caller?.nextDeadline ?? .never }
 
     // MARK: - CallerHost
 

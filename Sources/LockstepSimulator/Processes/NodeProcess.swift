@@ -251,7 +251,7 @@ class NodeProcess: SimulatedProcess, CallerHost {
             simulation.fail(.boundedMemory, "\(name) keeps \(images.count + shelf.count) snapshots")
         }
         line.checkInvariants()
-        caller?.machine.checkInvariants()
+        caller?.checkInvariants()
     }
 
     // MARK: - Reading here

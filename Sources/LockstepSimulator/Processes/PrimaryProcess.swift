@@ -17,14 +17,17 @@ final class PrimaryProcess: NodeProcess {
     var nodeStop: NodeStop?
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
-        guard let machine else { return (.zero, .zero) }
-        return (machine.view.epoch, machine.view.sequence)
+        guard let view = inPlace(&machine, { $0?.view }) else { return (.zero, .zero) }
+        return (view.epoch, view.sequence)
     }
 
-    override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
+    override var isReadable: Bool { phase != nil && inPlace(&machine) { $0?.readRefusal } == nil }
+
+    var phase: PrimaryStateMachine.Phase? { inPlace(&machine) { $0?.phase } }
+    var committedThrough: SequenceNumber? { inPlace(&machine) { $0?.committed.position.sequence } }
 
     override var owesAnswers: Bool {
-        switch machine?.phase {
+        switch phase {
         case .awaiting, .admitting, .behind: true
         case .stopping: isEpochOpen
         case nil, .created, .opening, .deposed, .halted: false
@@ -36,7 +39,7 @@ final class PrimaryProcess: NodeProcess {
 
     override var takesCalls: Bool { !isStopping }
 
-    override func listens(on port: Port) -> Bool { machine != nil }
+    override func listens(on port: Port) -> Bool { inPlace(&machine) { $0 != nil } }
 
     // MARK: - Life
 
@@ -157,7 +160,7 @@ final class PrimaryProcess: NodeProcess {
         execute()
         pump()
         guard isUp else { return }
-        if let deadline = machine?.nextDeadline, now >= deadline {
+        if now >= inPlace(&machine, { $0?.nextDeadline }) ?? .never {
             step { $0.ticked(&$1) }
             execute()
             pump()
@@ -204,8 +207,7 @@ final class PrimaryProcess: NodeProcess {
     }
 
     override var nextDeadline: Tick {
-        var deadline = min(machine?.nextDeadline ?? .never, nextLook)
-        if let caller { deadline = min(deadline, caller.machine.nextDeadline) }
+        var deadline = min(inPlace(&machine) { $0?.nextDeadline } ?? .never, nextLook, caller?.nextDeadline ?? .never)
         if isWaitingToRead || isStopping { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
         return deadline
     }
@@ -213,9 +215,9 @@ final class PrimaryProcess: NodeProcess {
     override func takeUsualWays() { machine?.buggify.end() }
 
     override func checkInvariants() {
-        machine?.checkInvariants()
+        inPlace(&machine) { $0?.checkInvariants() }
         checkBounds()
-        guard let status = machine?.status else { return }
+        guard let status = inPlace(&machine, { $0?.status }) else { return }
         if status.unpersistedBytes > Limits.unpersistedBytes + Limits.messageBytes {
             simulation.fail(.boundedMemory, "\(status.unpersistedBytes) bytes wait for the journal")
         }

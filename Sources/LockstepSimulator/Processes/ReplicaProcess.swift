@@ -18,23 +18,27 @@ final class ReplicaProcess: NodeProcess {
     }
 
     override var shown: (epoch: Epoch, sequence: SequenceNumber) {
-        guard let machine else { return (.zero, .zero) }
-        return (machine.view.epoch, machine.view.sequence)
+        guard let view = inPlace(&machine, { $0?.view }) else { return (.zero, .zero) }
+        return (view.epoch, view.sequence)
     }
 
-    override var isReadable: Bool { machine.map { $0.readRefusal == nil } ?? false }
+    var phase: ReplicaPhase? { inPlace(&machine) { $0?.phase } }
+    /// Where its log ends.
+    var logEnd: SequenceNumber? { inPlace(&machine) { $0?.log.position.sequence } }
+
+    override var isReadable: Bool { phase != nil && inPlace(&machine) { $0?.readRefusal } == nil }
 
     /// Whether reads for which it has enough are to be answered; ``isReadable`` is what the machine says.
     var mayBeRead: Bool {
-        guard holdsState, let machine else { return false }
-        return machine.phase != .quarantined && machine.phase != .halted
+        guard holdsState, let phase else { return false }
+        return phase != .quarantined && phase != .halted
     }
 
     override var channel: Channel? {
         FrameDispatch.channel(ofReplica: machine?.channel, welcome: caller?.machine.welcome?.channel)
     }
 
-    override func listens(on port: Port) -> Bool { machine != nil && port != .broadcast }
+    override func listens(on port: Port) -> Bool { port != .broadcast && inPlace(&machine) { $0 != nil } }
 
     // MARK: - Life
 
@@ -80,7 +84,7 @@ final class ReplicaProcess: NodeProcess {
                 timeToLive: simulation.timeToLive(&random),
                 seed: random.next(), wantsSession: true,
                 buggify: simulation.plan.isOn(.buggify) ? Buggify(seed: random.next()) : .off))
-        if let machine { caller?.setKnown(machine.told, mark: machine.log.mark) }
+        tellCaller()
         caller?.start()
         return true
     }
@@ -146,7 +150,7 @@ final class ReplicaProcess: NodeProcess {
     override func finishTurn() {
         execute()
         guard isUp else { return }
-        if machine?.isTickDue(now: now, state: state) == true {
+        if inPlace(&machine, { $0?.isTickDue(now: now, state: state) }) == true {
             machine?.ticked(now: now, state: state, into: &directives)
             execute()
         }
@@ -155,15 +159,21 @@ final class ReplicaProcess: NodeProcess {
             nextLook = now.advanced(byMilliseconds: 1_000)
             if hasJournal, isSnapshotDue { machine?.snapshotDue() }
         }
-        if let machine { caller?.setKnown(machine.told, mark: machine.log.mark) }
+        tellCaller()
         caller?.finishTurn()
         execute()
         answerReaders()
     }
 
+    /// Tells the node's own caller what is known to be in the log.
+    private func tellCaller() {
+        guard let told = inPlace(&machine, { $0?.told }) else { return }
+        caller?.setKnown(told, mark: inPlace(&machine) { $0?.log.mark })
+    }
+
     override var nextDeadline: Tick {
-        var deadline = min(machine?.nextDeadline ?? .never, nextLook, line.nextDeadline)
-        if let caller { deadline = min(deadline, caller.machine.nextDeadline) }
+        let ofMachine = inPlace(&machine) { $0?.nextDeadline } ?? .never
+        var deadline = min(ofMachine, nextLook, line.nextDeadline, caller?.nextDeadline ?? .never)
         if isWaitingToRead { deadline = min(deadline, now.advanced(byMilliseconds: 10)) }
         return deadline
     }
@@ -175,13 +185,12 @@ final class ReplicaProcess: NodeProcess {
 
     override func checkInvariants() {
         // The newest part stays, however large it is.
-        if let machine,
-            machine.status.bufferedBytes > simulation.joinBufferBytes + store.oracle.largestBatch + 1_024
-        {
-            simulation.fail(.boundedMemory, "\(name) buffers \(machine.status.bufferedBytes) bytes of the stream")
+        let buffered = inPlace(&machine) { $0?.status.bufferedBytes } ?? 0
+        if buffered > simulation.joinBufferBytes + store.oracle.largestBatch + 1_024 {
+            simulation.fail(.boundedMemory, "\(name) buffers \(buffered) bytes of the stream")
             return
         }
-        machine?.checkInvariants()
+        inPlace(&machine) { $0?.checkInvariants() }
         checkBounds()
         if state.hasRun { simulation.fail(.effects, "\(name) performed or ran something; it only follows") }
     }
@@ -264,7 +273,7 @@ final class ReplicaProcess: NodeProcess {
             holdsState = true
             store.operatorDesk.isLive(self)
         }
-        if machine?.phase == .quarantined, isReadable { store.oracle.checkServes("may be read", self) }
+        if phase == .quarantined, isReadable { store.oracle.checkServes("may be read", self) }
     }
 
     // MARK: - The journal

@@ -178,11 +178,9 @@ class SimulatedProcess {
         guard isUp else { return }
         checkInvariants()
         let busy = simulation.now + random.between(5, 50) * Span.microsecond
-        if !inbox.isEmpty {
-            wake(at: busy)
-        } else if nextDeadline != .never {
-            wake(at: max(busy, clock.time(of: nextDeadline)))
-        }
+        guard inbox.isEmpty else { return wake(at: busy) }
+        let deadline = nextDeadline
+        if deadline != .never { wake(at: max(busy, clock.time(of: deadline))) }
     }
 }
 

@@ -4,7 +4,8 @@
 /// with a count for each reference in it, since the compiler must expect that the call changes what the class keeps.
 /// Exclusive access rules that out. So all that a turn reads is read here. `body` must not reach the class that keeps the
 /// machine.
+@inlinable
 @inline(__always)
-func inPlace<Machine, Result>(_ machine: inout Machine, _ body: (inout Machine) -> Result) -> Result {
+package func inPlace<Machine, Result>(_ machine: inout Machine, _ body: (inout Machine) -> Result) -> Result {
     body(&machine)
 }
