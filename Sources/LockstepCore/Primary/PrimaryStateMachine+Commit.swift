@@ -119,6 +119,8 @@ extension PrimaryStateMachine {
         of session: SessionID, _ numbers: ClosedRange<RequestNumber>, to connection: Connection,
         _ step: inout PrimaryStep
     ) {
+        // A closure that reads it would keep a copy of the whole machine.
+        let stamp = stamp
         log.sessions.forEachReply(of: session, in: numbers) { series, bytes, range in
             let result = ResultSeries(
                 session: session, first: series.first, count: series.count, epoch: series.epoch,
