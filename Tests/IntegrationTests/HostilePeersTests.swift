@@ -39,9 +39,10 @@ struct Ordeal {
     var share = Self.smallestShare
     var room = Self.largestGrowth
 
+    var isSlow: Bool { during < alone * share }
     var complaints: [String] {
         var complaints: [String] = []
-        if during < alone * share { complaints.append("\(Int(during))/s of \(Int(alone))/s are left") }
+        if isSlow { complaints.append("\(Int(during))/s of \(Int(alone))/s are left") }
         if longest > Self.longestWait { complaints.append("a call took \(longest) s") }
         if opening > Self.longestOpening { complaints.append("a new client waited \(opening) s") }
         if growth > room { complaints.append("memory grew by \(growth >> 20) MiB") }
@@ -100,10 +101,24 @@ extension IntegrationTests {
         return 1_024 * (try #require(Int(line.split(whereSeparator: \.isWhitespace)[1])))
     }
 
-    /// What each node's honest clients and memory suffered.
+    /// A low rate, and nothing else to complain of.
+    struct LowRate: Error {}
+
+    /// What else the machine does may look like harm: a low rate counts if it is seen with other nodes, too.
+    static func twice(_ body: (_ isLast: Bool) async throws -> Void) async throws {
+        do {
+            try await body(false)
+        } catch is LowRate {
+            print("once more, with other nodes")
+            try await body(true)
+        }
+    }
+
+    /// What each node's honest clients and memory suffered; throws ``LowRate`` if that is all, unless this is the last
+    /// of two tries.
     static func judge(
         _ kind: String, _ nodes: [ChildProcess], alone: Work, after: Work, during: Work, before: [Int], said: String,
-        share: Double = Ordeal.smallestShare
+        share: Double = Ordeal.smallestShare, isLast: Bool = true
     ) throws {
         // What else the machine does is not the peers': the lower rate counts, as long as it is no lasting harm.
         let quiet = max(alone.perSecond / 2, min(alone.perSecond, after.perSecond))
@@ -118,6 +133,7 @@ extension IntegrationTests {
                 "\(kind), node \(index): \(said.split(separator: "\n").last ?? ""); \(Int(ordeal.during))/s of "
                     + "\(Int(ordeal.alone))/s, longest \(ordeal.longest) s, new client \(ordeal.opening) s, "
                     + "memory +\(ordeal.growth >> 20) MiB")
+            if !isLast, ordeal.isSlow, ordeal.complaints.count == 1 { throw LowRate() }
             #expect(ordeal.complaints == [], "\(kind), node \(index)")
         }
     }
@@ -143,6 +159,10 @@ extension IntegrationTests {
         ("replicas", 7.0), ("sessions", 3.0),
     ])
     func hostilePeersHarmNobody(kind: String, seconds: Double) async throws {
+        try await Self.twice { try await Self.harmNobody(kind, seconds, isLast: $0) }
+    }
+
+    private static func harmNobody(_ kind: String, _ seconds: Double, isLast: Bool) async throws {
         try await Bench.withCluster(replicas: 1) { cluster in
             let alone = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1.5))
             let before = try Self.memory(of: Self.nodes(cluster))
@@ -161,7 +181,7 @@ extension IntegrationTests {
             #expect(alarms == Set([Self.expectedAlarms[kind]].compactMap { $0 }))
             try Self.judge(
                 kind, Self.nodes(cluster), alone: alone, after: after, during: during, before: before,
-                said: try String(contentsOfFile: log, encoding: .utf8))
+                said: try String(contentsOfFile: log, encoding: .utf8), isLast: isLast)
             if kind == "sessions" {
                 // As the alarm's page says; the oldest of them live for seven days.
                 let closed = try Bench.lockstep("sessions", "close", "--data", cluster.node(0).path, "--unused")
@@ -297,5 +317,23 @@ extension IntegrationTests {
         #expect(ordeal.growth > Ordeal.largestGrowth)
         // A turn should take a millisecond.
         #expect(ordeal.longest > 0.5)
+    }
+
+    /// The checker checked: a rate that is low with other nodes, too, is an issue.
+    @Test func hostilePeersAreFoundBySecondTry() async throws {
+        let node = try ChildProcess("node", "/bin/sleep", ["60"], log: "/dev/null")
+        defer { node.end(SIGKILL) }
+        let (alone, during) = (Work(count: 1_000, seconds: 1), Work(count: 100, seconds: 1))
+        var tries: [Bool] = []
+        try await Self.twice { isLast in
+            tries.append(isLast)
+            func judge() throws {
+                try Self.judge(
+                    "nothing", [node], alone: alone, after: alone, during: during, before: [0], said: "sent 1",
+                    isLast: isLast)
+            }
+            if isLast { withKnownIssue { try judge() } } else { try judge() }
+        }
+        #expect(tries == [false, true])
     }
 }
