@@ -175,20 +175,6 @@ import Testing
         try cluster.settle()
     }
 
-    /// What stood still goes on when all is healed, and not when it was expected to.
-    @Test func healingEndsPausesAndWakesDisks() throws {
-        let cluster = TestCluster(Votes(), dataNodes: 3)
-        let other = try #require(cluster.nodes.first { $0 != cluster.leader })
-        cluster.stickDisk(of: .primary, for: .seconds(600))
-        cluster.pause(other, for: .seconds(600))
-        cluster.pause(.client(1), for: .seconds(600))
-        let pending = cluster.begin(.vote("Ada"))
-        try cluster.run(for: .seconds(2))
-        #expect(cluster.outcome(of: pending) == nil)
-        try cluster.settle(within: .seconds(8))
-        #expect(try cluster.reply(to: pending) == 1)
-    }
-
     /// While the arbiter is down the primary goes on, and nobody replaces it if it dies.
     @Test func withoutTheArbiterNobodyTakesOver() throws {
         let cluster = TestCluster(Votes(), dataNodes: 3)

@@ -94,8 +94,9 @@ final class ClusterCaller {
     ) {
         let now = now
         var directives: [ClientDirective] = []
-        guard isUp else { return }
-        machine?.take { event(&$0, now, &directives) }
+        guard var machine = machine.take() else { return }
+        event(&machine, now, &directives)
+        self.machine = machine
         for directive in directives { execute(directive, frame) }
     }
 
@@ -273,9 +274,4 @@ final class ClusterCaller {
         seen = max(seen, result.sequence)
         simulation.history.answer(record, .read(answer), epoch: result.epoch, sequence: result.sequence)
     }
-}
-
-extension ClientStateMachine {
-    /// Takes an event where it lies: a call through optional chaining makes no copy.
-    fileprivate mutating func take(_ event: (inout Self) -> Void) { event(&self) }
 }
