@@ -210,7 +210,7 @@ let package = Package(
         .testTarget(
             name: "LockstepEtcdTests",
             dependencies: [
-                "LockstepEtcd", "LockstepNode", "LockstepCore",
+                "LockstepEtcd", "LockstepNode", "LockstepCore", "LockstepHarness",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Etcd"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Etcd"])),
             ], swiftSettings: base),

@@ -73,8 +73,26 @@ package final class ChildProcess {
         Self.ended(process)
     }
 
-    /// Sends a signal and does not wait: SIGSTOP and SIGCONT.
-    package func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+    /// Sends a signal and does not wait for an end: SIGSTOP and SIGCONT.
+    package func send(_ signal: Int32) { Self.send(signal, to: identifier) }
+
+    /// Sends a signal to a process; after SIGSTOP none of its threads runs any more, so it takes nothing that is sent from
+    /// then on.
+    package static func send(_ signal: Int32, to identifier: Int32) {
+        guard kill(identifier, signal) == 0, signal == SIGSTOP else { return }
+        // The kernel stops threads one after the other.
+        for _ in 0..<10_000 where !isStopped(identifier) { usleep(1_000) }
+    }
+
+    private static func isStopped(_ identifier: Int32) -> Bool {
+        let tasks = "/proc/\(identifier)/task"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []  // Ended: none.
+        return names.allSatisfy { name in
+            // A thread that has ended has no state.
+            guard let stat = try? String(contentsOfFile: "\(tasks)/\(name)/stat", encoding: .utf8) else { return true }
+            return stat.split(separator: ")").last?.hasPrefix(" T") == true
+        }
+    }
 
     /// The memory that the process has in use, in bytes; `nil` once it has ended.
     package var residentBytes: Int? {

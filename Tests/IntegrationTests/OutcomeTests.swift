@@ -117,8 +117,8 @@ extension IntegrationTests {
             let counters = try node.remote(Counters.self, named: "counters")
             let pending = try await node.whileRunning { () async throws -> PendingOutcome? in
                 _ = try await counters.send(.add("x", by: 1))
-                kill(primary, SIGSTOP)
-                defer { kill(primary, SIGCONT) }
+                ChildProcess.send(SIGSTOP, to: primary)
+                defer { ChildProcess.send(SIGCONT, to: primary) }
                 do {
                     _ = try await counters.send(.add("x", by: 1), timeout: .milliseconds(300))
                     return nil

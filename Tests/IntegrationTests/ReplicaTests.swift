@@ -42,7 +42,7 @@ extension IntegrationTests {
     @Test func aStoppedReplicaCatchesUp() async throws {
         try await Bench.withCluster(replicas: 2) { cluster in
             let stopped = try #require(cluster.child(1)).identifier
-            kill(stopped, SIGSTOP)
+            ChildProcess.send(SIGSTOP, to: stopped)
             let endpoint = cluster.endpoint(0)
             try await Bench.withClient(of: endpoint) { counters in
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -52,7 +52,7 @@ extension IntegrationTests {
                     try await group.waitForAll()
                 }
             }
-            kill(stopped, SIGCONT)
+            ChildProcess.send(SIGCONT, to: stopped)
             try await cluster.waitUntilReady()
             let end = try await cluster.waitUntilEqual(seconds: 60)
             #expect(end.sequence >= 1_600_000)

@@ -107,8 +107,8 @@ extension IntegrationTests {
             try await Bench.withCluster(replicas: 1) { cluster in
                 let (primary, replica) = (cluster.node(0), cluster.node(1))
                 let process = try #require(cluster.child(1)).identifier
-                kill(process, SIGSTOP)
-                defer { kill(process, SIGCONT) }
+                ChildProcess.send(SIGSTOP, to: process)
+                defer { ChildProcess.send(SIGCONT, to: process) }
                 let stopped = try Bench.lockstep("status", "--data", primary.path, "--data", replica.path, "--json")
                 #expect(stopped.status == 69)
                 #expect(stopped.output.split(separator: "\n").count == 1 && stopped.output.contains("\"primary\""))
@@ -116,7 +116,7 @@ extension IntegrationTests {
                 for word in words { #expect(stopped.errors.contains(word), "\(stopped.errors)") }
                 let table = try Bench.lockstep("status", "--data", replica.path)
                 #expect(table.output.contains("does not answer") && !table.output.contains("not running"))
-                kill(process, SIGCONT)
+                ChildProcess.send(SIGCONT, to: process)
                 try await Bench.wait("the replica") { await replica.isReady() }
 
                 // What SIGKILL leaves is a socket that nobody serves: known at once.

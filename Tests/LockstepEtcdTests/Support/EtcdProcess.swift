@@ -2,6 +2,7 @@
     import Foundation
     import LockstepCore
     import LockstepEtcd
+    import LockstepHarness
     import Synchronization
 
     /// A member of an etcd that a test runs, pauses and kills.
@@ -60,21 +61,7 @@
 
         /// Sends a signal; after SIGSTOP none of its threads runs any more.
         func send(_ signal: Int32) {
-            guard let pid, kill(pid, signal) == 0, signal == SIGSTOP else { return }
-            // The kernel stops threads one after the other.
-            for _ in 0..<10_000 where !Self.isStopped(pid) { usleep(1_000) }
-        }
-
-        private static func isStopped(_ pid: pid_t) -> Bool {
-            let tasks = "/proc/\(pid)/task"
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
-            return names.allSatisfy { name in
-                // A thread that has ended has no state.
-                guard let stat = try? String(contentsOfFile: "\(tasks)/\(name)/stat", encoding: .utf8) else {
-                    return true
-                }
-                return stat.split(separator: ")").last?.hasPrefix(" T") == true
-            }
+            if let pid { ChildProcess.send(signal, to: pid) }
         }
 
         /// Kills it, and waits until it is gone.
