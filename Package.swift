@@ -321,6 +321,15 @@ if Context.environment["LOCKSTEP_TEST_BUILD"] != nil {
     }
 }
 
+// For `deploy/planted-defects`, whose program simulates: what a simulation does not run is not optimized.
+if Context.environment["LOCKSTEP_DEFECTIVE_BUILD"] != nil {
+    let simulated: Set = ["Counters", "Lockstep", "LockstepChecking", "LockstepCore", "LockstepSimulator"]
+    for target in package.targets
+    where [.regular, .executable].contains(target.type) && !simulated.contains(target.name) {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-Onone"])]
+    }
+}
+
 // One target of tests, and none of what only others need.
 if let only = Context.environment["LOCKSTEP_TEST_TARGET"] {
     package.targets.removeAll { $0.type == .test && $0.name != only }

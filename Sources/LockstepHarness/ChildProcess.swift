@@ -8,6 +8,8 @@ package final class ChildProcess {
     package let name: String
     /// Those that run, of this whole process: what must end when it is told to stop.
     private static let running = Mutex<(identifiers: Set<Int32>, isOver: Bool)>(([], false))
+    /// Held while pipes are made and a process is started: one that another thread starts then would keep them open.
+    private static let starting = NSLock()
 
     /// Starts `path` with these arguments; output and errors go to the end of `log`.
     package init(
@@ -28,7 +30,7 @@ package final class ChildProcess {
         process.standardOutput = output
         process.standardError = output
         do {
-            try process.run()
+            try Self.starting.withLock { try process.run() }
         } catch {
             throw LockstepError(.unavailable, "\(path) cannot be started: \(error.localizedDescription)")
         }
@@ -115,12 +117,15 @@ package final class ChildProcess {
     /// Runs a program to its end and returns what it printed; throws if it fails.
     package static func output(_ path: String, _ arguments: [String]) throws -> String {
         let process = Process()
-        let pipe = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [path] + arguments
-        process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice
-        try process.run()
+        let pipe = try starting.withLock {
+            let pipe = Pipe()
+            process.standardOutput = pipe
+            try process.run()
+            return pipe
+        }
         began(process)
         defer { ended(process) }
         let data = pipe.fileHandleForReading.readDataToEndOfFile()
@@ -136,14 +141,16 @@ package final class ChildProcess {
         status: Int32, output: String, errors: String
     ) {
         let process = Process()
-        let output = Pipe()
-        let errors = Pipe()
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = errors
-        try process.run()
+        let (output, errors) = try starting.withLock {
+            let (output, errors) = (Pipe(), Pipe())
+            process.standardOutput = output
+            process.standardError = errors
+            try process.run()
+            return (output, errors)
+        }
         // Both are a few lines, far below what a pipe holds, so one may be read to its end before the other.
         let printed = output.fileHandleForReading.readDataToEndOfFile()
         let complaints = errors.fileHandleForReading.readDataToEndOfFile()

@@ -49,6 +49,10 @@ package final class DataProcesses {
         let outcome = try ChildProcess.run(
             program, ["cluster", "status", "--data", node(0).path, "--wait", "240"])
         guard outcome.status == 0 else { throw LockstepError(.unavailable, outcome.errors) }
+        // The command knows of nodes that are listed, and one that begins is not yet.
+        for store in try node(0).identity().stores {
+            try await wait(for: store, seconds: 240) { Set(names).isSubset(of: $0.inSync.map(\.node)) }
+        }
     }
 
     /// Also if they did not come to be whole: what runs on would keep the ports.

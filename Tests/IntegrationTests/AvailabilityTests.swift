@@ -21,9 +21,12 @@ extension IntegrationTests {
             try cluster.start(0)
             try await cluster.waitUntilReady()
             try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(1_000, to: $0, prefix: "b/") }
-            let end = try await cluster.waitUntilEqual()
+            _ = try await cluster.waitUntilEqual()
             cluster.end(0, signal: SIGKILL)
             try await Self.waitUntilAlone(cluster)
+            // A mark may have followed.
+            let stores = try await cluster.node(1).decodedStatus().stores
+            let end = try #require(stores.first { $0.name == "counters" })
             try Self.expectReads(cluster)
             try Self.expectNoSearch(cluster)
             try Self.expectRecovery(of: copy, from: cluster, end: end.sequence)
@@ -72,8 +75,8 @@ extension IntegrationTests {
         }
     }
 
-    /// Waits until the replica has given its primary up.
-    private static func waitUntilAlone(_ cluster: ProcessCluster) async throws {
+    /// Waits until the replica has given its primary up: it has all that was sent to it.
+    static func waitUntilAlone(_ cluster: ProcessCluster) async throws {
         try await Bench.wait("the replica to be without a primary") {
             // Not up yet: asked again.
             guard let stores = try? await cluster.node(1).decodedStatus().stores else { return false }
@@ -94,7 +97,7 @@ extension IntegrationTests {
         let (status, output, errors) = try Bench.lockstep("counter", "get", "b/1", "--node", cluster.endpoint(1))
         #expect(status == 0, "\(errors)")
         #expect(output == "1\n")
-        #expect(start.duration(to: .now) < .seconds(3), "a read takes no time limit to be answered")
+        #expect(start.duration(to: .now) < .seconds(8), "a read takes no time limit to be answered")
     }
 
     private static func freshFolder(_ name: String, of cluster: ProcessCluster) throws -> String {

@@ -101,13 +101,15 @@ extension IntegrationTests {
             run.standardOutput = FileHandle.nullDevice
             try run.run()
             let nodes = folder + "/lockstep-bench-\(run.processIdentifier)/nodes"
-            try await Bench.wait("the nodes of the benchmark") {
-                await NodeFolder(nodes + "/replica-8").isReady()
-            }
             var processes: [Int] = []
-            for index in 0...8 {
-                let node = NodeFolder(nodes + "/" + ProcessCluster.name(index))
-                processes.append(try await node.decodedStatus().process)
+            try await Bench.wait("the nodes of the benchmark") {
+                processes = []
+                for index in 0...8 {
+                    let node = NodeFolder(nodes + "/" + ProcessCluster.name(index))
+                    guard await node.isReady() else { return false }
+                    processes.append(try await node.decodedStatus().process)
+                }
+                return true
             }
             run.interrupt()
             run.waitUntilExit()

@@ -60,8 +60,7 @@
                         let run = try ChildProcess.run(
                             Bench.program, ["cluster", command, "--data", data] + words)
                         #expect(run.status == one.status && run.errors.contains(one.text), "\(command): \(run)")
-                        let lines = run.errors.split(separator: "\n").filter { !$0.contains("waiting for") }
-                        #expect(lines.count == 1, "\(command): \(run)")
+                        #expect(Bench.lines(run.errors).count == 1, "\(command): \(run)")
                         #expect(begin.duration(to: .now) < .seconds(30), "\(command) of \(one.name)")
                     }
                 }

@@ -90,17 +90,33 @@
         /// Kills a node as a crash would (SIGKILL), or asks it to stop (SIGTERM), and waits for its end.
         func end(_ index: Int, _ signal: Int32) { nodes.removeValue(forKey: index)?.end(signal) }
 
-        /// Waits until every listed node is a member of every store.
-        func waitUntilWell() throws { _ = try done("cluster", "status", "--data", data(0), "--wait", "60") }
+        /// Waits until the cluster is well, and every node that was started is a member of every store.
+        ///
+        /// The command knows of nodes that are listed, and one that begins is not yet.
+        func waitUntilWell() async throws {
+            _ = try done("cluster", "status", "--data", data(0), "--wait", "60")
+            let started = Set(nodes.keys.map { "node-\($0)" })
+            try await Bench.wait("all nodes to be members", seconds: 60) {
+                try records().allSatisfy { started.isSubset(of: $0.inSync.map(\.node)) }
+            }
+        }
 
         /// Which node the record of a store names as primary.
         func primary(of store: String = "counters") throws -> Int? {
-            let text = try done("cluster", "status", "--data", data(0), "--json", store)
-            let found = try JSONDecoder().decode(Record.self, from: Data(text.utf8))
-            return found.primary.flatMap { Int($0.dropFirst("node-".count)) }
+            try records(store).first?.primary.flatMap { Int($0.dropFirst("node-".count)) }
         }
 
-        private struct Record: Decodable { var primary: String? }
+        /// The records of these stores, or of all.
+        private func records(_ stores: String...) throws -> [Record] {
+            let text = try done(["cluster", "status", "--data", data(0), "--json"] + stores)
+            return try text.split(separator: "\n").map { try JSONDecoder().decode(Record.self, from: Data($0.utf8)) }
+        }
+
+        private struct Record: Decodable {
+            struct Member: Decodable { var node: String }
+            var primary: String?
+            var inSync: [Member]
+        }
 
         /// What a command prints that succeeds.
         func done(_ words: String...) throws -> String { try done(words) }

@@ -12,7 +12,7 @@
                 let nodes = try await DataNodeProcesses(nodes: count)
                 defer { nodes.remove() }
                 for index in 0..<count { try nodes.start(index) }
-                try nodes.waitUntilWell()
+                try await nodes.waitUntilWell()
                 try await body(nodes)
             }
 
@@ -71,7 +71,7 @@
                     #expect(try inspected(nodes.data(2)) == before)
                     try folder.write(identity)
                     try nodes.start(2)
-                    try nodes.waitUntilWell()
+                    try await nodes.waitUntilWell()
                     #expect(try add(nodes, at: 2) == "2")
                 }
             }
@@ -102,7 +102,7 @@
                         let before = try inspected(nodes.data(2))
                         #expect(before.contains(#""adopted""#), "\(before)")
                         try nodes.start(2)
-                        try nodes.waitUntilWell()
+                        try await nodes.waitUntilWell()
                         #expect(try add(nodes, at: 2) == "\(3 + index)")
                         nodes.end(2, SIGTERM)
                         try FileManager.default.removeItem(atPath: nodes.data(2))

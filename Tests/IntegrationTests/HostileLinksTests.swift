@@ -65,8 +65,9 @@ extension IntegrationTests {
                 let answer = try await counters.ask(.sum(prefix: "h/"), .local).answer
                 #expect(answer == .value(Int64(added)))
             }
-            let status = try await cluster.node(1).decodedStatus()
-            #expect(status.stores.allSatisfy { $0.phase == .live && $0.alarms.isEmpty }, "\(status)")
+            try await Bench.wait("the replica to be live, without alarms") {
+                try await cluster.node(1).decodedStatus().stores.allSatisfy { $0.phase == .live && $0.alarms.isEmpty }
+            }
         }
     }
 
@@ -115,14 +116,18 @@ extension IntegrationTests {
                 kind, at: port + 10 * index, ["--offsets", "3"], seconds: seconds, children, folder: folder,
                 isLast: isLast
             ) { try await Self.work(leading, until: $0) }
-            #expect(try Self.reigns(nodes) == before, "\(kind) had a post or a set changed")
+            // A node that has no core for a second loses its post, whoever took it.
+            try Self.expect(
+                try Self.reigns(nodes) == before, isLast: isLast, "\(kind) had a post or a set changed")
             try await Bench.withClient(of: leading) { counters in
                 let sum = try await Bench.sum(counters, prefix: "h/")
                 #expect(sum == Int64(work.count))
             }
             _ = try await NodeFolder.waitUntilEqual(nodes.folders, "counters", seconds: 30)
             for node in nodes.folders {
-                #expect(try await node.decodedStatus().stores.allSatisfy(\.alarms.isEmpty))
+                try await Bench.wait("the alarms to end") {
+                    try await node.decodedStatus().stores.allSatisfy(\.alarms.isEmpty)
+                }
             }
         }
     #endif

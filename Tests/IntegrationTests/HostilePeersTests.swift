@@ -8,65 +8,7 @@ import LockstepNode
 import Testing
 import ZeroMQ
 
-/// What became of a node and of its honest clients while hostile peers were there.
-struct Ordeal {
-    /// Increments a second without the hostile peers, and with them.
-    var alone: Double
-    var during: Double
-    /// The longest that one call of an honest client took, in seconds.
-    var longest: Double
-    /// The longest that a new client took to connect, to open a session and to have its first answers, in seconds.
-    var opening: Double
-    /// How far the node's resident memory came above what it was before, in bytes.
-    var growth: Int
-
-    /// An honest client keeps a fifth of its rate, on two cores of which the flood itself takes one; 0.53 was the least
-    /// that was seen at a primary, with a flood of HELLOs.
-    static let smallestShare = 0.2
-    /// Both are far below those of the program, and far above what was seen.
-    static let longestWait = 5.0
-    static let longestOpening = 5.0
-    /// The resend window, libzmq's queues and the rings are in this, and what the allocator keeps of a burst.
-    ///
-    /// 72 MiB were seen at a primary, and 137 at a data node.
-    static let largestGrowth = 288 << 20
-    /// The same with messages that do not end, of which a connection on loopback brings some 400 MiB before it is ended.
-    ///
-    /// In 40 s of them a node had 1.1 GiB at most, and in the seconds of a test 568 MiB.
-    static let largestGrowthWithoutEnd = 1 << 30
-
-    /// What an honest client keeps at least, and how far memory may grow.
-    var share = Self.smallestShare
-    var room = Self.largestGrowth
-
-    var isSlow: Bool { during < alone * share }
-    var complaints: [String] {
-        var complaints: [String] = []
-        if isSlow { complaints.append("\(Int(during))/s of \(Int(alone))/s are left") }
-        if longest > Self.longestWait { complaints.append("a call took \(longest) s") }
-        if opening > Self.longestOpening { complaints.append("a new client waited \(opening) s") }
-        if growth > room { complaints.append("memory grew by \(growth >> 20) MiB") }
-        return complaints
-    }
-}
-
 extension IntegrationTests {
-    /// What a client had that asks for 64 at a time.
-    struct Work {
-        var count = 0
-        var seconds = 0.0
-        var longest = 0.0
-        var opening = 0.0
-        var perSecond: Double { Double(count) / max(seconds, 0.001) }
-
-        mutating func add(_ part: Work) {
-            count += part.count
-            seconds += part.seconds
-            longest = max(longest, part.longest)
-            opening = max(opening, part.opening)
-        }
-    }
-
     /// Adds until a moment, as one client, or does something else 64 times.
     static func work(
         _ endpoint: String, until end: ContinuousClock.Instant,
@@ -94,63 +36,9 @@ extension IntegrationTests {
             ["python3", script.path, kind, "--port", "\(port)", "--seconds", "\(seconds)"] + more, log: log)
     }
 
-    /// `VmRSS` or `VmHWM` (the most that it ever was) of a process, in bytes.
-    private static func memory(_ process: Int32, _ field: String) throws -> Int {
-        let text = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
-        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix(field) })
-        return 1_024 * (try #require(Int(line.split(whereSeparator: \.isWhitespace)[1])))
-    }
-
-    /// A low rate, and nothing else to complain of.
-    struct LowRate: Error {}
-
-    /// What else the machine does may look like harm: a low rate counts if it is seen with other nodes, too.
-    static func twice(_ body: (_ isLast: Bool) async throws -> Void) async throws {
-        do {
-            try await body(false)
-        } catch is LowRate {
-            print("once more, with other nodes")
-            try await body(true)
-        }
-    }
-
-    /// What each node's honest clients and memory suffered; throws ``LowRate`` if that is all, unless this is the last
-    /// of two tries.
-    static func judge(
-        _ kind: String, _ nodes: [ChildProcess], alone: Work, after: Work, during: Work, before: [Int], said: String,
-        share: Double = Ordeal.smallestShare, isLast: Bool = true
-    ) throws {
-        // What else the machine does is not the peers': the lower rate counts, as long as it is no lasting harm.
-        let quiet = max(alone.perSecond / 2, min(alone.perSecond, after.perSecond))
-        let room = kind == "endless" ? Ordeal.largestGrowthWithoutEnd : Ordeal.largestGrowth
-        #expect(said.contains(/sent [1-9]/), "\(kind) did not work: \(said)")
-        var isLow = false
-        for (index, (node, before)) in zip(nodes, before).enumerated() {
-            #expect(node.isRunning, "\(kind) ended node \(index)")
-            let ordeal = Ordeal(
-                alone: quiet, during: during.perSecond, longest: during.longest, opening: during.opening,
-                growth: try Self.memory(node.identifier, "VmHWM") - before, share: share, room: room)
-            print(
-                "\(kind), node \(index): \(said.split(separator: "\n").last ?? ""); \(Int(ordeal.during))/s of "
-                    + "\(Int(ordeal.alone))/s, longest \(ordeal.longest) s, new client \(ordeal.opening) s, "
-                    + "memory +\(ordeal.growth >> 20) MiB")
-            if !isLast, ordeal.isSlow, ordeal.complaints.count == 1 {
-                isLow = true
-            } else {
-                #expect(ordeal.complaints == [], "\(kind), node \(index)")
-            }
-        }
-        if isLow { throw LowRate() }
-    }
-
     /// The primary and the replicas.
     static func nodes(_ cluster: ProcessCluster) throws -> [ChildProcess] {
         try (0...cluster.replicas).map { try #require(cluster.child($0)) }
-    }
-
-    /// `VmRSS` of nodes, in bytes.
-    static func memory(of nodes: [ChildProcess]) throws -> [Int] {
-        try nodes.map { try memory($0.identifier, "VmRSS") }
     }
 
     /// The alarms that some kinds must raise, and no other kind may.
@@ -161,7 +49,8 @@ extension IntegrationTests {
     /// R-39).
     @Test(arguments: [
         ("subscriptions", 6.0), ("tiny", 4.5), ("frames", 4.5), ("endless", 4.5), ("hellos", 3.0), ("idle", 8.0),
-        ("replicas", 7.0), ("sessions", 3.0),
+        // A duplicate is known 7 s after its first HELLO.
+        ("replicas", 11.0), ("sessions", 3.0),
     ])
     func hostilePeersHarmNobody(kind: String, seconds: Double) async throws {
         try await Self.twice { try await Self.harmNobody(kind, seconds, isLast: $0) }
@@ -194,11 +83,12 @@ extension IntegrationTests {
             }
             _ = try await cluster.waitUntilEqual()
             let later = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1))
-            #expect(later.longest < Ordeal.longestWait, "after \(kind) a call takes \(later.longest) s")
             _ = try await cluster.waitUntilEqual()
             try await Bench.wait("the alarms to end") {
                 try await cluster.node(0).decodedStatus().stores.allSatisfy { $0.alarms.isEmpty }
             }
+            try Self.expect(
+                later.longest < Ordeal.longestWait, isLast: isLast, "after \(kind) a call takes \(later.longest) s")
         }
     }
 
@@ -222,6 +112,10 @@ extension IntegrationTests {
     /// Twenty that ask for a snapshot again and again, and fetch nothing, do not keep a new replica out, which needs
     /// one too; nor clients from working (PROTOCOL R-32).
     @Test func loopingJoinersKeepNobodyOut() async throws {
+        try await Self.twice { try await Self.joinBesideLoops(isLast: $0) }
+    }
+
+    private static func joinBesideLoops(isLast: Bool) async throws {
         try await Bench.withCluster(replicas: 1) { cluster in
             // So long a tail, of so few names, that a snapshot is cheaper.
             try await Bench.withClient(of: cluster.endpoint(0)) { counters in
@@ -237,7 +131,8 @@ extension IntegrationTests {
             let joinedAlone = try await Self.join("joiner-1", cluster)
 
             let log = cluster.folder + "/hostile.log"
-            let hostile = try Self.attack("joins", port: cluster.port, seconds: 60, log: log)
+            // Longer than what is waited for beside it.
+            let hostile = try Self.attack("joins", port: cluster.port, seconds: 150, log: log)
             defer { hostile.end(SIGKILL) }
             // All places are taken, and were taken again.
             let (served, beginning) = (try await snapshots(), ContinuousClock.now)
@@ -249,10 +144,10 @@ extension IntegrationTests {
             hostile.end(SIGTERM)
             let after = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1.5))
             print("joins: live after \(joined) s, alone \(joinedAlone) s; eight places were taken in \(held) s")
-            #expect(joined < joinedAlone + 12)
+            #expect(joined < joinedAlone + 30)
             try Self.judge(
                 "joins", Self.nodes(cluster), alone: alone, after: after, during: during, before: before,
-                said: try String(contentsOfFile: log, encoding: .utf8))
+                said: try String(contentsOfFile: log, encoding: .utf8), isLast: isLast)
             _ = try await cluster.waitUntilEqual()
         }
     }
@@ -324,21 +219,47 @@ extension IntegrationTests {
         #expect(ordeal.longest > 0.5)
     }
 
-    /// The checker checked: a rate that is low with other nodes, too, is an issue.
-    @Test func hostilePeersAreFoundBySecondTry() async throws {
+    /// The checker checked: a low rate, a long call and a late new client are an issue if they are seen with other
+    /// nodes, too; what no busy machine does is one at once.
+    @Test(arguments: [
+        Work(count: 100, seconds: 1), Work(count: 1_000, seconds: 1, longest: 6),
+        Work(count: 1_000, seconds: 1, opening: 6),
+    ])
+    func hostilePeersAreFoundBySecondTry(during: Work) async throws {
         let node = try ChildProcess("node", "/bin/sleep", ["60"], log: "/dev/null")
         defer { node.end(SIGKILL) }
-        let (alone, during) = (Work(count: 1_000, seconds: 1), Work(count: 100, seconds: 1))
-        var tries: [Bool] = []
+        let alone = Work(count: 1_000, seconds: 1)
+        var (tries, excused): ([Bool], Int) = ([], 0)
+        func judge(before: Int, isLast: Bool) throws {
+            do {
+                try Self.judge(
+                    "nothing", [node], alone: alone, after: alone, during: during, before: [before], said: "sent 1",
+                    isLast: isLast)
+            } catch let error as Disturbed {
+                excused += 1
+                throw error
+            }
+        }
         try await Self.twice { isLast in
             tries.append(isLast)
-            func judge() throws {
-                try Self.judge(
-                    "nothing", [node], alone: alone, after: alone, during: during, before: [0], said: "sent 1",
-                    isLast: isLast)
+            if isLast {
+                withKnownIssue { try judge(before: 0, isLast: true) }
+            } else {
+                try judge(before: 0, isLast: false)
             }
-            if isLast { withKnownIssue { try judge() } } else { try judge() }
         }
-        #expect(tries == [false, true])
+        withKnownIssue { try judge(before: -Ordeal.largestGrowthWithoutEnd, isLast: false) }
+        #expect(tries == [false, true] && excused == 1)
+    }
+
+    /// The checker checked: what is excused at the first try is an issue at the last.
+    @Test func hostilePeersAreExcusedOnce() throws {
+        try Self.expect(true, isLast: false, "fine")
+        #expect(throws: Disturbed.self) { try Self.expect(false, isLast: false, "slow") }
+        var isExcused = false
+        withKnownIssue {
+            do { try Self.expect(false, isLast: true, "slow") } catch is Disturbed { isExcused = true }
+        }
+        #expect(!isExcused)
     }
 }

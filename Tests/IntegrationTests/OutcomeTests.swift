@@ -43,6 +43,13 @@ extension IntegrationTests {
                 #expect(added.status == 0 && added.output.hasPrefix("1"), "\(added)")
                 return session
             }
+            let data = ["--data", cluster.node(0).path]
+            try await Bench.waitForEnd(of: "the session \(ended)") {
+                let listed = try ChildProcess.output(Bench.program, ["sessions", "list", "--json"] + data)
+                return listed.contains("\"\(ended)\"")
+            } close: {
+                _ = try ChildProcess.run(Bench.program, ["sessions", "close", "\(ended)"] + data)
+            }
             let over = try outcome(ended, 1)
             #expect(over.0 == 75 && over.1.contains("the session has ended"), "\(over)")
             let unknown = try outcome(SessionID(epoch: Epoch(rawValue: 1), sequence: SequenceNumber(rawValue: 2)), 1)
@@ -73,7 +80,7 @@ extension IntegrationTests {
             let lossy = try await network(losing: "unheard-of")
             defer { lossy.end(SIGKILL) }
             let added = try Bench.lockstep(
-                "counter", "add", "unheard-of", "--node", "tcp://127.0.0.1:\(port)", "--timeout", "2")
+                "counter", "add", "unheard-of", "--node", "tcp://127.0.0.1:\(port)", "--timeout", "6")
             #expect(added.status == 75, "\(added)")
             let command = try #require(added.errors.firstMatch(of: /; ask: (lockstep outcome .*)\n/), "\(added)").1
             lossy.end(SIGKILL)
@@ -120,7 +127,7 @@ extension IntegrationTests {
                 ChildProcess.send(SIGSTOP, to: primary)
                 defer { ChildProcess.send(SIGCONT, to: primary) }
                 do {
-                    _ = try await counters.send(.add("x", by: 1), timeout: .milliseconds(300))
+                    _ = try await counters.send(.add("x", by: 1), timeout: .seconds(2))
                     return nil
                 } catch let error as LockstepError {
                     #expect(error.code == .outcomeUnknown)

@@ -59,8 +59,8 @@ extension IntegrationTests {
         }
     }
 
-    /// 100 replicas join while mutations are written, up to 20,000 a second; the state that each one shows first is the state of the log
-    /// at that place (PROTOCOL ).
+    /// 100 replicas join while mutations are written, up to 20,000 a second; the state that each one shows first is the
+    /// state of the log at that place (PROTOCOL ).
     ///
     /// They have one store, no journal and no address: what is tested is a join, a hundred of them in one process, of
     /// which each ends with its first read.
@@ -172,20 +172,25 @@ extension IntegrationTests {
             for folder in folders {
                 try await Bench.wait("the replica to be live") { try await Self.store(at: folder)?.phase == .live }
             }
-            try await Bench.withClient(of: cluster.endpoint(0)) { try await Bench.add(10_000, to: $0, prefix: "a/") }
+            // One batch, so that no mutation follows the mark at which it is found: the reducers go on to be wrong.
+            let adds = (0..<1_000).map { Counters.Action.add("a/\($0)", by: 1) }
+            try await Bench.withClient(of: cluster.endpoint(0)) { counters in
+                for outcome in try await counters.send(contentsOf: adds) { _ = try outcome.get() }
+            }
             for folder in folders {
+                var found: StoreStatus?
                 try await Bench.wait("the divergence to be found") {
-                    try await Self.store(at: folder)?.counters["divergences", default: 0] ?? 0 >= 1
+                    found = try await Self.store(at: folder)
+                    return found?.counters["divergences", default: 0] ?? 0 >= 1
                 }
-                let store = try #require(try await Self.store(at: folder))
+                let store = try #require(found)
                 // The alarm names the sequence number and both digests.
                 let alarm = store.alarms.first { $0.kind == .diverged }?.text ?? ""
                 #expect(alarm.matches(of: /[0-9a-f]{32}/).count == 2, "\(store.alarms)")
                 #expect(alarm.contains(/[0-9]+/))
-                // The state that it was fed instead is the primary's; the log's entries since the mark are few.
+                // The state that it was fed instead is the primary's.
                 try await Bench.wait("the replica to be fed again") {
-                    let phase = try await Self.store(at: folder)?.phase
-                    return phase == .live || phase == .halted
+                    try await Self.store(at: folder)?.phase == .live
                 }
             }
             // A second difference within the hour ends them: their reducers are still wrong.

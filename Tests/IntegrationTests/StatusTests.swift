@@ -125,8 +125,8 @@ extension IntegrationTests {
                 let dead = try Bench.lockstep("status", "--data", replica.path, "--data", primary.path)
                 #expect(dead.status == 69 && dead.errors.contains("no node runs in \(replica.path)"), "\(dead.errors)")
                 #expect(dead.output.contains("not running") && dead.output.contains("admitting"), "\(dead.output)")
-                #expect(dead.errors.split(separator: "\n").count == 1, "\(dead.errors)")
-                #expect(ContinuousClock.now - began < .seconds(2))
+                #expect(Bench.lines(dead.errors).count == 1, "\(dead.errors)")
+                #expect(ContinuousClock.now - began < .seconds(10))
             }
         }
 
@@ -179,8 +179,7 @@ extension IntegrationTests {
                     let watch = try ChildProcess("watch", Bench.program, command + node, log: log)
                     defer { watch.end(SIGKILL) }
                     func watched() throws -> [Substring] {
-                        try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
-                            .filter { !$0.contains("waiting for") }
+                        try Bench.lines(String(contentsOfFile: log, encoding: .utf8))
                     }
                     try await Bench.wait("what is watched") { try !watched().isEmpty }
                     try Self.expectStamp(String(watched()[0]), content)

@@ -31,7 +31,8 @@ enum Bench {
     static let testPeer = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("TestPeer")
         .path
 
-    private static let nextPort = Atomic<Int>(20_000)
+    /// All of them stay below the range that systems give away, which begins at 32,768.
+    private static let nextPort = Atomic<Int>(10_000)
 
     /// The first of so many ports that no other test uses.
     static func ports(_ count: Int = 100) -> Int { nextPort.add(count, ordering: .relaxed).oldValue }
@@ -78,6 +79,11 @@ enum Bench {
         return listener
     }
 
+    /// The lines that a command printed, without what it says after a second: for what it waits.
+    static func lines(_ text: String) -> [Substring] {
+        text.split(separator: "\n").filter { !$0.contains("waiting for") }
+    }
+
     /// Starts a primary and replicas, and ends and removes them after `body`.
     static func withCluster<Value>(
         replicas: Int, start: Bool = true, keys: Bool = false,
@@ -107,15 +113,36 @@ enum Bench {
     }
 
     /// Waits until `condition` holds; throws after `seconds`.
+    ///
+    /// Who does not answer is asked again, and the last such failure is thrown at the end.
     static func wait(
         _ what: String, seconds: Double = 30, _ condition: () async throws -> Bool
     ) async throws {
         let deadline = ContinuousClock.now + .seconds(seconds)
-        while !(try await condition()) {
-            guard ContinuousClock.now < deadline else {
-                throw LockstepError(.timeout, "waited \(seconds) s for \(what)")
+        while true {
+            var failure = LockstepError(.timeout, "waited \(seconds) s for \(what)")
+            do {
+                if try await condition() { return }
+            } catch let error as LockstepError where error.code == .unavailable {
+                failure = error
             }
+            guard ContinuousClock.now < deadline else { throw failure }
             try await Task.sleep(for: .milliseconds(10))  // A poll of another process, not a wait for luck.
+        }
+    }
+
+    /// Waits until sessions of clients that have left are not listed any more.
+    ///
+    /// A client waits 1 s for the answer to its CLOSE. If the CLOSE is lost, the session lives for ten minutes: after a
+    /// while `close` ends it.
+    static func waitForEnd(
+        of sessions: String, isListed: () throws -> Bool, close: () throws -> Void
+    ) async throws {
+        let patience = ContinuousClock.now + .seconds(5)
+        try await wait("the end of \(sessions)") {
+            guard try isListed() else { return true }
+            if ContinuousClock.now > patience { try close() }
+            return false
         }
     }
 

@@ -51,7 +51,7 @@ import ZeroMQ
             try links.subscribe(to: endpoint, channel: channel, now: now, poller: poller)
         }
 
-        func next(milliseconds: Int = 2_000) throws -> [UInt8]? {
+        func next(milliseconds: Int = 30_000) throws -> [UInt8]? {
             if links.broadcastRing.isEmpty {
                 try poller.wait(timeout: .milliseconds(milliseconds))
                 _ = try links.drain()
@@ -98,7 +98,7 @@ import ZeroMQ
         let leaves = try Listener(context, door.endpoint, Self.channel)
         try door.take(until: 2)
         leaves.links.close()
-        for _ in 0..<200 where door.server.subscriberCount == 2 {
+        for _ in 0..<2_000 where door.server.subscriberCount == 2 {
             try door.take(milliseconds: 10)
             _ = try door.server.publish(frame(Self.channel))
         }

@@ -35,7 +35,7 @@ struct RemoteStatusTests {
             try await withRunning(replica) {
                 _ = try await port.add([1, 2])
                 try await until {
-                    let json = try await AdministrationClient.ask(at: endpoint)
+                    let json = try await AdministrationClient.ask(at: endpoint, timeout: .seconds(20))
                     let status = try JSONDecoder().decode(NodeStatus.self, from: json)
                     let store = try #require(status.stores.first)
                     #expect(status.role == .primary && store.sessions.isEmpty)

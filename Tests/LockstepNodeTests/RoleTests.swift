@@ -69,7 +69,7 @@ struct RoleTests {
         let kept = KeptLog()
         try await serve(.local(journal: log.source))
         let old = log.content.withLock { $0 }
-        let endpoint = "tcp://127.0.0.1:21900"
+        let endpoint = "tcp://127.0.0.1:28900"
         try await live(log, kept, at: endpoint, adding: [UInt8](repeating: 1, count: 50))
         log.content.withLock { $0 = old }
         let first = try await behind(log, kept, at: endpoint)
@@ -103,7 +103,7 @@ struct RoleTests {
     /// acknowledged that would have to be given up.
     @Test func anOldCopyAcknowledgesNothing() async throws {
         let log = KeptLog()
-        let endpoint = "tcp://127.0.0.1:21903"
+        let endpoint = "tcp://127.0.0.1:28903"
         let replica = try Node(.replica(of: endpoint))
         let copy = try replica.attach(name: "sum") { SumState() }
         try await withRunning(replica) {
@@ -119,7 +119,9 @@ struct RoleTests {
                 return old
             }
             log.content.withLock { $0 = old }
-            let second = try Node(.primary(listen: endpoint, journal: log.source))
+            var configuration = NodeConfiguration.primary(listen: endpoint, journal: log.source)
+            configuration.audienceTimeout = .seconds(600)
+            let second = try Node(configuration)
             let again = try second.attach(name: "sum") { SumState() }
             try await withRunning(second) {
                 async let sums = try? again.submit(SumState.actions([9]), count: 1, timeout: .seconds(2))
@@ -135,7 +137,7 @@ struct RoleTests {
     /// PROTOCOL R-48: a restart with a live replica waits for its word, and no longer than that.
     @Test func aRestartWaitsForTheReplicaOnly() async throws {
         let log = KeptLog()
-        let endpoint = "tcp://127.0.0.1:21906"
+        let endpoint = "tcp://127.0.0.1:28906"
         let replica = try Node(.replica(of: endpoint))
         let copy = try replica.attach(name: "sum") { SumState() }
         try await withRunning(replica) {

@@ -12,7 +12,7 @@ import ZeroMQ
         let poller = Poller<LoopToken>()
         let server = ServerSockets()
         defer { server.close() }
-        let listen = try TCPEndpoint("tcp://127.0.0.1:\(Int.random(in: 10_000...14_000) * 2)", use: "a test")
+        let listen = try TCPEndpoint("tcp://127.0.0.1:\(FreePorts.next())", use: "a test")
         _ = try server.bind(listen, in: context, publishes: true, poller: poller)
         _ = try server.bindReplication(listen, in: context, poller: poller)
 

@@ -15,7 +15,10 @@ import Testing
         let backend = ScriptedBackend()
         let node = try Node(.local())
         let store = try node.store(try SearchCache(backend, settings: settings), named: "search")
-        try await node.whileRunning { try await body(CachedSearch(store), store, backend) }
+        try await node.whileRunning {
+            try await store.whenLive()
+            try await body(CachedSearch(store), store, backend)
+        }
     }
 
     /// Many callers, few queries: one request for each, and everybody has the answer.

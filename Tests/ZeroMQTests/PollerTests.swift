@@ -165,12 +165,14 @@ struct PollerTests {
             guard let poller = try? Poller<Link>(wakeUp: WakeUp()) else { return nil }
             allow(SIGUSR2)
             shared.thread.withLock { $0 = pthread_self() }
+            shared.count.store(1, ordering: .releasing)
             defer { shared.thread.withLock { $0 = nil } }
             let start = ContinuousClock.now
             guard (try? poller.wait(timeout: .milliseconds(50))) == 0 else { return nil }
             return start.duration(to: .now)
         }
-        while shared.thread.withLock({ $0 }) == nil {}
+        // The thread may have ended already when this one has a turn.
+        while shared.count.load(ordering: .acquiring) == 0 { sched_yield() }
         // Under the lock, so that the thread is still there.
         while shared.thread.withLock({ thread in thread.map { pthread_kill($0, SIGUSR2) } }) != nil { sched_yield() }
         #expect(try #require(try waiting.join()) >= .milliseconds(50))

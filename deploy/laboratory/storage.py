@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,unlink,rename"
 STRACE = ["strace", "-f", "-xx", "-y", "-s", "2000000", "--seccomp-bpf", "-e", f"trace={CALLS}", "-e", "signal=none"]
 WORKERS = 2
-LIMIT = 300  # seconds for a program that takes a few; one that hangs is a finding
+LIMIT = 1_800  # seconds for a program that takes a few, and may wait for a processor; one that hangs is a finding
 # Defects of what only a data node's journal does: they are tried with its script.
 ARBITRATED = ("commitNumberLost", "tailShown", "committedIsCut", "cutKeepsGeneration", "cutNotSynced", "promiseNotKept")
 ATTEMPTS = 8  # recordings in which a planted defect may show: where a writer is killed is not up to the seed alone
@@ -56,7 +56,7 @@ class Bench:
         environment = dict(os.environ, LOCKSTEP_DEFECT=defect or "")
         run = subprocess.run(
             [program or self.program, "chaos", "storage"] + [str(word) for word in words], capture_output=True,
-            text=True, env=environment, timeout=4 * LIMIT)
+            text=True, env=environment, timeout=2 * LIMIT)
         return run
 
     @contextlib.contextmanager

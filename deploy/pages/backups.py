@@ -5,7 +5,7 @@ from namespaces import wait_until
 
 from .copies import SECOND, stop_second
 from .operating import NODE, PAGE, REPLICA, TODAY, add, phases, stores, value
-from .trouble import recovered
+from .trouble import recovered, seen
 
 
 def backup(book, a, b):
@@ -68,6 +68,8 @@ def primary(book, a):
                       "sudo systemctl start lockstep-primary"):
         book.run(a, section, beginning, **TODAY)
     section.says("Its replicas tell it, and it says PRIMARY_BEHIND.")
+    # The 3 s of the command are not for the start.
+    seen(a, "PRIMARY_BEHIND", 30)
     done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary",
                     expect=book.status("refused or failed"), **{"--wait 30": "--wait 3"})
     book.check(section, "a restored primary says PRIMARY_BEHIND", "PRIMARY_BEHIND" in done.text, done.text)

@@ -22,7 +22,7 @@ def outcome(book, b):
         section.says("A command that ends with 75 sent an action and did not learn what became of it")
         if not wait_until(lambda: b.root("ss -ltn | grep -q :7700").status == 0, 10, 0.1):
             raise Broken(f"the network that loses answers does not run: {b.root('cat /tmp/started.log').text}")
-        done = b.run(f"lockstep counter add {LOST} --node tcp://127.0.0.1:7700 --timeout 2")
+        done = b.run(f"lockstep counter add {LOST} --node tcp://127.0.0.1:7700 --timeout 8")
     finally:
         b.root("pkill -f pages/silence.py")
     unknown = book.status("outcome unknown")

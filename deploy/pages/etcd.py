@@ -1,4 +1,5 @@
 """etcd on the hosts: Debian's, by its unit and its file of settings, in plain text or with certificates."""
+import json
 import re
 
 from namespaces import wait_until
@@ -43,6 +44,29 @@ def start(members):
 def stop(members):
     for host in members:
         host.must("systemctl stop etcd")
+
+
+def status(host):
+    """What the member of a host says of itself; nothing if it does not answer."""
+    done = control(host, "endpoint status -w json")
+    return json.loads(done.output)[0]["Status"] if done.status == 0 else None
+
+
+def lead_elsewhere(host, members):
+    """Has another member than that of a host lead the others."""
+    other = next(one for one in members if one is not host)
+
+    def is_elsewhere():
+        own, next_one = status(host), status(other)
+        if not own or not next_one:
+            return False
+        if own.get("leader") == own["header"]["member_id"]:
+            control(host, f"move-leader {next_one['header']['member_id']:x}")
+            return False
+        return "leader" in own
+
+    if not wait_until(is_elsewhere, 20, 0.2):
+        raise RuntimeError(f"no member but that of {host.letter} leads etcd: {status(host)}")
 
 
 def keep(host):

@@ -34,7 +34,7 @@ def late(book, a):
         await_phase(a, "admitting")
         text = section.says("waiting for the address to listen at")
         book.check(section, "the log says that both addresses are waited for", wait_until(
-            lambda: unit_log(a, UNIT).count(text) == 2, 5, 0.1), unit_log(a, UNIT))
+            lambda: unit_log(a, UNIT).count(text) == 2, 20, 0.1), unit_log(a, UNIT))
         book.check(section, "the node serves meanwhile", add(a) > 0 and not any(map(answers, faces)))
         began = time.monotonic()
         a.ip("address", "add", f"{LATER}/32", "dev", "eth0")
@@ -62,6 +62,8 @@ def away(book, a, b):
     restart(b, FOLLOWER, "--search-http 127.0.0.1:8080")
     try:
         await_phase(b, "live")
+        # HTTP may begin later than the node is live.
+        wait_until(lambda: b.root("curl -s --max-time 5 http://127.0.0.1:8080/health").status == 0, 20, 0.2)
         found(book, section, b.run(ask.format("licence")), "a search finds the text")
         a.must(f"systemctl stop {UNIT}")
         for word in ("never", "unheard"):

@@ -5,8 +5,8 @@ import time
 from namespaces import wait_until
 
 from . import data, etcd, worst
-from .data import (CLUSTER, DATA, FAILOVER, HERE, LOST, NODES, UNIT, alarmed, count, ended, lead, leader, listed,
-                   record, settle)
+from .data import (CLUSTER, DATA, FAILOVER, HERE, LOST, NODES, UNIT, alarmed, count, ended, handed_over, lead, leader,
+                   listed, record, settle)
 from .operating import NODE, PAGE, PRIMARY, await_phase, unit_log
 from .source import Broken
 from .trouble import WRONG
@@ -48,13 +48,13 @@ def posts(book, a, b, c):
     """Handovers, and the balance of posts."""
     section, nodes = book.section(FAILOVER, "A planned handover, and a rolling restart"), (a, b, c)
     lead(a, nodes)
-    done = book.run(a, section, "lockstep cluster handover --data data/node-a", **HERE)
+    done = handed_over(book, section, nodes, "lockstep cluster handover --data data/node-a")
     section.says("It prints who leads each store now, and how long that took")
     took = re.findall(r"^(?:counters|search) is led by node-[bc] now, after (\d+) ms$", done.output, re.MULTILINE)
     book.check(section, "handover prints who leads each store", len(took) == 2, done.text)
     book.takes(section, "up to {} on a busy host", max(map(int, took)) / 1_000)
     lead(a, nodes)
-    done = book.run(a, section, "lockstep cluster handover --data data/node-a counters --to node-b", **HERE)
+    done = handed_over(book, section, nodes, "lockstep cluster handover --data data/node-a counters --to node-b")
     book.check(section, "the named node leads that store alone",
                [leader(nodes, store=store) for store in ("counters", "search")] == [b, a], done.text)
     section.says("The old primary goes on as a standby and stays a member.")
@@ -64,8 +64,9 @@ def posts(book, a, b, c):
                refused.text)
     lead(a, nodes)
     section.says("It gives posts of this node to members that lead at least two stores fewer. Run it on each host")
+    balance = "lockstep cluster balance"
     for host in nodes:
-        done = book.run(host, section, "lockstep cluster balance", **HERE)
+        done = handed_over(book, section, nodes, balance) if host is a else book.run(host, section, balance, **HERE)
         book.check(section, "balance gives one of two posts away, once", ("is led by" in done.output) == (host is a),
                    f"{host.letter}: {done.text}")
     for beginning in ("lockstep status --data", "lockstep cluster status --data"):
@@ -155,7 +156,7 @@ def set_back(book, a, b, c, d):
     section.says("Leave the data nodes running")
     section.says("says so at the standbys within some 10 s")
     for standby in (a, c):
-        alarmed(book, standby, alarm.title)
+        alarmed(book, standby, alarm.title, 40)
     section.says("and goes on acknowledging: do not stop it")
     book.check(section, "the primary goes on", count(d).output.strip() == str(last + 1))
     host = binding(book, section, nodes)
@@ -191,7 +192,7 @@ def missing(book, a, b, c, d):
     book.check(alarm, "the record is gone", done.output.strip() == "1", done.text)
     for standby in nodes:
         if standby is not a:
-            alarmed(book, standby, alarm.title)
+            alarmed(book, standby, alarm.title, 40)
     host = binding(book, section, nodes)
     done = told(book, a, alarm.title)
     book.check(alarm, "cluster status shows it", re.search("^counters .*no record$", done.output, re.MULTILINE)
@@ -335,6 +336,9 @@ def alone(book, a, b, c, d):
     b.must(f"rm -rf {DATA}-before")
     anew(book, b)
     book.quoted(b, section, "lockstep status --data data/node-b", **HERE)
+    section.says("It is listed about when")
+    wait_until(lambda: all("node-b" in str(record(a, store).get("inSync")) for store in ("counters", "search")),
+               30, 0.2)
     for beginning in ("lockstep cluster status", "lockstep cluster minimum 2"):
         done = book.run(a, section, beginning, **{**HERE, "data/primary": DATA})
     book.check(section, "the minimum is raised", record(a)["minimum"] == 2, done.text)

@@ -173,11 +173,11 @@ class Host:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def await_boot(self):
-        if not wait_until(self.find, 20):
+        if not wait_until(self.find, 90):
             raise CannotRun(f"host {self.letter} did not start: {self.console()}")
         command = self.enter() + ["systemctl", "is-system-running"]
         if not wait_until(lambda: subprocess.run(command, capture_output=True, text=True).stdout.strip()
-                          in ("running", "degraded"), 20):
+                          in ("running", "degraded"), 90):
             raise CannotRun(f"systemd of host {self.letter} did not start: {self.console()}")
 
     def console(self):

@@ -74,6 +74,11 @@ def cluster(book, a, b, c, d):
             host.must(f"rm -rf {HOME}/* /etc/systemd/system/lockstep-*.service && systemctl daemon-reload")
 
 
+def list_taken(host):
+    """When the primary of a host took another access list the last time."""
+    return logged(host, "lockstep-primary", "the access list has changed")
+
+
 def refused(book, section, a, d):
     """Nobody else is served, and no secret is shown."""
     plain = d.run("lockstep counter get visits --node tcp://10.0.0.1:7400 --insecure --timeout 2")
@@ -85,8 +90,10 @@ def refused(book, section, a, d):
                unknown.status == book.status("cannot be reached") and "does not let the key" in unknown.text,
                f"{unknown.status}: {unknown.text}")
     section.says("If it lets you in and you may not do this, the command says so and ends with 1.")
+    before = list_taken(a)
     a.must(f"sudo -u lockstep lockstep keys allow web-2 --key '{public_key(d.run('lockstep keys show web-2.key'))}' "
-           f"--role reader --access {HOME}/access.json && sleep 1")
+           f"--role reader --access {HOME}/access.json")
+    wait_until(lambda: list_taken(a) > before, 20, 0.2)
     denied = d.run(f"lockstep counter add visits {CLIENT.replace('web-1', 'web-2')} --timeout 5")
     book.check(section, "a reader is told that it may not add", denied.status == book.status("refused or failed"),
                f"{denied.status}: {denied.text}")
@@ -124,9 +131,10 @@ def administered(book, a, d):
     """Sessions, seen from another host."""
     section = book.section(PAGE, "Administer from another host")
     book.rules["ADMIN_KEY"] = public_key(book.run(d, section, "lockstep keys new"))
+    before = list_taken(a)
     book.run(a, section, "sudo -u lockstep lockstep keys allow ops")
     del book.rules["ADMIN_KEY"]
-    a.root("sleep 1")
+    wait_until(lambda: list_taken(a) > before, 20, 0.2)
     done = book.run(d, section, "lockstep sessions list")
     section.says("The list shows who opened each session with `--json`")
     # The sessions of the replicas are always there.
@@ -192,7 +200,7 @@ def revoked(book, a, d):
     """Who is taken out of the list is not served a second later, on the connection that was open."""
     section = book.section(PAGE, "Take a name away")
     d.start(f"lockstep counter watch visits {CLIENT}", "/tmp/watch.log")
-    d.root("sleep 2")
+    wait_until(lambda: "visits" in d.root("cat /tmp/watch.log").output, 30, 0.2)
     text = "connections were ended: the access list has changed"
     before = logged(a, "lockstep-primary", text)
     book.run(a, section, "sudo -u lockstep lockstep keys revoke")

@@ -42,12 +42,14 @@ def alarms(host):
 
 
 def unit_log(host, unit, lines=40):
-    return host.root(f"journalctl -u {unit} -n {lines} --no-pager -o cat").output
+    # What a unit has just written is taken first.
+    return host.root(f"journalctl --sync; journalctl -u {unit} -n {lines} --no-pager -o cat").output
 
 
 def logged(host, unit, text):
     """When a unit's log had a line with this text the last time, in seconds since 1970; 0 if it had none."""
-    lines = host.root(f"journalctl -u {unit} -n 300 --no-pager -o short-unix").output.splitlines()
+    lines = host.root(
+        f"journalctl --sync; journalctl -u {unit} -n 300 --no-pager -o short-unix").output.splitlines()
     return max((float(line.split()[0]) for line in lines if text in line), default=0.0)
 
 
@@ -155,7 +157,8 @@ def late_address(book, host):
         host.must("systemctl start lockstep-replica")
         text = section.says("waiting for the address to listen at")
         book.check(section, "the log says that the address is waited for",
-                   wait_until(lambda: text in unit_log(host, "lockstep-replica"), 5), unit_log(host, "lockstep-replica"))
+                   wait_until(lambda: text in unit_log(host, "lockstep-replica"), 20),
+                   unit_log(host, "lockstep-replica"))
         restarts = host.must("systemctl show -p NRestarts -p ActiveState lockstep-replica")
         book.check(section, "the unit is active", "NRestarts=0" in restarts and "ActiveState=active" in restarts, restarts)
     finally:
@@ -180,7 +183,7 @@ def look(book, a, b):
     book.check(section, "its phases are in the table",
                {*phases(a), *phases(b)} <= listed, f"{phases(a)} {phases(b)} not in {listed}")
     watched = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary --watch", expect=124,
-                       seconds=3)
+                       seconds=15)
     book.check(section, "--watch prints again each second", watched.output.count("NODE") >= 2, watched.text)
     done = book.run(a, section, "sudo -u lockstep lockstep status --data /var/lib/lockstep/primary --json")
     monitor(book, a, b)
@@ -226,7 +229,10 @@ def silent(book, section, host):
     book.check(section, "a folder that is not there is wrong usage", done.status == book.status("a folder that is not there"),
                f"{done.status}: {done.text}")
     host.must("systemctl kill --signal STOP lockstep-primary")
+    # Ends with 1 when all its threads stand still, which is later than the signal.
+    runs = "sed 's/.*) //' /proc/$(systemctl show -p MainPID --value lockstep-primary)/task/*/stat | grep -q '^[^T]'"
     try:
+        wait_until(lambda: host.root(runs).status == 1, 30, 0.1)
         done = host.root(f"sudo -u lockstep {look_at}")
     finally:
         host.must("systemctl kill --signal CONT lockstep-primary")

@@ -43,7 +43,7 @@ def readme(book, host):
     for beginning, wanted in (("lockstep counter add", "1"), ("lockstep counter get", "1")):
         done = typed(book, host, section, beginning, before)
         book.check(section, f"{beginning} prints the value", done.output.strip() == wanted, done.text)
-    watched = typed(book, host, section, "lockstep counter watch", before, expect=124, seconds=3)
+    watched = typed(book, host, section, "lockstep counter watch", before, expect=124, seconds=15)
     book.check(section, "watch shows the counter", "visits" in watched.output or "1" in watched.output, watched.text)
     typed(book, host, section, "kill -9", before)
     serve = section.command("lockstep serve")
@@ -90,7 +90,7 @@ def demonstrations(book, host):
     finally:
         down(host)
     for beginning, kills in (("deploy/up --demo", 3), ("deploy/up --cluster --demo", 2)):
-        done = book.quoted(host, section, beginning, **{beginning: f"{beginning} --kills {kills}"})
+        done = book.quoted(host, section, beginning, seconds=300, **{beginning: f"{beginning} --kills {kills}"})
         book.check(section, f"{beginning} does that under load, and checks the log",
                    "passed: equal digests, nothing acknowledged is missing" in done.output, done.text)
 

@@ -4,7 +4,7 @@ import sys
 
 from namespaces import wait_until
 
-from .operating import (NODE, PAGE, PRIMARY, REPLICA, add, alarms, await_phase, phases, unit_log, value)
+from .operating import (NODE, PAGE, PRIMARY, REPLICA, add, alarms, await_phase, phases, stores, unit_log, value)
 from .source import Broken
 
 UNIT = "lockstep-primary"
@@ -29,6 +29,7 @@ def failed_unit(book, a):
     book.check(section, "wrong options are status 64, and are not tried again",
                f"ExecMainStatus={book.status('wrong usage')}" in ended and "NRestarts=0" in ended, ended)
     book.quoted(a, book.section(PAGE, WRONG), "sudo journalctl")
+    a.root("journalctl --sync")
     done = book.run(a, section, "sudo journalctl")
     book.check(section, "a node's last lines say what to do", "no-such" in done.output, done.text)
     a.must("cp /tmp/kept /etc/lockstep/primary.env")
@@ -184,9 +185,15 @@ def accepted_loss(book, a, b, c):
     last = old_copy(a, query="own")
     book.check(section, "an old copy raises the alarm", seen(a, "PRIMARY_BEHIND"), phases(a))
     # Each store says for itself what it lacks; one that nobody has told yet has nothing to give up.
-    named = wait_until(lambda: len(re.findall("PRIMARY_BEHIND", alarms(a))) == 2, 5) and alarms(a).split(" | ")
-    named = named or alarms(a).split(" | ")
-    for store, alarm in zip(("counters", "search"), [text for text in named if text.startswith("PRIMARY_BEHIND")]):
+    named = {}
+
+    def are_named():
+        named.update((store["name"], alarm) for store in stores(a) for alarm in store["alarms"]
+                     if alarm.startswith("PRIMARY_BEHIND"))
+        return len(named) == 2
+
+    wait_until(are_named, 30)
+    for store, alarm in sorted(named.items()):
         a.must(f"systemctl stop {UNIT}")
         place = re.search(r"knows ([0-9]+:[0-9]+):", alarm)
         if not place:
@@ -275,20 +282,26 @@ def damaged_primary(book, a):
     book.check(section, "what the replica had is there", add(a) == last + 1)
 
 
+def saved_bytes(host):
+    """The bytes of the newest snapshot that a host's node has saved of the counters."""
+    return max((store["journal"]["snapshotBytes"] for store in stores(host) if store["name"] == "counters"), default=0)
+
+
 def damaged_before(book, a, b):
     """JOURNAL_DAMAGED: a batch is damaged that is older than the newest snapshot; the primary is made anew."""
     section = book.section(PAGE, "JOURNAL_DAMAGED")
     a.must("sed -i '/^LOCKSTEP_OPTIONS=/s/$/ --snapshot-after 1048576/' /etc/lockstep/primary.env && "
            f"systemctl restart {UNIT}")
     await_phase(a, "admitting")
+    before = saved_bytes(a)
     b.start(f"{FLOOD} 10.0.0.1 7400 writes writer 2", "/tmp/flood.log")
     if not wait_until(lambda: "done" in b.root("cat /tmp/flood.log").output, 60, 0.2):
         raise Broken(f"the log does not grow: {b.root('cat /tmp/flood.log').text}")
     b.root("pkill -f pages/flood.py")
     look = f"{sys.executable} -c \"import sqlite3; print(sqlite3.connect('{PRIMARY}/counters.sqlite')" \
         ".execute('SELECT (SELECT max(sequence) FROM snapshots), (SELECT min(last) FROM batches)').fetchone())\""
-    # A snapshot is due once a second; it may be saved while the node stops.
-    a.root("sleep 3")
+    # One of more counters has another size; 0 is no answer.
+    wait_until(lambda: saved_bytes(a) not in (0, before), 30, 0.5)
     a.must(f"systemctl stop {UNIT}")
     found = re.match(r"\((\d+), (\d+)\)", a.must(look))
     if not found or int(found[1]) <= int(found[2]):

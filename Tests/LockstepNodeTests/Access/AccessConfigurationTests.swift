@@ -117,7 +117,8 @@ import ZeroMQ
             let endpoint = try await node.listening()
             for keys in [ring.admin, ring.reader] {
                 let wrong = DialKeys(own: keys, server: ring.stranger.publicKey)
-                let json = try await AdministrationClient.ask(at: endpoint, keys: [wrong, ring.dial(keys)])
+                let json = try await AdministrationClient.ask(
+                    at: endpoint, keys: [wrong, ring.dial(keys)], timeout: .seconds(20))
                 #expect(!json.isEmpty)
             }
             for keys in [[ring.dial(ring.stranger)], nil] as [[DialKeys]?] {

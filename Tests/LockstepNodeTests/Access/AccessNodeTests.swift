@@ -38,7 +38,7 @@ struct AccessNodeTests {
 
     /// What an action at a client fails with.
     private func failure(
-        _ keys: CurveKeyPair?, of endpoint: String, timeout: Duration = .seconds(3)
+        _ keys: CurveKeyPair?, of endpoint: String, timeout: Duration = .seconds(15)
     ) async throws -> String {
         let text = SettableText()
         try await withClient(keys, named: "somebody", of: endpoint) { port in
@@ -262,7 +262,7 @@ struct AccessNodeTests {
         try await withPrimary { _, _, endpoint in
             try await withClient(ring.writer, named: "web-1", of: endpoint) { port in
                 #expect(try await port.add([1]) == [1])
-                let problem = try await failure(ring.writer, of: endpoint)
+                let problem = try await failure(ring.writer, of: endpoint, timeout: .seconds(3))
                 #expect(problem.hasPrefix("timeout:"), "\(problem)")
                 #expect(try await port.add([1]) == [2])
             }
@@ -278,7 +278,8 @@ struct AccessNodeTests {
         try ring.write(entries)
         try await withPrimary { _, _, endpoint in
             @Sendable func ask(_ command: String, _ keys: CurveKeyPair) async throws -> String {
-                let json = try await AdministrationClient.ask(at: endpoint, command: command, keys: [ring.dial(keys)])
+                let json = try await AdministrationClient.ask(
+                    at: endpoint, command: command, keys: [ring.dial(keys)], timeout: .seconds(20))
                 return String(decoding: json, as: UTF8.self)
             }
             let sessions = #"{"command":"sessions","store":"sum"}"#
@@ -311,7 +312,8 @@ struct AccessNodeTests {
         try await withRunning(node) {
             let endpoint = try await node.listening()
             func stores(_ keys: CurveKeyPair) async throws -> [String] {
-                let json = try await AdministrationClient.ask(at: endpoint, keys: [ring.dial(keys)])
+                let json = try await AdministrationClient.ask(
+                    at: endpoint, keys: [ring.dial(keys)], timeout: .seconds(20))
                 return try JSONDecoder().decode(NodeStatus.self, from: json).stores.map(\.name)
             }
             #expect(try await stores(ring.writer) == ["other", "sum"])

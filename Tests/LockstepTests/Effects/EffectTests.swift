@@ -51,8 +51,9 @@ import Testing
         let store = try node.store(Studio(stage: stage), named: "studio")
         let (runs, run) = AsyncStream.makeStream(of: RunID.self)
         try await withRunning(node) {
+            try await store.whenLive()
             let late = await #expect(throws: LockstepError.self) {
-                try await store.send(.work("a", nil), timeout: .milliseconds(500))
+                try await store.send(.work("a", nil), timeout: .seconds(3))
             }
             #expect(late?.code == .unfinished && late?.pending == nil)
             let first = try #require(late?.run)

@@ -39,7 +39,7 @@ import Testing
                 if case .end(_, .failed) = commit.cause { #expect(commit.entry.rejection == "the string broke") }
                 if commit.entry.rejection == "refused" { #expect(commit.mutations.isEmpty) }
                 if case .feedback = commit.cause { causes["over", default: 0] += 1 }
-                if causes["over"] != nil, causes["time"] != nil { break }
+                if causes["over"] != nil, causes["time"] != nil, causes["source feed"] != nil { break }
             }
             #expect(
                 causes == [

@@ -132,7 +132,8 @@
                 .page((1...100).map { SearchHit(title: "\($0)", url: filler, snippet: "") }, hasNext: false)
             }
             var settings = SearchFace.Settings()
-            settings.unreadTime = .milliseconds(300)
+            // Long enough for a look at it while it is there.
+            settings.unreadTime = .seconds(5)
             try await withFace(backend, settings: settings) { face in
                 #expect(try await face.get("/search?q=x").status == 200)
                 try await face.connected(readsByItself: false) { _, outbound in

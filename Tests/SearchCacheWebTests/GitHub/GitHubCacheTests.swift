@@ -25,6 +25,7 @@
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         group.addTask { try await node.run() }
                         do {
+                            try await store.whenLive()
                             try await body(server, CachedSearch(store))
                         } catch {
                             group.cancelAll()
