@@ -99,17 +99,23 @@
                             }
                         }
                         let address = [ArbiterExample.address(1)]
-                        try await Self.eventually { try await arbiter.nodes(within: .seconds(2)) == address }
+                        try await Self.eventually {
+                            try await arbiter.nodes(within: .seconds(2)) == address && !events.changes.isEmpty
+                        }
                         cluster.members[0].end()
                         try FileManager.default.removeItem(at: cluster.members[0].data)
                         try cluster.start(0)
                         try await cluster.ready()
-                        try await Self.eventually { try await arbiter.nodes(within: .seconds(2)) == address }
+                        try await Self.eventually {
+                            try await arbiter.nodes(within: .seconds(2)) == address && events.changes.count >= 3
+                        }
                         group.cancelAll()
                     }
                 }
-                let seen = events.all.filter { if case .failed = $0 { false } else { true } }
-                #expect(seen == [.registered, .lost, .registered])
+                // A slow machine may lose a lease once more.
+                let changes = events.changes
+                let inTurn = changes.indices.map { $0.isMultiple(of: 2) ? RegistrationEvent.registered : .lost }
+                #expect(changes.count >= 3 && changes == inTurn)
             }
         }
 
@@ -158,6 +164,13 @@
                 try await Task.sleep(for: .milliseconds(50))
             }
             Issue.record("it did not come to be within 40 s")
+        }
+    }
+
+    extension Seen where Element == RegistrationEvent {
+        /// Without the failures, after which it is tried again.
+        fileprivate var changes: [RegistrationEvent] {
+            all.filter { if case .failed = $0 { false } else { true } }
         }
     }
 #endif

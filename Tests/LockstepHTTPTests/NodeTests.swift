@@ -10,12 +10,14 @@ import Testing
 /// A node with its HTTP address: metrics and health.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct NodeTests {
     /// Runs a node without a network, and its address; `body` gets the address.
+    ///
+    /// Metrics are the process's, so the store has a name that no other test gives to one.
     private func serve(
         _ body: @escaping @Sendable (String, Store<Counters>) async throws -> Void
     ) async throws {
         NodeHTTP.bootstrapMetrics()
         let node = try Node(.local())
-        let counters = try node.store(Counters(), named: "counters")
+        let counters = try node.store(Counters(), named: "http")
         let services = try NodeHTTP.services(for: node, address: "127.0.0.1:0", logger: .silent)
         let server = try #require(services.compactMap { $0 as? NodeHTTPServer }.first)
         try await withRunning([node] + services) {
@@ -39,7 +41,7 @@ import Testing
             for _ in 0..<3 {
                 await #expect(throws: LockstepError.self) { try await counters.add("", by: 1) }
             }
-            let store = "{store=\"counters\"}"
+            let store = "{store=\"http\"}"
             // What is a state is set once a second, so it may come after what is counted.
             var text = ""
             repeat {

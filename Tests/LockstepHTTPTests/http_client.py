@@ -164,6 +164,14 @@ def fields():
         assert b"\r\n" + line in answer, line
 
 
+def wait_for_a_place(promise):
+    """Who has none is told so, or is ended at once if too many are being told."""
+    deadline = time.monotonic() + 20
+    while not get().startswith(b"HTTP/1.1 200 "):
+        assert time.monotonic() < deadline, promise
+        time.sleep(0.05)
+
+
 def idle_connections():
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     idle = []
@@ -172,9 +180,7 @@ def idle_connections():
     time.sleep(0.3)
     assert status(get()) == 503, "one too many is told so"
     idle.pop().close()
-    deadline = time.monotonic() + 20
-    while status(get()) != 200:
-        assert time.monotonic() < deadline, "a place that is free is given again"
+    wait_for_a_place("a place that is free is given again")
     for _ in range(2000):
         idle.append(connect(30))
     ended = 0
@@ -184,9 +190,7 @@ def idle_connections():
     assert ended >= 1950, f"only {ended} of those without a place were ended"
     for connection in idle:
         connection.close()
-    deadline = time.monotonic() + 20
-    while status(get()) != 200:
-        assert time.monotonic() < deadline, "it answers when they have gone"
+    wait_for_a_place("it answers when they have gone")
     must_answer()
 
 

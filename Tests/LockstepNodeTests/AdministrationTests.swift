@@ -142,11 +142,12 @@ struct AdministrationTests {
                     let json = try await AdministrationClient.ask(folder: folder, command: command)
                     return try #require(try JSONDecoder().decode(NodeStatus.self, from: json).stores.first)
                 }
-                // At rest the last write gets its mark, which stands at the store's end.
+                // At rest the last write gets its mark, which stands at the store's end; what comes by itself after a
+                // write is that the answers are acknowledged.
                 var rested = try await store(#"{"command":"status"}"#)
                 try await until {
                     rested = try await store(#"{"command":"status"}"#)
-                    return rested.digest != nil
+                    return rested.digest != nil && rested.sessions.contains { $0.last == 2 && $0.acked == 2 }
                 }
                 let before = taken.value.load(ordering: .relaxed)
                 for _ in 0..<20 { #expect(try await store(#"{"command":"status"}"#).digest == rested.digest) }

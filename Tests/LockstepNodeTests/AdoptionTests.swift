@@ -156,7 +156,7 @@ struct AdoptionTests {
     @Test
     func aRefusalAfterAWelcomeIsAnAlarm() async throws {
         // Two nodes after each other at one address, which the system gives to nobody else.
-        let endpoint = "tcp://127.0.0.1:\(3 * Int.random(in: 9_650..<9_950))"
+        let endpoint = "tcp://127.0.0.1:\(FreePorts.next())"
         let first = try Node(.primary(listen: endpoint, journal: .memory))
         let port = try first.attach(name: "left") { SumState() }
         let running = Task { try await first.run() }

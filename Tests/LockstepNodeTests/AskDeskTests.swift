@@ -132,7 +132,7 @@ import Testing
 
     /// Goal: one who asks about many numbers in vain can ask about all of them again.
     @Test(.timeLimit(.minutes(5))) func whoAsksAboutManyInVainIsToldOfAll() async throws {
-        let node = try Node(.client(of: "tcp://127.0.0.1:22499"))
+        let node = try Node(.client(of: "tcp://127.0.0.1:9"))
         let port = try node.attachRemote(name: "sum")
         let asked = pending(1...UInt64(AskDesk.numberBound) + 1)
         try await withRunning(node) {
@@ -160,7 +160,7 @@ import Testing
 
     /// Goal: one who asks in vain is told that the outcome stays open, and not that the action had no effect.
     @Test(.timeLimit(.minutes(5))) func whoAsksInVainIsNotToldThatNothingHappened() async throws {
-        let node = try Node(.client(of: "tcp://127.0.0.1:22499"))
+        let node = try Node(.client(of: "tcp://127.0.0.1:9"))
         let port = try node.attachRemote(name: "sum")
         try await withRunning(node) {
             await #expect {

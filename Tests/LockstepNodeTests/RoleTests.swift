@@ -29,7 +29,7 @@ struct RoleTests {
         let log = KeptLog()
         try await serve(.local(journal: log.source))
         let before = log.content.withLock { $0.batches.count }
-        var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:21998", journal: log.source)
+        var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:9", journal: log.source)
         let refused = await problem(replica)
         #expect(refused?.code == .wrongRole)
         #expect(refused?.message.contains("lockstep demote") == true)
@@ -54,7 +54,7 @@ struct RoleTests {
         let log = KeptLog()
         try await serve(.local(journal: log.source))
         log.content.withLock { $0.notes = [:] }
-        var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:21998", journal: log.source)
+        var replica = NodeConfiguration.replica(of: "tcp://127.0.0.1:9", journal: log.source)
         replica.changesRole = false
         let node = try Node(replica)
         let port = try node.attach(name: "sum") { SumState() }
@@ -69,7 +69,7 @@ struct RoleTests {
         let kept = KeptLog()
         try await serve(.local(journal: log.source))
         let old = log.content.withLock { $0 }
-        let endpoint = "tcp://127.0.0.1:28900"
+        let endpoint = "tcp://127.0.0.1:\(FreePorts.next())"
         try await live(log, kept, at: endpoint, adding: [UInt8](repeating: 1, count: 50))
         log.content.withLock { $0 = old }
         let first = try await behind(log, kept, at: endpoint)
@@ -103,7 +103,7 @@ struct RoleTests {
     /// acknowledged that would have to be given up.
     @Test func anOldCopyAcknowledgesNothing() async throws {
         let log = KeptLog()
-        let endpoint = "tcp://127.0.0.1:28903"
+        let endpoint = "tcp://127.0.0.1:\(FreePorts.next())"
         let replica = try Node(.replica(of: endpoint))
         let copy = try replica.attach(name: "sum") { SumState() }
         try await withRunning(replica) {
@@ -137,7 +137,7 @@ struct RoleTests {
     /// PROTOCOL R-48: a restart with a live replica waits for its word, and no longer than that.
     @Test func aRestartWaitsForTheReplicaOnly() async throws {
         let log = KeptLog()
-        let endpoint = "tcp://127.0.0.1:28906"
+        let endpoint = "tcp://127.0.0.1:\(FreePorts.next())"
         let replica = try Node(.replica(of: endpoint))
         let copy = try replica.attach(name: "sum") { SumState() }
         try await withRunning(replica) {

@@ -132,7 +132,7 @@ import Testing
     @Test(arguments: [false, true]) func aStormForOneOperationIsFound(isUnusual: Bool) {
         let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
         let query = stamp.frame(.query(Query(session: .none, number: 7)))
-        let most = OperationFrames.bound(isUnusual: isUnusual)
+        let most = OperationFrames.bound(isUnusual: isUnusual, after: 2)
         func storm(_ count: Int, healthySince: Int64 = 0, isWaiting: Bool = true) -> Int? {
             var frames = OperationFrames()
             func look() -> Int? {
@@ -154,11 +154,25 @@ import Testing
         #expect(storm(1, healthySince: 6) == nil)
     }
 
+    /// Unusual ways may have a client say everything again every 100 ms, and no more often than that.
+    @Test(arguments: [(100, false), (90, true)] as [(Int64, Bool)])
+    func unusualWaysHaveAPace(milliseconds: Int64, isStorm: Bool) {
+        let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
+        let query = stamp.frame(.query(Query(session: .none, number: 7)))
+        var frames = OperationFrames()
+        let isFound = (0..<Int64(1_000)).contains { number in
+            let now = number * milliseconds * Span.millisecond
+            frames.sent(query, at: now)
+            return frames.look(now: now, healthySince: 0, usualSince: .max) { _ in true } != nil
+        }
+        #expect(isFound == isStorm)
+    }
+
     /// When unusual ways have ended frames count anew, up to the usual bound.
     @Test func framesCountAnewWhenUnusualWaysHaveEnded() {
         let stamp = FrameStamp(channel: Channel(rawValue: 0), clusterHash: 1, epoch: Epoch(rawValue: 1))
         let query = stamp.frame(.query(Query(session: .none, number: 7)))
-        let most = OperationFrames.bound(isUnusual: false)
+        let most = OperationFrames.bound(isUnusual: false, after: 2)
         var frames = OperationFrames()
         func look(at now: Int64) -> Int? {
             frames.look(now: now, healthySince: 0, usualSince: 10) { _ in true }?.count
@@ -180,14 +194,14 @@ import Testing
         func storm(expected: RequestNumber) -> Int? {
             var frames = OperationFrames()
             let busy = Busy(session: .none, expected: expected, retryAfter: 5_000, reason: .windowFull)
-            for _ in 0...OperationFrames.bound(isUnusual: false) {
+            for _ in 0...OperationFrames.bound(isUnusual: false, after: 2) {
                 frames.sent(submit, at: 5)
                 frames.received(stamp.frame(.busy(busy)))
             }
             return frames.look(now: 7, healthySince: 0, usualSince: 0) { _ in true }?.count
         }
         #expect(storm(expected: 7) == nil)
-        #expect(storm(expected: 8) == OperationFrames.bound(isUnusual: false) + 1, "it is in the log already")
+        #expect(storm(expected: 8) == OperationFrames.bound(isUnusual: false, after: 2) + 1, "it is in the log already")
     }
 
     /// BUSY has a pause for each reason: a primary whose disk is full is asked four times a second by each client.

@@ -74,13 +74,19 @@ import Testing
             let node = try Node(.local())
             ledger = try node.store(Ledger(), named: "ledger")
             let amounts = ledger.select { $0.amounts["a"] ?? 0 }
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
             watching = Task {
                 var seen: [Double] = []
-                for await amount in amounts { seen.append(amount) }
+                for await amount in amounts {
+                    seen.append(amount)
+                    begin.finish()
+                }
                 return seen
             }
             try await withRunning(node) {
-                for amount in 1...200 { _ = try await ledger.send(.put("a", amount)) }
+                _ = try await ledger.send(.put("a", 1))
+                for await _ in begun {}
+                for amount in 2...200 { _ = try await ledger.send(.put("a", amount)) }
                 for await snapshot in ledger.states where snapshot.state.amounts["a"] == 200 { break }
             }
         }

@@ -63,12 +63,17 @@ package struct OperationFrames {
         let isUnusual = now < usualSince
         let start = isUnusual ? healthySince : max(healthySince, usualSince)
         counts = counts.filter { $0.value.since >= start }
-        let most = counts.max { ($0.value.count, $0.value.since) < ($1.value.count, $1.value.since) }
+        let storms = counts.filter { $0.value.count > Self.bound(isUnusual: isUnusual, after: now - $0.value.since) }
         defer { counts = counts.filter { isWaiting($0.key) } }
-        guard let most, most.value.count > Self.bound(isUnusual: isUnusual) else { return nil }
-        return (most.key, most.value.count)
+        let most = storms.max { ($0.value.count, $0.value.since) < ($1.value.count, $1.value.since) }
+        return most.map { ($0.key, $0.value.count) }
     }
 
     /// About twice the most of 600 seeds.
-    package static func bound(isUnusual: Bool) -> Int { isUnusual ? 40 : 20 }
+    ///
+    /// A primary that forgets its peers has each of them greet again, and say everything again: at most every 100 ms, for
+    /// as long as it has that way.
+    package static func bound(isUnusual: Bool, after span: Int64) -> Int {
+        isUnusual ? 40 + Int(span / (100 * Span.millisecond)) : 20
+    }
 }

@@ -101,15 +101,37 @@
         @concurrent static func with<Result: Sendable>(
             members: Int = 1, tls: Bool = false, _ body: @concurrent (EtcdCluster) async throws -> Result
         ) async throws -> Result {
-            let cluster = try await EtcdCluster(members: members, tls: tls)
-            defer {
-                for member in cluster.members { member.end() }
-                try? FileManager.default.removeItem(at: cluster.folder)
-            }
-            for index in cluster.members.indices { try cluster.start(index) }
-            try await cluster.ready()
+            let cluster = try await answering(members, tls, tries: 3)
+            defer { cluster.remove() }
             return try await body(cluster)
         }
+
+        /// An etcd that answers; with other ports if somebody else takes one of them before it does.
+        @concurrent private static func answering(_ members: Int, _ tls: Bool, tries: Int) async throws -> EtcdCluster {
+            let cluster = try await EtcdCluster(members: members, tls: tls)
+            do {
+                for index in cluster.members.indices { try cluster.start(index) }
+                try await cluster.ready()
+                // Most of the members are enough for an answer.
+                if cluster.lacksPort { throw EtcdTrouble(text: "a member's port is somebody else's") }
+                return cluster
+            } catch {
+                let isAnotherTry = cluster.lacksPort && tries > 1
+                cluster.remove()
+                guard isAnotherTry else { throw error }
+            }
+            return try await answering(members, tls, tries: tries - 1)
+        }
+
+        /// Ends its members, and removes its files.
+        private func remove() {
+            for member in members { member.end() }
+            // What is left in the temporary folder harms nobody.
+            try? FileManager.default.removeItem(at: folder)
+        }
+
+        /// Whether somebody else has taken a member's port.
+        private var lacksPort: Bool { members.contains { $0.log.contains("address already in use") } }
 
         var scheme: String { certificates == nil ? "http" : "https" }
         func endpoint(_ index: Int) -> String { "\(scheme)://127.0.0.1:\(members[index].port)" }
@@ -140,7 +162,7 @@
                     _ = try await arbiter.channels(within: .seconds(2))
                     break
                 } catch {
-                    guard ContinuousClock.now < end else {
+                    guard ContinuousClock.now < end, !lacksPort else {
                         await arbiter.close()
                         throw EtcdTrouble(text: "etcd does not answer: \(error)\n\(members.map(\.log))")
                     }

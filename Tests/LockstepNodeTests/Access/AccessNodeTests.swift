@@ -38,7 +38,7 @@ struct AccessNodeTests {
 
     /// What an action at a client fails with.
     private func failure(
-        _ keys: CurveKeyPair?, of endpoint: String, timeout: Duration = .seconds(15)
+        _ keys: CurveKeyPair?, of endpoint: String, timeout: Duration = .seconds(3)
     ) async throws -> String {
         let text = SettableText()
         try await withClient(keys, named: "somebody", of: endpoint) { port in
@@ -51,6 +51,18 @@ struct AccessNodeTests {
         return text.value
     }
 
+    /// An action at a client fails with all of this.
+    ///
+    /// The error says what is known when the action's time is over, so on a slow machine there is another action.
+    private func expectFailure(_ keys: CurveKeyPair?, of endpoint: String, with parts: String...) async throws {
+        var problem = ""
+        for _ in 1...5 {
+            problem = try await failure(keys, of: endpoint)
+            if parts.allSatisfy({ problem.contains($0) }) { return }
+        }
+        Issue.record("\(problem)")
+    }
+
     private final class SettableText: Sendable {
         private let lines = LogRecord()
         func set(_ text: String) { lines.logger().info("\(text)") }
@@ -58,6 +70,8 @@ struct AccessNodeTests {
     }
 
     private func lines(_ message: String) -> [LogRecord.Line] { record.lines.filter { $0.message == message } }
+
+    private var denied: Set<String> { Set(lines("denied").compactMap { $0.metadata["lockstep.peer"] }) }
 
     // MARK: - Who may
 
@@ -96,30 +110,32 @@ struct AccessNodeTests {
         entries[2].stores = ["other"]
         try ring.write(entries)
         try await withPrimary { _, port, endpoint in
-            #expect(try await failure(ring.reader, of: endpoint).contains("page-1 (reader) may not send open"))
-            #expect(try await failure(ring.reader, of: endpoint).hasPrefix("refused:"))
-            #expect(try await failure(ring.writer, of: endpoint).contains("web-1 may not use store sum"))
-            #expect(try await failure(ring.admin, of: endpoint).contains("ops (admin) may not send hello"))
+            try await expectFailure(
+                ring.reader, of: endpoint, with: "refused: the action", "page-1 (reader) may not send open")
+            try await expectFailure(ring.writer, of: endpoint, with: "web-1 may not use store sum")
+            try await expectFailure(ring.admin, of: endpoint, with: "ops (admin) may not send hello")
             let replica = try Node(ring.node(.replica(of: endpoint), ring.replica, named: "node-b", of: endpoint))
             let second = try replica.attach(name: "sum") { SumState() }
             try await withRunning(replica) {
                 try await until { try await second.status().phase == .live }
-                await #expect(throws: LockstepError.self) {
-                    _ = try await second.submit(SumState.actions([1]), count: 1, timeout: .seconds(2))
+                // On a slow machine its time may be over before it is denied.
+                for _ in 1...5 where !denied.contains("node-b") {
+                    await #expect(throws: LockstepError.self) {
+                        _ = try await second.submit(SumState.actions([1]), count: 1, timeout: .seconds(2))
+                    }
                 }
                 #expect(try await second.status().phase == .live)
             }
             let answer = try await port.ask([], level: .linearizable, minimum: .zero, timeout: StorePort.patience)
             #expect(try SumState.sum(answer.answer) == 0)
         }
-        let denied = Set(lines("denied").compactMap { $0.metadata["lockstep.peer"] })
         #expect(denied == ["page-1", "web-1", "ops", "node-b"])
     }
 
     /// Of several nodes each has its own keys: those of one do not take the turn of another's (PROTOCOL ).
     @Test func eachOfSeveralNodesHasItsKeys() async throws {
         try await withPrimary { _, _, endpoint in
-            let away = "tcp://127.0.0.1:22496"
+            let away = "tcp://127.0.0.1:9"
             let old = ring.stranger.publicKey
             var configuration = NodeConfiguration.client(of: [away, endpoint])
             configuration.keys = NodeKeys(
@@ -154,17 +170,16 @@ struct AccessNodeTests {
     /// store sees nothing.
     @Test func whoIsNotKnownIsToldWhatIsWrong() async throws {
         try await withPrimary { node, _, endpoint in
-            let stranger = try await failure(ring.stranger, of: endpoint)
-            #expect(stranger.contains("does not let the key of this node in"), "\(stranger)")
-            #expect(stranger.contains(ring.stranger.publicKey.z85))
-            #expect(try await failure(nil, of: endpoint).contains("this node has none"))
+            try await expectFailure(
+                ring.stranger, of: endpoint, with: "does not let the key of this node in", ring.stranger.publicKey.z85)
+            try await expectFailure(nil, of: endpoint, with: "this node has none")
             var configuration = NodeConfiguration.client(of: endpoint)
             configuration.keys = NodeKeys(own: ring.writer, nodes: [endpoint: [ring.stranger.publicKey]])
             let client = try Node(configuration)
             let remote = try client.attachRemote(name: "sum")
             try await withRunning(client) {
                 await #expect {
-                    _ = try await remote.submit(SumState.actions([1]), count: 1, timeout: .seconds(5))
+                    _ = try await remote.submit(SumState.actions([1]), count: 1, timeout: .seconds(15))
                 } throws: { error in
                     (error as? LockstepError)?.message.contains("the handshake with") == true
                 }
@@ -262,7 +277,7 @@ struct AccessNodeTests {
         try await withPrimary { _, _, endpoint in
             try await withClient(ring.writer, named: "web-1", of: endpoint) { port in
                 #expect(try await port.add([1]) == [1])
-                let problem = try await failure(ring.writer, of: endpoint, timeout: .seconds(3))
+                let problem = try await failure(ring.writer, of: endpoint)
                 #expect(problem.hasPrefix("timeout:"), "\(problem)")
                 #expect(try await port.add([1]) == [2])
             }

@@ -51,7 +51,8 @@ import Testing
         let store = try node.store(Studio(stage: stage), named: "studio")
         let (runs, run) = AsyncStream.makeStream(of: RunID.self)
         try await withRunning(node) {
-            try await store.whenLive()
+            // The session is open then.
+            _ = try await store.send(.say("before"))
             let late = await #expect(throws: LockstepError.self) {
                 try await store.send(.work("a", nil), timeout: .seconds(3))
             }

@@ -30,14 +30,23 @@ import Testing
                 let second = try replica.store(Echo(), named: "echo")
                 #expect(second.readiness == .connecting)
                 let (seen, sight) = AsyncStream.makeStream(of: StoreReadiness.self)
+                // Who comes late misses what did not last.
+                let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+                let (shown, show) = AsyncStream.makeStream(of: Void.self)
                 let changes = second.readinessChanges
                 let watching = Task {
-                    for await readiness in changes { sight.yield(readiness) }
+                    for await readiness in changes {
+                        sight.yield(readiness)
+                        begin.finish()
+                        if readiness == .live { show.finish() }
+                    }
                     sight.finish()
                 }
+                for await _ in begun {}
                 try await withRunning(replica) {
                     try await second.whenReady()
                     #expect(second.readiness == .live && second.state.count == 100)
+                    for await _ in shown {}
                     halt.finish()
                     for await readiness in second.readinessChanges where readiness == .stale { break }
                     #expect(second.state.count == 100)
@@ -154,7 +163,7 @@ import Testing
     /// A node whose start fails ends whoever waits for its stores, and its error is the one that is thrown.
     @Test func aFailedStartEndsWhoeverWaits() async throws {
         // Below the ports that systems give away.
-        let endpoint = "tcp://127.0.0.1:\(20_000 + 4 * Int.random(in: 2_600..<2_900))"
+        let endpoint = "tcp://127.0.0.1:\(20_000 + 4 * Int.random(in: 2_600..<2_750))"
         let taken = NodeConfiguration.primary(listen: endpoint, journal: .memory)
         let first = try Node(taken)
         _ = try first.store(Echo(), named: "echo")

@@ -37,7 +37,7 @@ import Testing
     /// Goal: a node with another store goes on, calls to the unknown one end, and it is live when the primary has it.
     @Test func aNodeWithAKnownStoreGoesOn() async throws {
         // Two primaries after each other at one address, which the system gives to nobody else.
-        let place = "tcp://127.0.0.1:\(3 * Int.random(in: 9_950..<10_250))"
+        let place = "tcp://127.0.0.1:\(20_000 + 4 * Int.random(in: 2_200..<2_300))"
         var configuration = NodeConfiguration.primary(listen: place, journal: .memory)
         var generator = SystemRandomNumberGenerator()
         configuration.cluster = ClusterID(using: &generator)
