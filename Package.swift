@@ -330,7 +330,20 @@ if Context.environment["LOCKSTEP_DEFECTIVE_BUILD"] != nil {
     }
 }
 
+// For `deploy/docs`: the macros are declared, which is what the manual shows of them. Only who uses them needs the
+// program behind them, and swift-syntax; the compiler warns that it is not there.
+if Context.environment["LOCKSTEP_DOCS_BUILD"] != nil {
+    for target in package.targets where target.name == "Lockstep" {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.define("Macros"), .treatAllWarnings(as: .warning)]
+    }
+}
+
 // One target of tests, and none of what only others need.
 if let only = Context.environment["LOCKSTEP_TEST_TARGET"] {
     package.targets.removeAll { $0.type == .test && $0.name != only }
+    // SwiftPM builds tests of a macro as it builds the macro, so that swift-syntax is built once. Elsewhere it would build
+    // all tests and what they test twice for that.
+    for target in package.targets where target.name == "LockstepMacrosTests" {
+        target.dependencies.append("LockstepMacros")
+    }
 }

@@ -25,12 +25,12 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }  // Left behind, it harms nobody.
         let files = ["a", "b"].map { "\(folder)/\($0)" }
         for (jobs, file) in zip(["1", "2"], files) {
-            let run = try simulate(kind + ["--first", "0x51", "--seeds", "40", "--jobs", jobs, "--hashes", file])
+            let run = try simulate(kind + ["--first", "0x51", "--seeds", "20", "--jobs", jobs, "--hashes", file])
             #expect(run.status == 0, "\(run.output)\(run.errors)")
         }
         let hashes = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }
         #expect(hashes[0] == hashes[1])
-        #expect(hashes[0].split(separator: "\n").count == 40)
+        #expect(hashes[0].split(separator: "\n").count == 20)
     }
 
     /// What seeds are to show is seen: every fault, unusual way and deed, in one range or in one of the next.
