@@ -144,6 +144,7 @@ def removed(life):
 
 
 def purged(life):
+    everything = life.host.must("sed -n '/all of it:$/,$s/^    //p' /usr/share/doc/lockstep/README.Debian")
     done = life.host.root(f"{APT} purge lockstep lockstep-lab", 120)
     life.check("the packages can be purged", done.status == 0, done.text)
     life.shows("no node runs", "pgrep -x lockstep", "")
@@ -153,8 +154,10 @@ def purged(life):
     life.shows("the journal is kept", f"ls {DATA}/counters.sqlite", f"{DATA}/counters.sqlite")
     life.check("it is said that the journal is kept", "/var/lib/lockstep is kept" in done.text, done.text)
     life.shows("its owner is kept", f"stat -c %U {DATA}/counters.sqlite", "lockstep")
+    done = life.host.root(f"set -e\n{everything}")
+    life.check("what README.Debian says removes all of it", done.status == 0 and "sudo rm " in everything, done.text)
+    life.shows("the user is gone", "getent passwd lockstep", "")
     life.install(f"{life.folder}/2")
-    life.host.must(f"rm -r {DATA}")
     life.host.must(f"{APT} purge lockstep lockstep-lab", 120)
     life.shows("an empty folder is removed", "ls -d /var/lib/lockstep 2>/dev/null", "")
 

@@ -36,6 +36,12 @@ def readme(book, host):
     """README.md: two commands, and another terminal."""
     section = book.section("README.md", "Two commands")
     prepare(host)
+    # What a restart of the host leaves: the file of a node, whose number is a stranger's now.
+    host.run("mkdir data && { sleep 600 </dev/null >/dev/null 2>&1 & } && echo $! | tee data/stranger >data/primary.pid && "
+             "deploy/down")
+    book.check(section, "deploy/down leaves a stranger alone",
+               host.run("kill -0 $(cat data/stranger) && test ! -e data/primary.pid").status == 0)
+    host.run("mv data/stranger data/primary.pid")
     up(host, section.command("deploy/up"))
     path = section.command("PATH=")
     before = f"{path.text} && "
