@@ -8,7 +8,7 @@
     extension IntegrationTests {
         /// What an operator does to data nodes, by the commands of docs/FAILOVER.md.
         @Suite(.serialized, .timeLimit(.minutes(8))) struct DataNodeOperationsTests {
-            private func withNodes(
+            func withNodes(
                 _ count: Int, minimum: Int = 2, _ body: (DataNodeProcesses) async throws -> Void
             ) async throws {
                 let nodes = try await DataNodeProcesses(nodes: count, minimum: minimum)
@@ -17,12 +17,12 @@
             }
 
             /// All run, and are members.
-            private func start(_ nodes: DataNodeProcesses, _ indices: [Int]) async throws {
+            func start(_ nodes: DataNodeProcesses, _ indices: [Int]) async throws {
                 for index in indices { try nodes.start(index) }
                 try await nodes.waitUntilWell()
             }
 
-            private func add(_ endpoint: String) throws -> String {
+            func add(_ endpoint: String) throws -> String {
                 let run = try Bench.lockstep("counter", "add", "visits", "--node", endpoint, "--timeout", "30")
                 // What it waits for it says beside the answer.
                 return (run.status == 0 ? run.output : run.errors).trimmingCharacters(in: .whitespacesAndNewlines)
@@ -41,7 +41,7 @@
             /// Runs a command that gives posts away, again as long as it says that one stays: who is asked has 500 ms.
             ///
             /// Returns what it prints, or nil if who was asked took the post after that.
-            private func giveAway(_ words: String...) async throws -> String? {
+            func giveAway(_ words: String...) async throws -> String? {
                 let end = ContinuousClock.now + .seconds(30)
                 let gone = ["this node is not the primary of", "the node leads no store"]
                 var stayed = false
@@ -189,64 +189,6 @@
                         let run = try ChildProcess.run(Bench.program, again)
                         #expect(run.status == 1 && run.errors.contains("is the primary of counters already"), "\(run)")
                     }
-                }
-            }
-
-            /// Goal: an etcd that was set back, or has lost everything and its address, is not believed until an operator
-            /// says that it holds; then nothing is lost (PROTOCOL R-81).
-            @Test(arguments: [true, false]) func anEtcdThatWasSetBackIsBoundAgain(hasCopy: Bool) async throws {
-                try await withNodes(3) { nodes in
-                    try await start(nodes, [0, 1, 2])
-                    if hasCopy { try await nodes.copyEtcd() }
-                    try await nodes.waitUntilWell()
-                    #expect(try add(nodes.endpoint(0)) == "1")
-                    // All of them see a later epoch than the copy has.
-                    let first = try #require(try nodes.primary())
-                    _ = try await giveAway("handover", "--data", nodes.data(first))
-                    try await nodes.waitUntilWell()
-                    #expect(try add(nodes.endpoint(first)) == "2")
-                    for index in 0..<3 { nodes.end(index, SIGKILL) }
-                    try await nodes.setBackEtcd(hasCopy: hasCopy)
-                    for index in 0..<3 { try nodes.start(index) }
-                    try await Bench.wait("all to be listed") {
-                        let listed = try nodes.done("cluster", "members", "--data", nodes.data(0), "--json")
-                        return (0..<3).allSatisfy { listed.contains(nodes.endpoint($0)) }
-                    }
-                    if hasCopy {
-                        // What they write would make the old copy look newest (PROTOCOL R-75).
-                        for words in [["minimum", "1"], ["remove", "node-7"], ["promote", "--accept-loss"]] {
-                            let run = try ChildProcess.run(
-                                Bench.program, ["cluster"] + words + ["--data", nodes.data(0)])
-                            #expect(run.status == 1 && run.errors.contains("run \"cluster rebind\" first"), "\(run)")
-                        }
-                    }
-                    // All were started anew, so only an old record has the minimum.
-                    let minimum = hasCopy ? [] : ["--minimum", "2"]
-                    func rebind(_ index: Int, _ more: [String]) throws -> (
-                        status: Int32, output: String, errors: String
-                    ) {
-                        try ChildProcess.run(Bench.program, ["cluster", "rebind", "--data", nodes.data(index)] + more)
-                    }
-                    // Which one has the most is said by the command.
-                    var done: Int?
-                    for index in 0..<3 where done == nil {
-                        let asked = try rebind(index, minimum)
-                        let isElsewhere = ["has more of", "has what was acknowledged"].contains(
-                            where: asked.errors.contains)
-                        #expect(asked.status == 64 || isElsewhere, "\(asked)")
-                        guard asked.status == 64 else { continue }
-                        #expect(asked.errors.contains("say --yes"))
-                        if !hasCopy { #expect(try rebind(index, []).errors.contains("say it with --minimum N")) }
-                        let said = try rebind(index, minimum + ["--yes"]).output
-                        #expect(said.contains("node-\(index) is the primary of counters in epoch "))
-                        #expect(said.contains("; minimum 2"))
-                        done = index
-                    }
-                    let bound = try #require(done)
-                    try await nodes.waitUntilWell()
-                    for index in 0..<3 { #expect(try add(nodes.endpoint(index)) == "\(3 + index)") }
-                    let again = try nodes.done("cluster", "rebind", "--data", nodes.data(bound), "--yes")
-                    #expect(again.contains("nothing is to be done"))
                 }
             }
 

@@ -69,7 +69,8 @@
                     This writes a record that is newer than all that any node remembers: the running node of the folder leads \
                     alone, and the others become members as they follow it. Nothing is lost if all data nodes run: it is \
                     refused where another one has more, and while a member does not run. What only such a member has is \
-                    lost if it is named with --without.
+                    lost if it is named with --without. Each store may have its most on another host: those that cannot be \
+                    bound here are left, and it is said where to go on.
 
                       \(Server.name) cluster rebind --data data/node-a
                       \(Server.name) cluster rebind --data data/node-a --yes
@@ -87,6 +88,8 @@
             try await place.opened { opened in
                 let listed = try await opened.ask { try await $0.nodes(within: ClusterPlace.patience) }
                 var wanted: [(store: String, old: StoredRecord?, new: ConfigurationRecord)] = []
+                // Each store has its own place: one that belongs to another host does not keep the rest from this one.
+                var left: [CommandFailure] = []
                 for store in try opened.stores(orders.stores) {
                     let post = try await opened.lookedAtPost(of: store, listed: listed)
                     let old = try await opened.ask { try await $0.record(of: store, within: ClusterPlace.patience) }
@@ -95,8 +98,15 @@
                         Output.line("\(store): etcd shows all that the nodes remember; nothing is to be done")
                         continue
                     }
-                    let new = try order.rebinding(
-                        of: post, in: old?.record, cluster: opened.cluster, minimum: orders.minimum, without: without)
+                    let new: ConfigurationRecord
+                    do {
+                        new = try order.rebinding(
+                            of: post, in: old?.record, cluster: opened.cluster, minimum: orders.minimum,
+                            without: without)
+                    } catch let failure as CommandFailure {
+                        left.append(failure)
+                        continue
+                    }
                     wanted.append((store, old, new))
                     let shown = old.map { "record \($0.record.number)" } ?? "no record"
                     Output.line(
@@ -104,8 +114,17 @@
                             + "those that run (\(listed.map(\.node.name).joined(separator: ", "))); the minimum will be "
                             + "\(new.minimum)")
                 }
-                guard !wanted.isEmpty else { return }
-                guard yes else { throw CommandFailure("nothing was changed: say --yes to go on", status: .usage) }
+                // Each is said: every store may name another host.
+                let last = left.popLast()
+                for failure in left { Output.error(failure.message) }
+                if wanted.isEmpty {
+                    guard let last else { return }
+                    throw last
+                }
+                guard yes else {
+                    if let last { Output.error(last.message) }
+                    throw CommandFailure("nothing was changed: say --yes to go on", status: .usage)
+                }
                 for one in wanted {
                     if let old = one.old {
                         try await opened.write(one.new, replacing: old, of: one.store)
@@ -116,6 +135,7 @@
                     Output.line(
                         "\(opened.node) is the primary of \(one.store) in epoch \(epoch); minimum \(one.new.minimum)")
                 }
+                if let last { throw last }
             }
         }
     }

@@ -1,0 +1,115 @@
+#if Etcd
+    import Foundation
+    import LockstepHarness
+    import Testing
+
+    /// What an operator does when etcd was set back or lost, by docs/FAILOVER.md.
+    extension IntegrationTests.DataNodeOperationsTests {
+        /// Goal: an etcd that was set back, or has lost everything and its address, is not believed until an operator
+        /// says that it holds; then nothing is lost (PROTOCOL R-81).
+        @Test(arguments: [true, false]) func anEtcdThatWasSetBackIsBoundAgain(hasCopy: Bool) async throws {
+            try await withNodes(3) { nodes in
+                try await start(nodes, [0, 1, 2])
+                if hasCopy { try await nodes.copyEtcd() }
+                try await nodes.waitUntilWell()
+                #expect(try add(nodes.endpoint(0)) == "1")
+                // All of them see a later epoch than the copy has.
+                let first = try #require(try nodes.primary())
+                _ = try await giveAway("handover", "--data", nodes.data(first))
+                try await nodes.waitUntilWell()
+                #expect(try add(nodes.endpoint(first)) == "2")
+                for index in 0..<3 { nodes.end(index, SIGKILL) }
+                try await nodes.setBackEtcd(hasCopy: hasCopy)
+                for index in 0..<3 { try nodes.start(index) }
+                try await waitUntilListed(nodes)
+                if hasCopy {
+                    // What they write would make the old copy look newest (PROTOCOL R-75).
+                    for words in [["minimum", "1"], ["remove", "node-7"], ["promote", "--accept-loss"]] {
+                        let run = try ChildProcess.run(
+                            Bench.program, ["cluster"] + words + ["--data", nodes.data(0)])
+                        #expect(run.status == 1 && run.errors.contains("run \"cluster rebind\" first"), "\(run)")
+                    }
+                }
+                // All were started anew, so only an old record has the minimum.
+                let minimum = hasCopy ? [] : ["--minimum", "2"]
+                // Which one has the most of a store is said by the command.
+                var isBound = false
+                for index in 0..<3 where !isBound {
+                    let asked = try rebind(nodes, index, minimum)
+                    let isElsewhere = ["has more of", "has what was acknowledged"].contains(
+                        where: asked.errors.contains)
+                    #expect(asked.status == 64 || isElsewhere, "\(asked)")
+                    guard asked.status == 64 else { continue }
+                    #expect(asked.errors.contains("say --yes"))
+                    if !hasCopy { #expect(try rebind(nodes, index).errors.contains("say it with --minimum N")) }
+                    let said = try rebind(nodes, index, minimum + ["--yes"])
+                    #expect(said.output.contains("node-\(index) is the primary of "))
+                    #expect(said.output.contains("; minimum 2"))
+                    isBound = said.status == 0
+                    #expect(isBound || said.errors.contains("run this on that host"), "\(said)")
+                }
+                try #require(isBound)
+                try await nodes.waitUntilWell()
+                for index in 0..<3 { #expect(try add(nodes.endpoint(index)) == "\(3 + index)") }
+                let again = try rebind(nodes, 0, ["--yes"])
+                #expect(again.status == 0 && again.output.contains("nothing is to be done"), "\(again)")
+            }
+        }
+
+        private func rebind(_ nodes: DataNodeProcesses, _ index: Int, _ more: [String] = []) throws -> (
+            status: Int32, output: String, errors: String
+        ) {
+            try ChildProcess.run(Bench.program, ["cluster", "rebind", "--data", nodes.data(index)] + more)
+        }
+
+        private func waitUntilListed(_ nodes: DataNodeProcesses) async throws {
+            try await Bench.wait("all to be listed") {
+                let listed = try nodes.done("cluster", "members", "--data", nodes.data(0), "--json")
+                return (0..<3).allSatisfy { listed.contains(nodes.endpoint($0)) }
+            }
+        }
+
+        /// Goal: stores that two nodes lead are bound by what the command says, each on its host (PROTOCOL R-81).
+        @Test func storesOfTwoPrimariesAreBoundAgain() async throws {
+            try await withNodes(3) { nodes in
+                try await start(nodes, [0, 1, 2])
+                try await nodes.copyEtcd()
+                try await nodes.waitUntilWell()
+                // Each store gets a later epoch than the copy has, at a node of its own.
+                func moved(_ store: String, besides other: Int?) async throws -> Int {
+                    let from = try #require(try nodes.primary(of: store))
+                    let to = try #require((0..<3).first { $0 != from && $0 != other })
+                    _ = try await giveAway(
+                        "handover", "--data", nodes.data(from), store, "--to", "node-\(to)")
+                    try await nodes.waitUntilWell()
+                    return try #require(try nodes.primary(of: store))
+                }
+                let counters = try await moved("counters", besides: nil)
+                let search = try await moved("search", besides: counters)
+                try #require(counters != search)
+                #expect(try add(nodes.endpoint(counters)) == "1")
+                try await nodes.setBackEtcd(hasCopy: true)
+                try await waitUntilListed(nodes)
+                func elsewhere(_ store: String, _ index: Int) -> String {
+                    "node-\(index) leads \(store), and may acknowledge more at any time: run this on that host"
+                }
+                for command in [[], ["--yes"]] {
+                    let idle = try rebind(nodes, 3 - counters - search, command)
+                    #expect(idle.status == 1 && idle.errors.contains(elsewhere("counters", counters)), "\(idle)")
+                    #expect(idle.errors.contains(elsewhere("search", search)), "\(idle)")
+                }
+                let asked = try rebind(nodes, counters)
+                #expect(asked.status == 64 && asked.errors.contains("say --yes to go on"), "\(asked)")
+                #expect(asked.errors.contains(elsewhere("search", search)), "\(asked)")
+                let first = try rebind(nodes, counters, ["--yes"])
+                #expect(first.status == 1 && first.errors.contains(elsewhere("search", search)), "\(first)")
+                #expect(first.output.contains("node-\(counters) is the primary of counters in epoch "), "\(first)")
+                let second = try rebind(nodes, search, ["--yes"])
+                #expect(second.status == 0, "\(second)")
+                #expect(second.output.contains("node-\(search) is the primary of search in epoch "), "\(second)")
+                try await nodes.waitUntilWell()
+                for index in 0..<3 { #expect(try add(nodes.endpoint(index)) == "\(2 + index)") }
+            }
+        }
+    }
+#endif
