@@ -83,6 +83,8 @@
                     _ = try await giveAway(
                         "handover", "--data", nodes.data(from), store, "--to", "node-\(to)")
                     try await nodes.waitUntilWell()
+                    // Who has the post may have no epoch yet, and then loses it to an etcd that was set back.
+                    for index in 0..<3 { _ = try nodes.done("status", "--data", nodes.data(index), "--wait", "30") }
                     return try #require(try nodes.primary(of: store))
                 }
                 let counters = try await moved("counters", besides: nil)
@@ -96,14 +98,16 @@
                 }
                 for command in [[], ["--yes"]] {
                     let idle = try rebind(nodes, 3 - counters - search, command)
-                    #expect(idle.status == 1 && idle.errors.contains(elsewhere("counters", counters)), "\(idle)")
-                    #expect(idle.errors.contains(elsewhere("search", search)), "\(idle)")
+                    #expect(idle.status == 1 && idle.errors.contains("node-\(counters) leads counters"), "\(idle)")
+                    #expect(idle.errors.contains("node-\(search) leads search"), "\(idle)")
                 }
+                let elsewhere =
+                    "node-\(search) leads search, and may acknowledge more at any time: run this on that host"
                 let asked = try rebind(nodes, counters)
                 #expect(asked.status == 64 && asked.errors.contains("say --yes to go on"), "\(asked)")
-                #expect(asked.errors.contains(elsewhere("search", search)), "\(asked)")
+                #expect(asked.errors.contains(elsewhere), "\(asked)")
                 let first = try rebind(nodes, counters, ["--yes"])
-                #expect(first.status == 1 && first.errors.contains(elsewhere("search", search)), "\(first)")
+                #expect(first.status == 1 && first.errors.contains(elsewhere), "\(first)")
                 #expect(first.output.contains("node-\(counters) is the primary of counters in epoch "), "\(first)")
                 let second = try rebind(nodes, search, ["--yes"])
                 #expect(second.status == 0, "\(second)")
