@@ -203,7 +203,9 @@ let package = Package(
         .testTarget(name: "LockstepCoreTests", dependencies: ["LockstepCore"], swiftSettings: base),
         .testTarget(
             name: "LockstepNodeTests",
-            dependencies: ["LockstepNode", "LockstepCore", "ZeroMQ", logging, lifecycleTesting], swiftSettings: base),
+            dependencies: [
+                "LockstepNode", "LockstepCore", "LockstepHarness", "ZeroMQ", logging, lifecycleTesting,
+            ], swiftSettings: base),
         .testTarget(
             name: "LockstepSQLiteTests",
             dependencies: ["LockstepSQLite", "Lockstep", "LockstepNode", "LockstepCore", sqlite], swiftSettings: base),

@@ -155,10 +155,10 @@ extension IntegrationTests {
         /// served within 5 s, and the node's memory stays (S6, S7).
         @Test(arguments: [("idle", 8.0), ("subscriptions", 4.0), ("endless", 3.0), ("frames", 3.0)])
         func whoProvesNoKeyTakesNothing(kind: String, seconds: Double) async throws {
-            try await IntegrationTests.twice { try await Self.serve(beside: kind, seconds, isLast: $0) }
+            try await undisturbed(tries: 2) { try await Self.serve(beside: kind, seconds) }
         }
 
-        private static func serve(beside kind: String, _ seconds: Double, isLast: Bool) async throws {
+        private static func serve(beside kind: String, _ seconds: Double) async throws {
             try await Bench.withCluster(replicas: 0, start: false, keys: true) { cluster in
                 let wrapper = cluster.folder + "/few-descriptors"
                 try "#!/bin/sh\nulimit -n 1024\nexec \"\(Bench.program)\" \"$@\"\n".write(
@@ -195,8 +195,7 @@ extension IntegrationTests {
                 #expect(said.contains(/ended [1-9]/), "\(said)")
                 #expect(growth < 64 << 20, "memory grew by \(growth >> 20) MiB")
                 #expect(node.isRunning)
-                try IntegrationTests.expect(
-                    longest < .seconds(5), isLast: isLast, "a new client was served after \(longest)")
+                try Disturbed.unless(longest < .seconds(5), "a new client was served after \(longest)")
             }
         }
 
@@ -210,10 +209,10 @@ extension IntegrationTests {
             ("plain", ["--count", "4000", "--rate", "400"]),
         ])
         func aFloodWithoutKeysHarmsNobody(kind: String, words: [String]) async throws {
-            try await IntegrationTests.twice { try await Self.endure(kind, words, isLast: $0) }
+            try await undisturbed(tries: 2) { try await Self.endure(kind, words) }
         }
 
-        private static func endure(_ kind: String, _ words: [String], isLast: Bool) async throws {
+        private static func endure(_ kind: String, _ words: [String]) async throws {
             try await Self.withWatchedCluster { cluster, reader in
                 let writer = try KeyedClient("web-1", "writer", of: cluster)
                 // Twice, since the first time warms caches and connections up.
@@ -240,8 +239,7 @@ extension IntegrationTests {
                 #expect(growth < Self.largestGrowth, "memory grew by \(growth >> 20) MiB")
                 #expect(node.isRunning)
                 _ = try await cluster.waitUntilEqual()
-                try IntegrationTests.expect(
-                    during > 0.5 * least, isLast: isLast, "\(Int(during))/s of \(Int(least))/s are left")
+                try Disturbed.unless(during > 0.5 * least, "\(Int(during))/s of \(Int(least))/s are left")
             }
         }
     }

@@ -53,10 +53,10 @@ extension IntegrationTests {
         ("replicas", 11.0), ("sessions", 3.0),
     ])
     func hostilePeersHarmNobody(kind: String, seconds: Double) async throws {
-        try await Self.twice { try await Self.harmNobody(kind, seconds, isLast: $0) }
+        try await undisturbed(tries: 2) { try await Self.harmNobody(kind, seconds) }
     }
 
-    private static func harmNobody(_ kind: String, _ seconds: Double, isLast: Bool) async throws {
+    private static func harmNobody(_ kind: String, _ seconds: Double) async throws {
         try await Bench.withCluster(replicas: 1) { cluster in
             let alone = try await Self.work(cluster.endpoint(0), until: .now + .seconds(1.5))
             let before = try Self.memory(of: Self.nodes(cluster))
@@ -75,7 +75,7 @@ extension IntegrationTests {
             #expect(alarms == Set([Self.expectedAlarms[kind]].compactMap { $0 }))
             try Self.judge(
                 kind, Self.nodes(cluster), alone: alone, after: after, during: during, before: before,
-                said: try String(contentsOfFile: log, encoding: .utf8), isLast: isLast)
+                said: try String(contentsOfFile: log, encoding: .utf8))
             if kind == "sessions" {
                 // As the alarm's page says; the oldest of them live for seven days.
                 let closed = try Bench.lockstep("sessions", "close", "--data", cluster.node(0).path, "--unused")
@@ -87,8 +87,7 @@ extension IntegrationTests {
             try await Bench.wait("the alarms to end") {
                 try await cluster.node(0).decodedStatus().stores.allSatisfy { $0.alarms.isEmpty }
             }
-            try Self.expect(
-                later.longest < Ordeal.longestWait, isLast: isLast, "after \(kind) a call takes \(later.longest) s")
+            try Disturbed.unless(later.longest < Ordeal.longestWait, "after \(kind) a call takes \(later.longest) s")
         }
     }
 
@@ -112,10 +111,10 @@ extension IntegrationTests {
     /// Twenty that ask for a snapshot again and again, and fetch nothing, do not keep a new replica out, which needs
     /// one too; nor clients from working (PROTOCOL R-32).
     @Test func loopingJoinersKeepNobodyOut() async throws {
-        try await Self.twice { try await Self.joinBesideLoops(isLast: $0) }
+        try await undisturbed(tries: 2) { try await Self.joinBesideLoops() }
     }
 
-    private static func joinBesideLoops(isLast: Bool) async throws {
+    private static func joinBesideLoops() async throws {
         try await Bench.withCluster(replicas: 1) { cluster in
             // So long a tail, of so few names, that a snapshot is cheaper.
             try await Bench.withClient(of: cluster.endpoint(0)) { counters in
@@ -147,7 +146,7 @@ extension IntegrationTests {
             #expect(joined < joinedAlone + 30)
             try Self.judge(
                 "joins", Self.nodes(cluster), alone: alone, after: after, during: during, before: before,
-                said: try String(contentsOfFile: log, encoding: .utf8), isLast: isLast)
+                said: try String(contentsOfFile: log, encoding: .utf8))
             _ = try await cluster.waitUntilEqual()
         }
     }
@@ -229,37 +228,40 @@ extension IntegrationTests {
         let node = try ChildProcess("node", "/bin/sleep", ["60"], log: "/dev/null")
         defer { node.end(SIGKILL) }
         let alone = Work(count: 1_000, seconds: 1)
-        var (tries, excused): ([Bool], Int) = ([], 0)
-        func judge(before: Int, isLast: Bool) throws {
-            do {
-                try Self.judge(
-                    "nothing", [node], alone: alone, after: alone, during: during, before: [before], said: "sent 1",
-                    isLast: isLast)
-            } catch let error as Disturbed {
-                excused += 1
-                throw error
-            }
+        func judge(before: Int) throws {
+            try Self.judge(
+                "nothing", [node], alone: alone, after: alone, during: during, before: [before], said: "sent 1")
         }
-        try await Self.twice { isLast in
-            tries.append(isLast)
-            if isLast {
-                withKnownIssue { try judge(before: 0, isLast: true) }
-            } else {
-                try judge(before: 0, isLast: false)
-            }
-        }
-        withKnownIssue { try judge(before: -Ordeal.largestGrowthWithoutEnd, isLast: false) }
-        #expect(tries == [false, true] && excused == 1)
-    }
-
-    /// The checker checked: what is excused at the first try is an issue at the last.
-    @Test func hostilePeersAreExcusedOnce() throws {
-        try Self.expect(true, isLast: false, "fine")
-        #expect(throws: Disturbed.self) { try Self.expect(false, isLast: false, "slow") }
+        await #expect(throws: Disturbed.self) { try await undisturbed(tries: 2) { try judge(before: 0) } }
+        // What a busy machine does not do is not excused.
         var isExcused = false
         withKnownIssue {
-            do { try Self.expect(false, isLast: true, "slow") } catch is Disturbed { isExcused = true }
+            do { try judge(before: -Ordeal.largestGrowthWithoutEnd) } catch is Disturbed { isExcused = true }
         }
         #expect(!isExcused)
+    }
+
+    /// The checker checked: a disturbance is excused at all tries but the last, and nothing else is.
+    @Test func aDisturbanceIsExcusedOnce() async throws {
+        var tries = 0
+        try await undisturbed(tries: 2) {
+            tries += 1
+            try Disturbed.unless(tries == 2, "slow")
+        }
+        #expect(tries == 2)
+        await #expect(throws: Disturbed.self) {
+            try await undisturbed(tries: 2) {
+                tries += 1
+                throw Disturbed("slow")
+            }
+        }
+        #expect(tries == 4)
+        await #expect(throws: LockstepError.self) {
+            try await undisturbed(tries: 2) {
+                tries += 1
+                throw LockstepError(.failed, "wrong")
+            }
+        }
+        #expect(tries == 5)
     }
 }

@@ -76,32 +76,10 @@ extension IntegrationTests {
         try nodes.map { try memory($0.identifier, "VmRSS") }
     }
 
-    /// Something that a busy machine may have done, and nothing else to complain of.
-    struct Disturbed: Error { var complaint: String }
-
-    /// What else the machine does may look like harm: such a thing counts if it is seen with other nodes, too.
-    static func twice(_ body: (_ isLast: Bool) async throws -> Void) async throws {
-        do {
-            try await body(false)
-        } catch let error as Disturbed {
-            print("once more, with other nodes: \(error.complaint)")
-            try await body(true)
-        }
-    }
-
-    /// Expects what a busy machine may hinder; throws ``Disturbed`` if it is not so, unless this is the last try.
-    static func expect(
-        _ isSo: Bool, isLast: Bool, _ complaint: String, sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
-        guard isSo || isLast else { throw Disturbed(complaint: complaint) }
-        #expect(isSo, "\(complaint)", sourceLocation: sourceLocation)
-    }
-
-    /// What each node's honest clients and memory suffered; throws ``Disturbed`` if only delays are to complain of,
-    /// unless this is the last of two tries.
+    /// What each node's honest clients and memory suffered; throws ``Disturbed`` if only delays are to complain of.
     static func judge(
         _ kind: String, _ nodes: [ChildProcess], alone: Work, after: Work, during: Work, before: [Int], said: String,
-        share: Double = Ordeal.smallestShare, isLast: Bool
+        share: Double = Ordeal.smallestShare
     ) throws {
         // What else the machine does is not the peers': the lower rate counts, as long as it is no lasting harm.
         let quiet = max(alone.perSecond / 2, min(alone.perSecond, after.perSecond))
@@ -117,12 +95,12 @@ extension IntegrationTests {
                 "\(kind), node \(index): \(said.split(separator: "\n").last ?? ""); \(Int(ordeal.during))/s of "
                     + "\(Int(ordeal.alone))/s, longest \(ordeal.longest) s, new client \(ordeal.opening) s, "
                     + "memory +\(ordeal.growth >> 20) MiB")
-            if !isLast, !ordeal.delays.isEmpty, ordeal.complaints == ordeal.delays {
+            if !ordeal.delays.isEmpty, ordeal.complaints == ordeal.delays {
                 delays += ordeal.delays
             } else {
                 #expect(ordeal.complaints == [], "\(kind), node \(index)")
             }
         }
-        if !delays.isEmpty { throw Disturbed(complaint: "\(kind): \(delays.joined(separator: ", "))") }
+        if !delays.isEmpty { throw Disturbed("\(kind): \(delays.joined(separator: ", "))") }
     }
 }

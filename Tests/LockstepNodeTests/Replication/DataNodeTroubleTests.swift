@@ -1,4 +1,5 @@
 import LockstepCore
+import LockstepHarness
 import LockstepNode
 import Synchronization
 import Testing
