@@ -129,10 +129,7 @@ class Etcd:
 
     def delete(self, cluster, store):
         """Deletes the record of a store; how many there were."""
-        return self.remove(f"{PREFIX}/{cluster}/stores/{store}")
-
-    def remove(self, key):
-        """Deletes a key; how many there were."""
+        key = f"{PREFIX}/{cluster}/stores/{store}"
         return int(self.ctl("--endpoints", self.endpoints, "del", key).split()[-1])
 
     def save(self):

@@ -1,7 +1,6 @@
 """What can happen to data nodes and their etcd, and to nothing else."""
 from namespaces import wait_until
 
-from .cluster import STORES
 from .network import both, rule
 from .registry import a_primary, any_node, followers, nemesis
 
@@ -91,7 +90,7 @@ def delete_record(lab, fault):
     fault.note(store=store)
     fault.fire(lab.etcd.delete(lab.cluster, store))
     yield
-    lab.rebind(store)
+    lab.rebind()
 
 
 @nemesis("etcd comes back as it was before a failover; an operator says that it holds", seconds=(2, 5), needs=OPERATED)
@@ -106,5 +105,4 @@ def restore_etcd(lab, fault):
     lab.nodes[letter].start()
     lab.etcd.restore()
     yield
-    for store in STORES:
-        lab.rebind(store)
+    lab.rebind()

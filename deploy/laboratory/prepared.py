@@ -10,7 +10,6 @@ from namespaces import wait_until
 
 from . import machine
 from .cluster import METRICS, MINIMUM, NODE_KEYS, NODES, PORT, STORES, Laboratory, key_file, ready
-from .etcd import PREFIX
 
 WORDS = 400  # as many as the workload `searches` knows
 UNITS = ("lockstep-primary", "lockstep-replica", "lockstep-data")
@@ -145,8 +144,8 @@ class PreparedLaboratory(Laboratory):
         if self.data and not wait_until(is_out, 10, 0.1):
             raise RuntimeError(f"{node.name} does not run, and is still a member after 10 s")
 
-    def rebind(self, store):
-        """Has an operator say that etcd holds, on the host of the node that has most of a store.
+    def rebind(self):
+        """Has an operator say that etcd holds: the page's command on one host after the other, until nothing is left.
 
         The operator does what the command asks for.
         """
@@ -155,9 +154,9 @@ class PreparedLaboratory(Laboratory):
         def is_bound():
             for letter in self.data:
                 try:
-                    return self.operate("rebind", store, "--yes", *more, letter=letter) is not None
+                    return self.operate("rebind", "--yes", *more, letter=letter) is not None
                 except RuntimeError as error:
-                    said[letter] = str(error)[-300:]
+                    said[letter] = str(error)[-600:]
                     if "say it with --minimum N" in said[letter] and "--minimum" not in more:
                         more.extend(["--minimum", str(MINIMUM)])
                     # Whoever runs without the disk that a member had was wiped, which the operator knows.
@@ -166,16 +165,14 @@ class PreparedLaboratory(Laboratory):
                     for name in gone:
                         if name in running and name not in more:
                             more.extend(["--without", name])
-                    if "delete the key of that channel" in said[letter]:
-                        self.etcd.remove(f"{PREFIX}/{self.cluster}/channels/{STORES.index(store)}")
-                    leader = re.search(r"(\S+) leads .*restart that node", said[letter])
+                    leaders = re.findall(r"(\S+) leads [^:]*: restart that node", said[letter])
                     for node in self.nodes.values():
-                        if leader and node.name == leader[1]:
+                        if node.name in leaders:
                             node.kill()
             return False
 
-        if not wait_until(is_bound, 20, 0.5):
-            self.problems.append(f"{store} cannot be bound to etcd again: {said}")
+        if not wait_until(is_bound, 40, 0.5):
+            self.problems.append(f"the stores cannot be bound to etcd again: {said}")
 
     # MARK: clients
 
