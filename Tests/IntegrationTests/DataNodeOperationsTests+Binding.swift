@@ -72,49 +72,54 @@
 
         /// Goal: stores that two nodes lead are bound by what the command says, each on its host (PROTOCOL R-81).
         @Test func storesOfTwoPrimariesAreBoundAgain() async throws {
-            try await withNodes(3) { nodes in
-                try await start(nodes, [0, 1, 2])
-                try await nodes.copyEtcd()
+            // A primary that hears nobody for 2.6 s gives up beside an etcd that was set back.
+            try await undisturbed(tries: 2) { try await withNodes(3) { try await bindTwo($0) } }
+        }
+
+        private func bindTwo(_ nodes: DataNodeProcesses) async throws {
+            try await start(nodes, [0, 1, 2])
+            try await nodes.copyEtcd()
+            try await nodes.waitUntilWell()
+            // Each store gets a later epoch than the copy has, at a node of its own.
+            func moved(_ store: String, besides other: Int?) async throws -> Int {
+                let from = try #require(try nodes.primary(of: store))
+                let to = try #require((0..<3).first { $0 != from && $0 != other })
+                _ = try await giveAway("handover", "--data", nodes.data(from), store, "--to", "node-\(to)")
                 try await nodes.waitUntilWell()
-                // Each store gets a later epoch than the copy has, at a node of its own.
-                func moved(_ store: String, besides other: Int?) async throws -> Int {
-                    let from = try #require(try nodes.primary(of: store))
-                    let to = try #require((0..<3).first { $0 != from && $0 != other })
-                    _ = try await giveAway(
-                        "handover", "--data", nodes.data(from), store, "--to", "node-\(to)")
-                    try await nodes.waitUntilWell()
-                    // Who has the post may have no epoch yet, and then loses it to an etcd that was set back.
-                    for index in 0..<3 { _ = try nodes.done("status", "--data", nodes.data(index), "--wait", "30") }
-                    return try #require(try nodes.primary(of: store))
-                }
-                let counters = try await moved("counters", besides: nil)
-                let search = try await moved("search", besides: counters)
-                try #require(counters != search)
-                #expect(try add(nodes.endpoint(counters)) == "1")
-                try await nodes.setBackEtcd(hasCopy: true)
-                try await waitUntilListed(nodes)
-                func elsewhere(_ store: String, _ index: Int) -> String {
-                    "node-\(index) leads \(store), and may acknowledge more at any time: run this on that host"
-                }
-                for command in [[], ["--yes"]] {
-                    let idle = try rebind(nodes, 3 - counters - search, command)
-                    #expect(idle.status == 1 && idle.errors.contains("node-\(counters) leads counters"), "\(idle)")
-                    #expect(idle.errors.contains("node-\(search) leads search"), "\(idle)")
-                }
-                let elsewhere =
-                    "node-\(search) leads search, and may acknowledge more at any time: run this on that host"
-                let asked = try rebind(nodes, counters)
-                #expect(asked.status == 64 && asked.errors.contains("say --yes to go on"), "\(asked)")
-                #expect(asked.errors.contains(elsewhere), "\(asked)")
-                let first = try rebind(nodes, counters, ["--yes"])
-                #expect(first.status == 1 && first.errors.contains(elsewhere), "\(first)")
-                #expect(first.output.contains("node-\(counters) is the primary of counters in epoch "), "\(first)")
-                let second = try rebind(nodes, search, ["--yes"])
-                #expect(second.status == 0, "\(second)")
-                #expect(second.output.contains("node-\(search) is the primary of search in epoch "), "\(second)")
-                try await nodes.waitUntilWell()
-                for index in 0..<3 { #expect(try add(nodes.endpoint(index)) == "\(2 + index)") }
+                // Who has the post may have no epoch yet, and then loses it to an etcd that was set back.
+                for index in 0..<3 { _ = try nodes.done("status", "--data", nodes.data(index), "--wait", "30") }
+                return try #require(try nodes.primary(of: store))
             }
+            let counters = try await moved("counters", besides: nil)
+            let search = try await moved("search", besides: counters)
+            try Disturbed.unless(counters != search, "node-\(search) leads both")
+            #expect(try add(nodes.endpoint(counters)) == "1")
+            try await nodes.setBackEtcd(hasCopy: true)
+            try await waitUntilListed(nodes)
+            // A standby may lack the last entry, and then says that the other has more.
+            func isSent(_ errors: String, to index: Int, for store: String) -> Bool {
+                Bench.lines(errors).contains {
+                    $0.contains("node-\(index) ") && $0.contains(" \(store)") && $0.hasSuffix("run this on that host")
+                }
+            }
+            for command in [[], ["--yes"]] {
+                let idle = try rebind(nodes, 3 - counters - search, command)
+                try Disturbed.unless(isSent(idle.errors, to: counters, for: "counters"), "\(idle)")
+                try Disturbed.unless(isSent(idle.errors, to: search, for: "search"), "\(idle)")
+                #expect(idle.status == 1, "\(idle)")
+            }
+            let asked = try rebind(nodes, counters)
+            try Disturbed.unless(isSent(asked.errors, to: search, for: "search"), "\(asked)")
+            #expect(asked.status == 64 && asked.errors.contains("say --yes to go on"), "\(asked)")
+            let first = try rebind(nodes, counters, ["--yes"])
+            try Disturbed.unless(isSent(first.errors, to: search, for: "search"), "\(first)")
+            #expect(first.status == 1, "\(first)")
+            #expect(first.output.contains("node-\(counters) is the primary of counters in epoch "), "\(first)")
+            let second = try rebind(nodes, search, ["--yes"])
+            #expect(second.status == 0, "\(second)")
+            #expect(second.output.contains("node-\(search) is the primary of search in epoch "), "\(second)")
+            try await nodes.waitUntilWell()
+            for index in 0..<3 { #expect(try add(nodes.endpoint(index)) == "\(2 + index)") }
         }
     }
 #endif

@@ -101,10 +101,11 @@ extension RecordOrderTests {
         let old = Self.record("ba")
         func refused(
             _ end: (epoch: UInt64, end: UInt64), isPrimary: Bool = false, leader: String? = "node-b",
-            following primary: String = "node-a"
+            following primary: String = "node-a", lacking: Set<String> = []
         ) -> String {
             refusal {
-                var asked = try post("a", isPrimary: isPrimary, others: ["node-b": end], leader: leader)
+                var asked = try post(
+                    "a", isPrimary: isPrimary, others: ["node-b": end], leader: leader, lacking: lacking)
                 asked.primary = primary
                 return try order("ab").rebinding(of: asked, in: old, cluster: Self.cluster, minimum: nil)
             }
@@ -116,6 +117,9 @@ extension RecordOrderTests {
         #expect(refused((4, 89)) == text + "restart that node, and run this again")
         #expect(
             refused((4, 89), following: "node-b") == text + "run this on that host", "it went on since it was asked")
+        #expect(
+            refused((4, 89), following: "node-b", lacking: ["node-b"]) == text + "run this on that host",
+            "and committed what came since")
         #expect(refused((4, 90), leader: nil).isEmpty)
         // The record names it in an epoch that it has promised, and it has not heard of it.
         var won = old

@@ -234,10 +234,10 @@ package struct RecordOrder {
             return report.number < record.number && max(report.epoch, report.shown.epoch) <= record.epoch.rawValue
         }
         guard let leader else { return }
-        // Its own log may have grown since the leader told of its.
+        // Its own log may have grown since the leader told of its, and so may what it knows to be committed.
         let follows = post.primary == leader.node && post.knowsSameReign(leader)
-        let mayLead = !leader.lacksCommitted && !beaten.contains(leader.node)
-        let isPlace = !post.isPrimary && mayLead && (follows || post.endsLike(leader))
+        let isLikeIt = follows || (post.endsLike(leader) && !leader.lacksCommitted)
+        let isPlace = !post.isPrimary && !beaten.contains(leader.node) && isLikeIt
         throw CommandFailure(
             "\(leader.node) leads \(store), and may acknowledge more at any time: "
                 + (isPlace ? "run this on that host" : "restart that node, and run this again"))
