@@ -261,7 +261,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "Counters", "Lockstep", "LockstepFolders", "LockstepHarness", "LockstepNode", "LockstepCore",
-                "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "TestPeer", "ZeroMQ",
+                "LockstepSQLite", "LockstepCLI", "LockstepLabCLI", "LockstepSimulator", "TestPeer", "ZeroMQ",
             ], exclude: ["curve_peer.py", "hostile_keys.py", "hostile_peers.py", "zmtp_noise.py"], swiftSettings: base),
         .testTarget(
             name: "LockstepHTTPTests",

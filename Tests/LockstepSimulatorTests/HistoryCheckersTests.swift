@@ -123,6 +123,16 @@ import Testing
         #expect(GivenUp.kept(forgotten, reply: nil, isAtPresentPlace: false)?.outcome == .answered(.void, []))
     }
 
+    /// A read is compared with a batch that was given up in that one's epoch only, and with a present one in any: a
+    /// primary may show at the same number what a killed one had written, and nobody knows yet.
+    @Test func aReadShowsAHistoryThatWasGivenUpInItsEpochOnly() {
+        func mayShow(_ batchEpoch: UInt64, isGivenUp: Bool, readIn epoch: UInt64) -> Bool {
+            GivenUp.mayShow(Epoch(rawValue: batchEpoch), isGivenUp: isGivenUp, readIn: Epoch(rawValue: epoch))
+        }
+        #expect(mayShow(7, isGivenUp: false, readIn: 7) && mayShow(7, isGivenUp: false, readIn: 8))
+        #expect(mayShow(7, isGivenUp: true, readIn: 7) && !mayShow(7, isGivenUp: true, readIn: 8))
+    }
+
     /// A cluster is not at rest while a sender that lives does not acknowledge an end, also after a fork; what is older
     /// than the fork is excused, since its acknowledgement may have been given up.
     @Test func endsAfterAForkMustBeAcknowledged() {

@@ -98,6 +98,8 @@ struct SeedSupervisor {
         var totals = SeedTotals()
         let began = Date()
         var workers: [Worker] = []
+        // An error leaves none behind.
+        defer { stop(workers) }
         for number in 0..<jobs {
             let share = selection.count < 0 ? nil : (selection.count + jobs - 1 - number) / jobs
             if share == 0 { continue }
@@ -110,12 +112,9 @@ struct SeedSupervisor {
             // Whatever a worker says or its end comes at once; the clock is looked at four times a second.
             _ = news.wait(timeout: .now() + 0.25)
             seconds = Date().timeIntervalSince(began)
-            for worker in workers { take(from: worker, into: &totals) }
+            for worker in workers { try take(from: worker, into: &totals) }
             let isOver = (selection.duration.map { seconds >= $0 } ?? false) || isFailed(totals)
-            // Not SIGTERM: a worker may have inherited a mask that blocks it.
-            for worker in workers where isOver && worker.process.isRunning {
-                kill(worker.process.processIdentifier, SIGKILL)
-            }
+            if isOver { stop(workers) }
             var next: [Worker] = []
             for worker in workers where worker.isEnded && !isOver {
                 if let again = try ended(worker, into: &totals) { next.append(again) }
@@ -129,6 +128,11 @@ struct SeedSupervisor {
         }
         Output.progress("")
         return totals
+    }
+
+    private func stop(_ workers: [Worker]) {
+        // Not SIGTERM: a worker may have inherited a mask that blocks it.
+        for worker in workers where worker.process.isRunning { kill(worker.process.processIdentifier, SIGKILL) }
     }
 
     private func isFailed(_ totals: SeedTotals) -> Bool {
@@ -161,10 +165,9 @@ struct SeedSupervisor {
         worker.errors.read(errors, news: news)
     }
 
-    private mutating func take(from worker: Worker, into totals: inout SeedTotals) {
+    private mutating func take(from worker: Worker, into totals: inout SeedTotals) throws {
         for line in worker.lines.take() {
-            // Whatever else a worker prints is no report.
-            guard let report = try? JSONDecoder().decode(SeedReport.self, from: line) else { continue }
+            let report = try SeedReport(line: line)
             totals.add(report)
             if keepsGoing, let promise = report.promise {
                 Output.line("failed: seed 0x\(String(report.seed, radix: 16)), \(promise): \(report.text ?? "")")
@@ -177,11 +180,14 @@ struct SeedSupervisor {
 
     /// A worker has ended: all its seeds are done, or it crashed in the middle of one; then another takes the rest.
     private mutating func ended(_ worker: Worker, into totals: inout SeedTotals) throws -> Worker? {
-        take(from: worker, into: &totals)
+        try take(from: worker, into: &totals)
         guard worker.process.terminationReason == .uncaughtSignal else {
             guard worker.process.terminationStatus == 0 else {
                 throw CommandFailure(
                     "a worker failed with status \(worker.process.terminationStatus): \(worker.errors.text)")
+            }
+            if let left = worker.left, left != 0 {
+                throw CommandFailure("a worker ended without a report of \(left) of its seeds: \(worker.errors.text)")
             }
             return nil
         }

@@ -49,6 +49,14 @@ package struct GivenUp {
         return isSessionOpen && acceptedAt > forkedAt
     }
 
+    /// Whether a read is compared with a batch of `batchEpoch` that ends at the number which it names.
+    ///
+    /// A batch that was given up may be shown in its own epoch only. With one of the present history every read is
+    /// compared, so that a wrong epoch hides nothing.
+    package static func mayShow(_ batchEpoch: Epoch, isGivenUp: Bool, readIn epoch: Epoch) -> Bool {
+        !isGivenUp || batchEpoch == epoch
+    }
+
     /// A call as the history that was kept has it; nil if it is not in that one.
     ///
     /// `reply` is what the kept history answers to its number; `isAtPresentPlace` says whether a batch of that history

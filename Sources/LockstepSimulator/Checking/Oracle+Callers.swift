@@ -24,10 +24,10 @@ extension Oracle {
         _ answer: [UInt8], to query: [UInt8], epoch: Epoch, _ sequence: SequenceNumber, by process: SimulatedProcess
     ) {
         guard sequence > .zero else { return }
-        // One, unless a history was given up: then it may be that one's, in its own epoch. The present one's may not be
-        // known yet, since a primary that was killed had written it, and nobody had heard of it.
-        let known = ends[sequence, default: []].compactMap { hash in
-            batches[hash].flatMap { discarded.contains(hash) && $0.batch.head.epoch != epoch ? nil : $0 }
+        // One, unless a history was given up: then it may be that one's. The present one's may not be known yet, since a
+        // primary that was killed had written it, and nobody had heard of it.
+        let known = ends[sequence, default: []].compactMap { batches[$0] }.filter {
+            GivenUp.mayShow($0.batch.head.epoch, isGivenUp: discarded.contains($0.batch.hash), readIn: epoch)
         }
         guard !known.isEmpty else { return }
         guard known.contains(where: { store.workload.isRight(answer, to: query, at: $0.remembered) }) else {

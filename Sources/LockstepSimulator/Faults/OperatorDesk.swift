@@ -225,7 +225,7 @@ final class OperatorDesk {
         }
         simulation.coverage.note(.recoveryDone)
         if store !== simulation.store { simulation.coverage.note(.secondStoreRecovered) }
-        primary.disk.become(result.disk, isMadeAnew: isMadeAnew)
+        primary.disk.become(result.disk, of: result.source, isMadeAnew: isMadeAnew)
         store.oracle.chose(result.position)
         store.isForkExpected = true
         simulation.restart(primary, after: Span.second)

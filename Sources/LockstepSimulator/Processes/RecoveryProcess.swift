@@ -9,6 +9,8 @@ final class RecoveryProcess: SimulatedProcess {
     struct Result {
         var disk: SimulatedDisk
         var position: Position
+        /// The replica's name.
+        var source: String
     }
 
     private var target: ReplicaProcess?
@@ -110,12 +112,13 @@ final class RecoveryProcess: SimulatedProcess {
     }
 
     private func finished(at position: Position) {
+        guard let target else { return }
         // Without a primary it stands still, so it may not keep anything back.
-        if let held = target?.machine?.log.position.sequence, held > position.sequence, !store.primary.isUp {
+        if let held = target.machine?.log.position.sequence, held > position.sequence, !store.primary.isUp {
             simulation.fail(.durability, "an operator got the log through \(position.sequence) of \(held)")
         }
         fetched.mark()
-        let result = Result(disk: fetched, position: position)
+        let result = Result(disk: fetched, position: position, source: target.name)
         stop()
         store.operatorDesk.recovered(result)
     }

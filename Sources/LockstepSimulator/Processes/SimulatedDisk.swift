@@ -94,13 +94,15 @@ final class SimulatedDisk {
 
     /// Takes another's batches: what was here is kept aside, and nobody reads it.
     ///
-    /// A journal that is made anew has no notes; one that is repaired keeps them but for what its alarm named.
-    func become(_ other: SimulatedDisk, isMadeAnew: Bool) {
+    /// A journal that is made anew has no notes; one that is repaired keeps them but for what its alarm named. `source`
+    /// is the replica whose batches they are, which may apply more meanwhile: the next start hears it first.
+    func become(_ other: SimulatedDisk, of source: String, isMadeAnew: Bool) {
         rows = other.rows
         snapshot = other.snapshot
         sideMark = other.sideMark
         notes.reportedBehind = nil
         if isMadeAnew { (notes, served) = (Notes(), nil) }
+        notes.audience = [source] + notes.audience.filter { $0 != source }
     }
 
     var batchBytes: Int { rows.reduce(0) { $0 + $1.bytes.count } }
