@@ -142,17 +142,19 @@ package struct LineLimit: Hashable, Sendable {
     package init() {}
 
     /// How many lines were held back since the last one that was allowed; `nil` if this one is not.
-    package mutating func take(now: Tick) -> Int? {
+    ///
+    /// `isAgain`: it was held back when it was asked for last, and counts once, or not at all when it is written.
+    package mutating func take(now: Tick, isAgain: Bool = false) -> Int? {
         if now >= ends {
             ends = now.advanced(byMilliseconds: Self.minute)
             used = 0
         }
         guard used < Self.perMinute else {
-            skipped += 1
+            if !isAgain { skipped += 1 }
             return nil
         }
         used += 1
         defer { skipped = 0 }
-        return skipped
+        return isAgain ? max(0, skipped - 1) : skipped
     }
 }

@@ -12,6 +12,10 @@ package struct StoreLife {
     private var primary: BootID?
     private var servingLines = LineLimit()
     private var primaryLines = LineLimit()
+    /// The line that says that it serves was held back, and is still to be written.
+    private var isServingHeld = false
+    /// The same of a line about the primary: of the boot that was found, or nil inside for one that was lost.
+    private var heldPrimary: BootID??
 
     /// How far a store serves.
     package enum Service: Hashable, Sendable {
@@ -38,10 +42,13 @@ package struct StoreLife {
 
     package mutating func serves(_ service: Service, now: Tick) {
         guard service != .none else {
-            isServing = false
+            (isServing, isServingHeld) = (false, false)
             return
         }
-        guard !isServing, let skipped = servingLines.take(now: now) else { return }
+        guard !isServing else { return }
+        let line = servingLines.take(now: now, isAgain: isServingHeld)
+        isServingHeld = line == nil
+        guard let skipped = line else { return }
         isServing = true
         switch service {
         case .none: break
@@ -55,16 +62,27 @@ package struct StoreLife {
         switch link {
         case .greeting: return
         case .lost:
-            guard primary != nil, let skipped = primaryLines.take(now: now) else { return }
+            guard let skipped = takeLine(about: nil, now: now) else { return }
             primary = nil
             write("primary lost", own.epoch, own.sequence, skipped: skipped)
         case .found(let boot, let endpoint, let commit):
-            guard primary != boot, let skipped = primaryLines.take(now: now) else { return }
+            guard let skipped = takeLine(about: boot, now: now) else { return }
             primary = boot
             write(
                 "primary found", commit.epoch, commit.sequence, skipped: skipped,
                 [LogKey.endpoint: "\(endpoint)", LogKey.boot: "\(boot)"])
         }
+    }
+
+    /// Whether a line about the primary is written now, with how many were held back before; nil also if nothing changed.
+    private mutating func takeLine(about boot: BootID?, now: Tick) -> Int? {
+        guard primary != boot else {
+            heldPrimary = nil
+            return nil
+        }
+        let line = primaryLines.take(now: now, isAgain: heldPrimary == .some(boot))
+        heldPrimary = line == nil ? .some(boot) : nil
+        return line
     }
 
     private func write(

@@ -61,6 +61,17 @@ extension IntegrationTests {
         try Data().write(to: URL(fileURLWithPath: file))
         try expectLine(file, arguments: ["init", "--data", file + "/node"])
         try expectLine("32 hexadecimal", arguments: ["init", "--data", folder + "/n", "--cluster", "zz"])
+        let zeros = String(repeating: "0", count: 32)
+        try expectLine("digits are 0", arguments: ["init", "--data", folder + "/n", "--cluster", zeros])
+        // As a variable gives it that is not set.
+        for command in ["init", "serve", "status"] { try expectLine("is empty", arguments: [command, "--data", ""]) }
+        try expectLine("--from is \"foo\"", "tcp://HOST", arguments: ["recover", "--data", other, "--from", "foo"])
+        try expectLine(
+            "has no store nope, but counters, search",
+            arguments: ["recover", "--data", other, "--from", "tcp://127.0.0.1:\(port)", "--store", "nope"])
+        try expectLine(
+            "lockstep: \(folder)/n cannot be indexed",
+            arguments: ["search", "index", folder + "/n", "--index", folder + "/texts.index"])
         try expectLine(
             "256",
             arguments: ["counter", "add", String(repeating: "x", count: 257), "--node", "tcp://127.0.0.1:\(port)"]

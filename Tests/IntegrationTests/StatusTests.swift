@@ -49,8 +49,18 @@ extension IntegrationTests {
             let alarm = "JOURNAL_DAMAGED in 1 places: batch at sequence number 7"
             let fake = try FakeNode(data: folder, answer: FakeNode.serving(alarm: alarm))
             defer { fake.end() }
-            let (code, _, errors) = try Bench.lockstep("status", "--data", folder, "--wait", "0.3")
+            let (code, shown, errors) = try Bench.lockstep("status", "--data", folder, "--wait", "0.3")
             #expect(code == 1 && errors.contains("JOURNAL_DAMAGED"), "\(errors)")
+            #expect(shown.contains("! JOURNAL_DAMAGED"), "\(shown)")
+            // Each node is named and shown, also beside one that does not run.
+            let none = folder + "-none"
+            #expect(try Bench.lockstep("init", "--data", none).status == 0)
+            defer { try? FileManager.default.removeItem(atPath: none) }
+            let both = try Bench.lockstep("status", "--data", none, "--data", folder, "--wait", "0.3")
+            #expect(both.status == 69 && both.output.contains("! JOURNAL_DAMAGED"), "\(both)")
+            for name in [none, folder] {
+                #expect(both.errors.contains("the node in \(name) is not ready after"), "\(both.errors)")
+            }
             let table = try Bench.lockstep("status", "--data", folder)
             #expect(table.status == 0 && table.output.contains("! JOURNAL_DAMAGED"), "\(table.output)")
         }

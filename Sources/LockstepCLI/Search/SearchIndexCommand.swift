@@ -26,14 +26,15 @@ extension SearchCommand {
         var json = false
 
         func run() async throws {
+            do { try await update() } catch let error as FolderIndexError {
+                throw CommandFailure(error.message, status: error.kind == .source ? .usage : .failed)
+            }
+        }
+
+        private func update() async throws {
             let file = try FolderIndex(path: index)
             if remove {
-                let count: Int
-                do {
-                    count = try await file.remove(folder: folder)
-                } catch let error as FolderIndexError where error.kind == .source {
-                    throw CommandFailure(error.message, status: .usage)
-                }
+                let count = try await file.remove(folder: folder)
                 try file.close()
                 if json { try Output.json(["removed": count]) } else { Output.line("\(count) texts are forgotten") }
                 return

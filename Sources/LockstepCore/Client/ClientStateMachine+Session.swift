@@ -146,7 +146,8 @@ extension ClientStateMachine {
 
     /// The primary may be one that does not have the session yet; only time tells.
     private mutating func unknownReceived(now: Tick, into directives: inout [ClientDirective]) {
-        if closeEnds != .never { return finishClosing(into: &directives) }
+        // Who leaves says so, whatever the log has of the session: a replica is not waited for then.
+        if closeEnds != .never, let session { return send(.close(session.id), into: &directives) }
         if !binding.askUnknown(now: now) { lose(now: now, into: &directives) }
     }
 

@@ -26,7 +26,7 @@ extension PrimaryStateMachine {
             if !buggify(.skipsBeacon) { step.directives.append(.publish(stamp.frame(.beacon(beacon)))) }
         }
         if step.now >= bindings.nextSweep {
-            bindings.excuse(step.now - bindings.nextSweep)
+            bindings.excuse(step.now - bindings.nextSweep, now: step.now)
             bindings.sweeps(at: step.now.advanced(byMilliseconds: 1_000))
             if !buggify(.skipsSweep) { sweep(&step) }
         }

@@ -71,12 +71,13 @@ package struct SessionBindings: Hashable, Sendable {
 
     /// Time in which this process did not run is nobody's silence: what was sent meanwhile is still to be read.
     ///
-    /// `pause` is in nanoseconds; one of a second or less is none.
-    mutating func excuse(_ pause: Int64) {
+    /// `pause` is in nanoseconds; one of a second or less is none. A session that was heard since it ended is not given
+    /// its time twice.
+    mutating func excuse(_ pause: Int64, now: Tick) {
         guard pause > Tick.milliseconds(1_000) else { return }
         bindings = bindings.mapValues { binding in
             var binding = binding
-            binding.lastHeard = Tick(rawValue: binding.lastHeard.rawValue + pause)
+            binding.lastHeard = min(now, Tick(rawValue: binding.lastHeard.rawValue + pause))
             return binding
         }
     }
@@ -84,7 +85,7 @@ package struct SessionBindings: Hashable, Sendable {
     /// The sessions that were silent longer than their time to live, in order.
     ///
     /// OPEN, RESUME, SUBMIT, KEEPALIVE and RUN_REQUEST are signs of life. What counts as no silence: a pause of this
-    /// process (``excuse(_:)``), the time before this boot, and time in which nothing is admitted, since then an end
+    /// process (``excuse(_:now:)``), the time before this boot, and time in which nothing is admitted, since then an end
     /// cannot be logged and nobody asks.
     func expired(_ sessions: SessionTable, now: Tick) -> [SessionID] {
         bindings.filter { session, binding in

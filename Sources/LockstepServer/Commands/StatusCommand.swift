@@ -40,18 +40,28 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
 
     /// Asks the nodes, and prints what they say.
     public func run() async throws {
-        if let wait { try await waitUntilReady(seconds: wait) }
         var rates = RateTable()
+        if let wait {
+            let (looks, problems) = try await waitUntilReady(seconds: wait)
+            guard problems.isEmpty else {
+                show(looks, &rates)
+                return try report(problems)
+            }
+        }
         while true {
             let looks = try await look()
-            if json {
-                for look in looks { if let bytes = look.bytes { Output.line(String(decoding: bytes, as: UTF8.self)) } }
-            } else {
-                let table = StatusTable(rows: looks.flatMap { rates.rows($0, withReasons: watch) })
-                Output.line(watch && Output.isTerminal ? "\u{1B}[H\u{1B}[2J" + table.text : table.text)
-            }
-            guard watch else { return try report(looks) }
+            show(looks, &rates)
+            guard watch else { return try report(looks.compactMap(\.failure)) }
             try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func show(_ looks: [NodeLook], _ rates: inout RateTable) {
+        if json {
+            for look in looks { if let bytes = look.bytes { Output.line(String(decoding: bytes, as: UTF8.self)) } }
+        } else {
+            let table = StatusTable(rows: looks.flatMap { rates.rows($0, withReasons: watch) })
+            Output.line(watch && Output.isTerminal ? "\u{1B}[H\u{1B}[2J" + table.text : table.text)
         }
     }
 
@@ -65,33 +75,36 @@ public struct StatusCommand<Server: LockstepServer>: AsyncParsableCommand {
         }
     }
 
-    /// One line for each node that did not answer; the exit status is that of the gravest.
-    private func report(_ looks: [NodeLook]) throws {
-        let failures = looks.compactMap(\.failure)
+    /// One line for each node with a problem; the exit status is that of the gravest.
+    private func report(_ failures: [CommandFailure]) throws {
         guard !failures.isEmpty else { return }
         for failure in failures { Output.error(failure.message) }
         let isOneUnreachable = failures.contains { $0.status == .unreachable }
         throw ExitCode(isOneUnreachable ? ExitStatus.unreachable.rawValue : failures[0].status.rawValue)
     }
 
-    private func waitUntilReady(seconds: Double) async throws {
+    /// The last look at all nodes, and what was in the way at those that are not ready when the time is over.
+    private func waitUntilReady(seconds: Double) async throws -> (looks: [NodeLook], problems: [CommandFailure]) {
         let deadline = ContinuousClock.now + .seconds(seconds)
         let notice = WaitNotice()
-        let keys = try nodes.linkKeys()
-        for place in nodes.places {
-            while true {
+        let (places, keys) = (nodes.places, try nodes.linkKeys())
+        while true {
+            var looks: [NodeLook] = []
+            var problems: [CommandFailure] = []
+            for place in places {
                 let look = await place.look(by: keys)
+                looks.append(look)
                 // Neither a wrong path nor a permission comes with time.
                 if let failure = look.failure, failure.status != .unreachable { throw failure }
-                guard let reason = look.unreadiness else { break }
-                guard ContinuousClock.now < deadline else {
-                    throw CommandFailure(
-                        "\(place.text) is not ready after \(seconds.formatted()) s: \(reason)",
-                        status: look.failure?.status ?? .failed)
-                }
+                guard let reason = look.unreadiness else { continue }
                 notice.waiting(for: "\(place.text): \(reason)")
-                try await Task.sleep(for: .milliseconds(50))
+                problems.append(
+                    CommandFailure(
+                        "\(place.text) is not ready after \(seconds.formatted()) s: \(reason)",
+                        status: look.failure?.status ?? .failed))
             }
+            if problems.isEmpty || ContinuousClock.now >= deadline { return (looks, problems) }
+            try await Task.sleep(for: .milliseconds(50))
         }
     }
 }

@@ -53,6 +53,7 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         try Server.stores.check()
         let known = Server.stores.names
         let folder = NodeFolder(data)
+        try folder.checkName()
         guard !stores.isEmpty, Set(stores).isSubset(of: known), Set(stores).count == stores.count else {
             throw ValidationError("--store is one of \(known.joined(separator: ", ")), each at most once")
         }

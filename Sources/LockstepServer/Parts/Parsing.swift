@@ -6,6 +6,10 @@ package func parseCluster(_ text: String) throws -> ClusterID {
     guard let cluster = ClusterID(hexadecimal: text) else {
         throw CommandFailure("\(text) is not a cluster ID: it has 32 hexadecimal digits", status: .usage)
     }
+    // A node says that to mean that it belongs to none yet.
+    guard cluster != ClusterID(rawValue: 0) else {
+        throw CommandFailure("\(text) is not a cluster ID: all its digits are 0", status: .usage)
+    }
     return cluster
 }
 

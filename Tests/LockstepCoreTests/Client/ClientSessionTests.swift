@@ -240,6 +240,18 @@ struct ClientSessionTests {
         #expect(all.last == .closed && other.client.phase == .stopped)
     }
 
+    /// Who leaves says so, also where the log does not have the session any more: nobody waits for it then (PROTOCOL R-48).
+    @Test func whoLeavesSaysSoOfAnUnknownSession() throws {
+        var script = try ClientSubmissionTests.opened()
+        script.receive(.sessionUnknown(ClientScript.session))
+        script.event { client, now, directives in client.close(now: now, into: &directives) }
+        #expect(script.sent.isEmpty)
+        script.receive(.sessionUnknown(ClientScript.session))
+        #expect(script.sent == [.close(ClientScript.session)])
+        script.receive(.closed(ClientScript.session))
+        #expect(script.directives.last == .closed)
+    }
+
     /// A read is sent again until it is answered or cancelled, and at once on a new connection.
     @Test func readsAreRepeated() throws {
         var script = ClientScript(wantsSession: false)

@@ -179,6 +179,19 @@ import Testing
         #expect(primary.machine.log.sessions.standing(of: session) == nil)
     }
 
+    /// Goal: what is heard after a pause begins a session's time, and the pause is not added to it (PROTOCOL R-27).
+    @Test func whoIsHeardAfterAPauseIsNotExcusedForIt() {
+        let primary = PrimaryHarness.open()
+        let session = primary.session(one, timeToLive: 5_000_000)
+        primary.advance(milliseconds: 25_000)
+        primary.receive(.keepAlive(KeepAlive(session: session, ackedThrough: 0, applied: .zero)), from: one)
+        primary.tick()
+        primary.turn()
+        #expect(primary.machine.log.sessions.standing(of: session) != nil)
+        primary.pass(milliseconds: 7_000)
+        #expect(primary.machine.log.sessions.standing(of: session) == nil)
+    }
+
     /// Goal: each boot gives every session its full time again and answers as before (PROTOCOL ).
     @Test func aRebootKeepsSessionsAndTheirAnswers() {
         let before = PrimaryHarness.open()
