@@ -88,7 +88,7 @@ extension Node {
         let host = try primary(of: store)
         guard let id = RunID(text) else {
             throw LockstepError(
-                .administration, "\(text) names no action: EPOCH:SEQUENCE#NUMBER, as \"runs\" prints it")
+                .administration, "\(text) names no action: EPOCH:SEQUENCE#NUMBER, as \"actions list\" prints it")
         }
         guard host.primary?.abandonRun(id, reason: "an operator abandoned it") ?? false else {
             throw LockstepError(

@@ -49,7 +49,7 @@ package struct RunList: Codable, Hashable, Sendable {
     static func sequence(_ text: String) throws -> SequenceNumber {
         guard let number = UInt64(text) else {
             throw LockstepError(
-                .administration, "\(text) is no sequence number, as \"runs\" prints it beside each action")
+                .administration, "\(text) is no sequence number, as \"actions list\" prints it beside each action")
         }
         return SequenceNumber(rawValue: number)
     }

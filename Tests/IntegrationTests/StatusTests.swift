@@ -126,6 +126,8 @@ extension IntegrationTests {
                 for word in words { #expect(stopped.errors.contains(word), "\(stopped.errors)") }
                 let table = try Bench.lockstep("status", "--data", replica.path)
                 #expect(table.output.contains("does not answer") && !table.output.contains("not running"))
+                let backup = try Bench.lockstep("backup", "--data", replica.path, "--to", replica.path + ".backup")
+                #expect(backup.status == 69 && backup.errors.contains("kill -CONT"), "\(backup)")
                 ChildProcess.send(SIGCONT, to: process)
                 try await Bench.wait("the replica") { await replica.isReady() }
 

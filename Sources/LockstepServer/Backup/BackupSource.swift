@@ -37,13 +37,20 @@ enum BackupSource {
         let stores = stores ?? identity.stores
         do {
             return .stopped(try stores.map { try SQLiteJournalReader(folder: folder.path, storeName: $0) })
-        } catch let error as LockstepError where error.code == .journalInUse {
-            let status = try await WaitNotice.during("an answer of the node in \(folder.path)") {
-                try? await folder.decodedStatus()
-            }
-            guard let status else {
-                // What has the folder is no node, or one that does not answer: its name is in the first error.
+        } catch let inUse as LockstepError where inUse.code == .journalInUse {
+            let status: NodeStatus
+            do {
+                status = try await WaitNotice.during("an answer of the node in \(folder.path)") {
+                    try await folder.decodedStatus()
+                }
+            } catch let error as LockstepError
+                where (error.underlying as? AdministrationFailure).map({ $0 != .notRunning }) == true
+            {
+                // It runs, and need not be stopped to be backed up.
                 throw error
+            } catch {
+                // What has the folder is no node: its name is in the first error.
+                throw inUse
             }
             guard let text = status.endpoint else {
                 throw CommandFailure(
