@@ -41,8 +41,17 @@ extension NodeFolder {
             "\(path) has journals and no node.json: put back the file of this node, from a copy of the folder")
     }
 
+    /// What is wrong with the folder's name; nil if nothing is.
+    ///
+    /// A variable that is not set gives an empty one.
+    package var nameProblem: LockstepError? {
+        guard path.isEmpty else { return nil }
+        return LockstepError(.invalidConfiguration, "the name of the folder is empty; name one, such as data/primary")
+    }
+
     /// Why the folder cannot be used at all; nil if it can be entered.
     package var problem: LockstepError? {
+        if let nameProblem { return nameProblem }
         var status = stat()
         guard stat(path, &status) == 0 else {
             switch errno {

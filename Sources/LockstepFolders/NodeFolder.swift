@@ -77,18 +77,11 @@ package struct NodeFolder {
         return FileManager.default.currentDirectoryPath + "/" + file
     }
 
-    /// - Throws: ``LockstepError`` of code `invalidConfiguration` for an empty name, as a variable gives that is not set.
-    package func checkName() throws {
-        guard path.isEmpty else { return }
-        throw LockstepError(.invalidConfiguration, "the name of the folder is empty; name one, such as data/primary")
-    }
-
     /// Reads `node.json`.
     ///
     /// - Throws: ``LockstepError``: `invalidConfiguration` where no node's folder is, `journalDamaged` for a file that is not
     ///   what was written or is missing beside journals, `administration` where this user may not read.
     package func identity() throws -> Identity {
-        try checkName()
         let stored: StoredIdentity
         do {
             stored = try JSONDecoder().decode(StoredIdentity.self, from: try identityBytes())

@@ -53,7 +53,7 @@ public struct NewNode<Server: LockstepServer>: ParsableArguments {
         try Server.stores.check()
         let known = Server.stores.names
         let folder = NodeFolder(data)
-        try folder.checkName()
+        if let problem = folder.nameProblem { throw problem }
         guard !stores.isEmpty, Set(stores).isSubset(of: known), Set(stores).count == stores.count else {
             throw ValidationError("--store is one of \(known.joined(separator: ", ")), each at most once")
         }
