@@ -52,10 +52,7 @@ public struct BackupCommand<Server: LockstepServer>: AsyncParsableCommand {
         func run() async throws {
             let folder = NodeFolder(data)
             let identity = try folder.identity()
-            if let store, !identity.stores.contains(store) {
-                throw CommandFailure(
-                    "\(data) has no store \(store), but \(identity.stores.joined(separator: ", "))", status: .usage)
-            }
+            try identity.check(store: store, in: data)
             if let since, BackupWriter.replaces(since, at: to) {
                 throw CommandFailure(
                     "\(to) would take the place of \(since), which it goes on from and is not restored without: name "

@@ -53,10 +53,7 @@ public struct RecoverCommand<Server: LockstepServer>: ParsableCommand {
                     + "make it anew with \"init --etcd\", --cluster \(identity.cluster) and --node \(identity.node)"
                 : "what it may lose is given up with \"cluster promote --accept-loss\", when no member of the set is left"
         )
-        if let store, !identity.stores.contains(store) {
-            throw CommandFailure(
-                "\(data) has no store \(store), but \(identity.stores.joined(separator: ", "))", status: .usage)
-        }
+        try identity.check(store: store, in: data)
         if let from { _ = try TCPEndpoint(from, use: "--from") }
         let cluster = try parseCluster(identity.cluster)
         switch (from, acceptLoss) {

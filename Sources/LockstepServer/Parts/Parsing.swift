@@ -1,4 +1,5 @@
 import Foundation
+import LockstepFolders
 import LockstepNode
 
 /// Reads a cluster's ID from the command line.
@@ -27,4 +28,12 @@ package func parseNode(_ text: String) throws -> NodeID {
             "\(text) is not a node's name: use 1 to 64 letters, digits, '-', '_' and '.'", status: .usage)
     }
     return node
+}
+
+extension NodeFolder.Identity {
+    /// - Throws: ``CommandFailure`` if a store is named that the node of the folder at `path` does not have.
+    func check(store: String?, in path: String) throws {
+        guard let store, !stores.contains(store) else { return }
+        throw CommandFailure("\(path) has no store \(store), but \(stores.joined(separator: ", "))", status: .usage)
+    }
 }
