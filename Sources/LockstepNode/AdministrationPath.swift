@@ -29,9 +29,11 @@ package struct AdministrationPath: Hashable, Sendable {
 
     /// Makes the folder if it is missing, with mode 0700; one that others can enter is refused.
     package func prepare() throws {
-        if mkdir(folder, 0o700) != 0, errno != EEXIST {
+        let code = mkdir(folder, 0o700) == 0 ? 0 : errno
+        if code != 0, code != EEXIST {
+            let advice = code == EACCES ? "; run the node as the user that owns the folder where it is to be" : ""
             throw LockstepError(
-                .administration, "the administration folder \(folder) cannot be made: \(Self.reason(errno))")
+                .administration, "the administration folder \(folder) cannot be made: \(Self.reason(code))\(advice)")
         }
         var status = stat()
         guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {

@@ -74,7 +74,8 @@ public struct StoreStatus: Codable, Hashable, Sendable {
     public var peers: [Peer]
     /// How many of them there are.
     public var peerCount: Int
-    /// Of a primary, replicas that it has heard in this life of its process and hears no more.
+    /// Of a primary, replicas that it has heard in this life of its process and hears no more; not those that were stopped
+    /// in order.
     public var lostReplicas: [Peer]
     /// Of a replica, how many entries its primary is known to have that it has not; 0 on a primary.
     ///

@@ -29,8 +29,9 @@ extension IntegrationTests {
         try expectLine("loopback", arguments: ["serve", "--data", node, "--listen", "tcp://0.0.0.0:\(port)"])
         try expectLine("tcp://HOST:PORT", arguments: ["serve", "--data", node, "--listen", "127.0.0.1"])
         try expectLine("port", arguments: ["serve", "--data", node, "--listen", "tcp://127.0.0.1:65535"])
-        try expectLine(
-            "no node", arguments: ["status", "--data", node])
+        try expectLine("no node", arguments: ["status", "--data", node])
+        let top = try Bench.lockstep("top", "--data", node, "--frames", "1")
+        #expect(top.status == 69 && top.errors == "lockstep: no node runs in \(node)\n", "\(top)")
 
         let first = try ChildProcess(
             "first", Bench.program, ["serve", "--data", node, "--listen", "tcp://127.0.0.1:\(port)"],
@@ -69,6 +70,12 @@ extension IntegrationTests {
         try expectLine(
             "has no store nope, but counters, search",
             arguments: ["recover", "--data", other, "--from", "tcp://127.0.0.1:\(port)", "--store", "nope"])
+        let commands = [["journal", "verify"], ["journal", "inspect"], ["journal", "dump"], ["clock", "accept"]]
+        for command in commands {
+            try expectLine(
+                "has no store nope, but counters, search", arguments: command + ["--data", other, "--store", "nope"])
+        }
+        try expectLine("a b is not a node's name", arguments: ["init", "--data", folder + "/n", "--node", "a\nb"])
         try expectLine(
             "lockstep: \(folder)/n cannot be indexed",
             arguments: ["search", "index", folder + "/n", "--index", folder + "/texts.index"])

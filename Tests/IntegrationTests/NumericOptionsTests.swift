@@ -85,6 +85,9 @@ extension IntegrationTests {
             (["counter", "top", "99999999999999999999"], "1 to 1000"),
             (["journal", "dump", "--data", "x", "--after", "18446744073709551615"], "9223372036854775806"),
             (["sessions", "close", "--data", "x", "--idle", "inf"], "0 to 1000000000"),
+            (["sessions", "close", "--data", "x"], "--unused"),
+            (["sessions", "close", "--data", "x", "17"], "EPOCH:SEQUENCE"),
+            (["actions", "abandon", "17:4", "--data", "x"], "EPOCH:SEQUENCE#NUMBER"),
         ]
         for (arguments, words) in cases {
             let (status, _, errors) = try ChildProcess.run(Bench.program, arguments)

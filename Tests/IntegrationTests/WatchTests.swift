@@ -116,6 +116,9 @@ extension IntegrationTests {
                     let listed = try Bench.lockstep("sessions", "list", "--data", path, "--store", store, "--json")
                     return listed.status == 0 && listed.output.isEmpty
                 }
+                // It is neither there nor lost.
+                let stores = try await cluster.node(0).decodedStatus().stores
+                #expect(stores.allSatisfy { $0.lostReplicas.isEmpty && !$0.peers.contains { $0.role == .replica } }, "\(stores)")
                 let said = try Bench.lines(String(contentsOfFile: log, encoding: .utf8))
                 #expect(!said.contains { $0.contains("lockstep:") }, "\(said)")
             }

@@ -50,8 +50,7 @@ extension ClientStateMachine {
             outOfOrderReceived(expected: expected, into: &directives)
         case .sessionExpired(let id):
             guard session?.id == id else { return directives.append(.count(.staleFrames)) }
-            if closeEnds != .never { return finishClosing(into: &directives) }
-            lose(now: now, into: &directives)
+            if !saysClose(into: &directives) { lose(now: now, into: &directives) }
         case .sessionMoved(let id):
             // While it is not bound here, the message is about a connection of our own that this one replaces.
             guard isBound(id) else { return directives.append(.count(.staleFrames)) }
@@ -146,9 +145,15 @@ extension ClientStateMachine {
 
     /// The primary may be one that does not have the session yet; only time tells.
     private mutating func unknownReceived(now: Tick, into directives: inout [ClientDirective]) {
-        // Who leaves says so, whatever the log has of the session: a replica is not waited for then.
-        if closeEnds != .never, let session { return send(.close(session.id), into: &directives) }
+        if saysClose(into: &directives) { return }
         if !binding.askUnknown(now: now) { lose(now: now, into: &directives) }
+    }
+
+    /// Who leaves says so, whatever the log has of the session: a replica is not waited for then.
+    private mutating func saysClose(into directives: inout [ClientDirective]) -> Bool {
+        guard closeEnds != .never, let session else { return false }
+        send(.close(session.id), into: &directives)
+        return true
     }
 
     /// The session is gone: what it had unanswered has an unknown outcome, and a new one is opened (PROTOCOL, R-27).

@@ -12,7 +12,7 @@ package struct PrimaryPeers: Hashable, Sendable {
     }
     /// Those that are there, replicas first, each role in the order of the names.
     package var live: [Peer] = []
-    /// Replicas that were there in this boot and say nothing now, in the order of their names.
+    /// Replicas that were there in this boot, did not stop on purpose and say nothing now, in the order of their names.
     package var lost: [Peer] = []
     /// How many are there, listed or not.
     package var liveCount = 0
@@ -32,6 +32,8 @@ package struct PeerTable: Hashable, Sendable {
         var lastHeard: Tick
         /// What it last said that it has applied.
         var applied: SequenceNumber
+        /// A replica that closed its session and said no HELLO since: it stopped on purpose.
+        var hasLeft = false
     }
 
     /// Peers say something each second while nothing else is said: one that is silent for so long is not there.
@@ -74,12 +76,20 @@ package struct PeerTable: Hashable, Sendable {
     }
     mutating func forget(_ connection: Connection) { peers[connection] = nil }
 
+    /// The replica of this name stops on purpose: whatever its process used before is no lost replica.
+    mutating func left(_ name: String) {
+        for (connection, peer) in peers where peer.hello.role == .replica && peer.hello.node == name {
+            peers[connection]?.hasLeft = true
+        }
+        lost.removeAll { $0.hello.node == name }
+    }
+
     /// Forgets connections on which nothing was heard for long; replicas are remembered by their names.
     mutating func forgetSilent(now: Tick) {
         let silent = peers.filter { now - $0.value.lastHeard >= Tick.milliseconds(Self.patienceMilliseconds) }
         guard !silent.isEmpty else { return }
         for connection in silent.keys { peers[connection] = nil }
-        let replicas = silent.values.filter { $0.hello.role == .replica }
+        let replicas = silent.values.filter { $0.hello.role == .replica && !$0.hasLeft }
         for peer in replicas.sorted(by: { ($0.lastHeard, $0.hello.node) < ($1.lastHeard, $1.hello.node) }) {
             lost.removeAll { $0.hello.node == peer.hello.node }
             lost.append(peer)
@@ -106,11 +116,11 @@ package struct PeerTable: Hashable, Sendable {
         return list
     }
 
-    /// The replicas among the peers, all of them.
+    /// The replicas among the peers, all but those that stopped on purpose.
     func listReplicas(now: Tick) -> PrimaryPeers {
         var list = PrimaryPeers()
         var silent = lost
-        for (connection, peer) in peers where connection != .local && peer.hello.role == .replica {
+        for (connection, peer) in peers where connection != .local && peer.hello.role == .replica && !peer.hasLeft {
             if isLive(peer, now: now) { list.live.append(Self.listed(peer)) } else { silent.append(peer) }
         }
         list.liveCount = list.live.count

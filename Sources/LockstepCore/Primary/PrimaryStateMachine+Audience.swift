@@ -37,7 +37,9 @@ extension PrimaryStateMachine {
 
     /// A replica closed its session: it stops on purpose, and the next boot does not wait for it.
     mutating func replicaLeft(_ connection: Connection, _ step: inout PrimaryStep) {
-        guard let hello = peers[connection]?.hello, hello.role == .replica, audience.left(hello.node) else { return }
+        guard let hello = peers[connection]?.hello, hello.role == .replica else { return }
+        peers.left(hello.node)
+        guard audience.left(hello.node) else { return }
         step.directives.append(.audienceChanged(audience.names))
     }
 

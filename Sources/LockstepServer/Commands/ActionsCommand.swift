@@ -1,4 +1,5 @@
 import Foundation
+import LockstepCore
 import LockstepFolders
 import LockstepNode
 
@@ -64,6 +65,13 @@ public struct ActionsCommand<Server: LockstepServer>: ParsableCommand {
         @Argument(help: "The action, as \"\(Server.name) actions list\" prints it.")
         var action: String
         @OptionGroup var place: AdministeredNode<Server>
+
+        func validate() throws {
+            guard RunID(action) != nil else {
+                throw ValidationError(
+                    "\(action) names no action: EPOCH:SEQUENCE#NUMBER, as \"actions list\" prints it")
+            }
+        }
 
         func run() async throws {
             _ = try await place.ask(Request(command: "abandon", store: place.store, run: action))

@@ -36,6 +36,7 @@ public struct ClockCommand<Server: LockstepServer>: ParsableCommand {
         func run() throws {
             let folder = NodeFolder(data)
             let identity = try folder.identity()
+            try identity.check(store: store, in: data)
             let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
             for store in store.map({ [$0] }) ?? identity.stores {
                 let journal = try folder.openJournal(

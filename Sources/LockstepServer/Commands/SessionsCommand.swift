@@ -1,4 +1,5 @@
 import Foundation
+import LockstepCore
 import LockstepFolders
 import LockstepNode
 
@@ -78,6 +79,15 @@ public struct SessionsCommand<Server: LockstepServer>: ParsableCommand {
         @Flag(help: "Those that never had an action.")
         var unused = false
         @OptionGroup var place: AdministeredNode<Server>
+
+        func validate() throws {
+            guard session != nil || peer != nil || idle != nil || unused else {
+                throw ValidationError("name a session, or choose some by --peer, --idle or --unused")
+            }
+            if let session, SessionID(session) == nil {
+                throw ValidationError("\(session) names no session: EPOCH:SEQUENCE, as \"sessions list\" prints it")
+            }
+        }
 
         private struct Answer: Decodable {
             var closed: Int

@@ -28,6 +28,8 @@ struct JournalFolder {
         } catch let error as LockstepError where error.code == .journalMissing {
             // In a folder that is no node's, the store is not what is missing.
             if (try? SQLiteJournalReader.stores(in: folder.path))?.isEmpty ?? true { _ = try folder.identity() }
+            // A node that never had the store lacks no file; without its own file nobody knows what it had.
+            try (try? folder.identity())?.check(store: store, in: folder.path)
             throw error
         }
     }

@@ -107,9 +107,9 @@ public enum Output {
             })
     }
 
-    /// Writes a line to standard error, after the program's name.
+    /// Writes one line to standard error, after the program's name, whatever words of others are in the text.
     public static func error(_ text: String) {
-        FileHandle.standardError.write(Data("\(programName): \(text)\n".utf8))
+        FileHandle.standardError.write(Data("\(programName): \(printable(text))\n".utf8))
     }
 
     /// A progress line on a terminal, written over by the next; nothing elsewhere.

@@ -19,6 +19,8 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
                   \(Server.name) top --data data/primary --data data/replica-1
                   \(Server.name) top --node tcp://10.0.0.1:7400
                   \(Server.name) top --data data/primary --frames 1
+
+                Exit status: 69 if in the last of --frames tables no node answers.
                 """)
     }
 
@@ -47,7 +49,11 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
             model.take(looks, at: TopLooks.now)
             count += 1
             Output.line(model.frame(columns: 132, rows: 1_000).text.joined(separator: "\n"))
-            if let frames, count >= frames { return }
+            if let frames, count >= frames {
+                guard looks.allSatisfy({ $0.status == nil }) else { return }
+                throw CommandFailure(
+                    looks.compactMap(\.reason).first ?? "no node answers", status: .unreachable)
+            }
             try await Task.sleep(for: .seconds(1))
             Output.line("")
             looks = await TopLooks.at(places, by: keys)

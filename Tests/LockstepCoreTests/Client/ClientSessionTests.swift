@@ -241,12 +241,13 @@ struct ClientSessionTests {
     }
 
     /// Who leaves says so, also where the log does not have the session any more: nobody waits for it then (PROTOCOL R-48).
-    @Test func whoLeavesSaysSoOfAnUnknownSession() throws {
+    @Test(arguments: [IngressReply.sessionUnknown(ClientScript.session), .sessionExpired(ClientScript.session)])
+    func whoLeavesSaysSoOfASessionThatIsGone(_ gone: IngressReply) throws {
         var script = try ClientSubmissionTests.opened()
         script.receive(.sessionUnknown(ClientScript.session))
         script.event { client, now, directives in client.close(now: now, into: &directives) }
         #expect(script.sent.isEmpty)
-        script.receive(.sessionUnknown(ClientScript.session))
+        script.receive(gone)
         #expect(script.sent == [.close(ClientScript.session)])
         script.receive(.closed(ClientScript.session))
         #expect(script.directives.last == .closed)

@@ -135,6 +135,26 @@ import Testing
         #expect(primary.audiences.last == [])
     }
 
+    /// A replica that stops on purpose is not there and not lost, also where it was lost before, until it comes again
+    /// (PROTOCOL R-48).
+    @Test func whoLeavesInOrderIsNotLost() {
+        let primary = PrimaryHarness.open()
+        func listed() -> [[String]] {
+            let list = primary.machine.listPeers(now: primary.now, limit: 10)
+            return [list.live.map(\.node), list.lost.map(\.node)]
+        }
+        primary.hello(one, role: .replica, node: "r1")
+        primary.pass(milliseconds: 31_000)
+        #expect(listed() == [[], ["r1"]])
+        primary.hello(two, role: .replica, node: "r1")
+        primary.receive(.close(.none), from: two)
+        #expect(listed() == [[], []])
+        primary.pass(milliseconds: 31_000)
+        #expect(listed() == [[], []])
+        primary.hello(two, role: .replica, node: "r1")
+        #expect(listed() == [["r1"], []])
+    }
+
     /// Goal: what a replica says in HELLO leaves out an end that tells nothing: openings of epochs and marks; so a folder
     /// that was served as a primary for a moment stops nobody (PROTOCOL ).
     @Test func anEmptyEpochStopsNobody() throws {
