@@ -241,8 +241,8 @@ struct ClientSessionTests {
     }
 
     /// Who leaves says so, also where the log does not have the session any more: nobody waits for it then (PROTOCOL R-48).
-    @Test(arguments: [IngressReply.sessionUnknown(ClientScript.session), .sessionExpired(ClientScript.session)])
-    func whoLeavesSaysSoOfASessionThatIsGone(_ gone: IngressReply) throws {
+    @Test(arguments: [Message.sessionUnknown(ClientScript.session), .sessionExpired(ClientScript.session)])
+    func whoLeavesSaysSoOfASessionThatIsGone(_ gone: Message) throws {
         var script = try ClientSubmissionTests.opened()
         script.receive(.sessionUnknown(ClientScript.session))
         script.event { client, now, directives in client.close(now: now, into: &directives) }
