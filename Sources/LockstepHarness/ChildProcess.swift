@@ -83,7 +83,10 @@ package final class ChildProcess {
     package static func send(_ signal: Int32, to identifier: Int32) {
         guard kill(identifier, signal) == 0, signal == SIGSTOP else { return }
         // The kernel stops threads one after the other.
-        for _ in 0..<10_000 where !isStopped(identifier) { usleep(1_000) }
+        for _ in 0..<10_000 {
+            if isStopped(identifier) { return }
+            usleep(1_000)
+        }
     }
 
     private static func isStopped(_ identifier: Int32) -> Bool {
