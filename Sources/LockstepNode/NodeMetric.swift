@@ -122,7 +122,8 @@ extension NodeMetric {
         "Of a primary, how far each replica that it heard of is behind the commit: the 64 that are furthest behind.")
     static let replicasConnected = NodeMetric("connected_replicas", .gauge, "Replicas that the primary hears.")
     static let replicasLost = NodeMetric(
-        "lost_replicas", .gauge, "Replicas that the primary has heard since its start and hears no more.")
+        "lost_replicas", .gauge,
+        "Replicas that the primary has heard since its start and hears no more, and that were not stopped in order.")
     static let primary = NodeMetric("primary", .gauge, "Of a data node, 1 while it is the store's primary, else 0.")
     static let inSyncMembers = NodeMetric(
         "in_sync_members", .gauge, "Of a data node that is the primary, the members of the in-sync set, else 0.")

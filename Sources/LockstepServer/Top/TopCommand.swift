@@ -14,13 +14,12 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
                 Role, phase, commit number, lag and rate of each node, the last minute of both as bars, alarms, and whether \
                 the digests are equal. Keys: q quit, arrows choose a store, s sort, p pause, ? help.
 
-                Where standard output is no terminal, a table is printed each second, without codes. NO_COLOR is honoured.
+                Where standard output is no terminal, a table is printed each second, without codes, and the exit status is \
+                69 if in the last of --frames tables no node answers. NO_COLOR is honoured.
 
                   \(Server.name) top --data data/primary --data data/replica-1
                   \(Server.name) top --node tcp://10.0.0.1:7400
                   \(Server.name) top --data data/primary --frames 1
-
-                Exit status: 69 if in the last of --frames tables no node answers.
                 """)
     }
 
@@ -51,8 +50,7 @@ public struct TopCommand<Server: LockstepServer>: AsyncParsableCommand {
             Output.line(model.frame(columns: 132, rows: 1_000).text.joined(separator: "\n"))
             if let frames, count >= frames {
                 guard looks.allSatisfy({ $0.status == nil }) else { return }
-                throw CommandFailure(
-                    looks.compactMap(\.reason).first ?? "no node answers", status: .unreachable)
+                throw CommandFailure(looks.compactMap(\.reason).first ?? "no node answers", status: .unreachable)
             }
             try await Task.sleep(for: .seconds(1))
             Output.line("")
