@@ -13,6 +13,13 @@ package final class LinkSockets {
     private var broadcast: Socket<Dealer>?
     private var message = ZeroMQ.Message()
     private var monitor: SocketMonitor?
+    /// What leaves as soon as the link's connection stands; nil if something has left on it, or nothing was said yet.
+    ///
+    /// Of several frames only the newest: the machine says again what matters.
+    private var opening: [UInt8]?
+    /// Whether nothing has left on the link yet.
+    private var isFresh = false
+    private var poller: Poller<LoopToken>?
     /// By the endpoints of nodes with keys, of which some are known.
     private var keyTurns: [String: KeyTurn] = [:]
     /// Where the link leads.
@@ -53,6 +60,7 @@ package final class LinkSockets {
     ) throws -> Bool {
         monitor = nil
         link = nil
+        (opening, isFresh, self.poller) = (nil, true, poller)
         linkRing.removeAll()
         if self.endpoint != endpoint { failures = 0 }
         self.endpoint = endpoint
@@ -142,6 +150,7 @@ package final class LinkSockets {
     package func close() {
         monitor = nil
         link = nil
+        opening = nil
         bulk = nil
         broadcast = nil
         nextRenewal = .never
@@ -150,6 +159,7 @@ package final class LinkSockets {
     /// Takes everything that has arrived into the rings; returns how much there was.
     package func drain() throws -> Int {
         var count = 0
+        if let opening { _ = try send(opening) }
         while let received = try link?.receive(into: &message) {
             count += 1
             if case .message = received { linkRing.append(WaitingFrame(message), from: .local) }
@@ -166,8 +176,23 @@ package final class LinkSockets {
         return count
     }
 
-    /// False if nobody is connected or the queue is full: the machine says it again.
-    package func send(_ frame: [UInt8]) throws -> Bool { try link?.send(frame) ?? false }
+    /// False if nobody is connected any more or the queue is full: the machine says it again.
+    ///
+    /// libzmq queues nothing for a connection that does not stand yet, so the first frame, a HELLO, waits here for it:
+    /// else it would be said again only after 100 ms, of which the connection itself takes one or two.
+    package func send(_ frame: [UInt8]) throws -> Bool {
+        let isSent = try link?.send(frame) ?? false
+        guard isFresh, link != nil else { return isSent }
+        if isSent {
+            isFresh = false
+            if opening != nil { poller?.setInterest(.readable, of: .link(index)) }
+            opening = nil
+        } else {
+            if opening == nil { poller?.setInterest([.readable, .writable], of: .link(index)) }
+            opening = frame
+        }
+        return true
+    }
 
     package func sendBulk(_ frame: [UInt8]) throws -> Bool { try bulk?.send(frame) ?? false }
 }

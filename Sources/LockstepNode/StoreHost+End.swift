@@ -12,7 +12,18 @@ extension StoreHost {
         stop = OrderlyStop(now: now, isGraceful: isGraceful)
     }
 
+    /// Goes on until a stage has to wait for something: nobody comes back before the loop's next turn, which may be a
+    /// second away.
     package func continueStop(now: Tick) {
+        var before = stop?.stage
+        while true {
+            takeStopStep(now: now)
+            guard stop?.stage != before else { return }
+            before = stop?.stage
+        }
+    }
+
+    private func takeStopStep(now: Tick) {
         switch stop?.stage {
         case nil, .closing, .stopped: break
         case .finishing:

@@ -24,13 +24,24 @@ extension IntegrationTests {
         var during = Work()
         repeat { during.add(try await work(.now + .seconds(1))) } while hostile.isRunning
         let after = try await work(.now + .seconds(1.5))
-        // Three data nodes and a client share the core that a flood of STEP_DOWN leaves: 0.29 was the least seen.
         try judge(
             kind, nodes, alone: alone, after: after, during: during, before: before,
-            said: try String(contentsOfFile: log, encoding: .utf8),
-            share: kind == "reigns" ? 0.1 : Ordeal.smallestShare)
+            said: try String(contentsOfFile: log, encoding: .utf8), share: smallestShare(kind))
         for part in [alone, during, after] { all.add(part) }
         return all
+    }
+
+    /// What an honest client keeps of its rate at least.
+    private static func smallestShare(_ kind: String) -> Double {
+        switch kind {
+        // Three data nodes and a client share the core that a flood of STEP_DOWN leaves: 0.29 was the least seen.
+        case "reigns": 0.1
+        // A read is a frame, and each of a hundred connections has its turn between two of them: as long as all
+        // of them have something to say, a reader has a hundredth of what the node handles. Of 64 adds in one frame,
+        // nothing is seen of that.
+        case "hellos": 0.01
+        default: Ordeal.smallestShare
+        }
     }
 
     /// No kind of hostile peer stops a replica that listens, takes its memory, or keeps a reader from its answers and a

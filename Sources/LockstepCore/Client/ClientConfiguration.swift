@@ -50,8 +50,7 @@ package struct ClientConfiguration: Hashable, Sendable {
 
 /// How long a client waits for what, in milliseconds.
 enum ClientTiming {
-    /// HELLO is repeated at first this often, each time later, up to the second value: frames are dropped while the
-    /// TCP connection is not up.
+    /// HELLO is repeated at first this often, each time later, up to the second value: it, or its answer, may be lost.
     static let firstHello: Int64 = 100
     static let slowestHello: Int64 = 500
     /// A connection without WELCOME for this long is made anew.
