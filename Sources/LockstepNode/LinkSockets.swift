@@ -8,18 +8,11 @@ package import ZeroMQ
 package final class LinkSockets {
     private let index: Int
     private let context: Context
-    private var link: Socket<Dealer>?
-    private var bulk: Socket<Dealer>?
+    private var link: DialedSocket<LoopToken>?
+    private var bulk: DialedSocket<LoopToken>?
     private var broadcast: Socket<Dealer>?
     private var message = ZeroMQ.Message()
     private var monitor: SocketMonitor?
-    /// What leaves as soon as the link's connection stands; nil if something has left on it, or nothing was said yet.
-    ///
-    /// Of several frames only the newest: the machine says again what matters.
-    private var opening: [UInt8]?
-    /// Whether nothing has left on the link yet.
-    private var isFresh = false
-    private var poller: Poller<LoopToken>?
     /// By the endpoints of nodes with keys, of which some are known.
     private var keyTurns: [String: KeyTurn] = [:]
     /// Where the link leads.
@@ -60,7 +53,6 @@ package final class LinkSockets {
     ) throws -> Bool {
         monitor = nil
         link = nil
-        (opening, isFresh, self.poller) = (nil, true, poller)
         linkRing.removeAll()
         if self.endpoint != endpoint { failures = 0 }
         self.endpoint = endpoint
@@ -68,8 +60,7 @@ package final class LinkSockets {
         isSilent = choice != nil && keys == nil
         guard !isSilent else { return false }
         let socket = try Endpoints.link(context, to: endpoint, keys: keys) { monitor = try SocketMonitor($0) }
-        poller.add(socket, as: .link(index))
-        link = consume socket
+        link = DialedSocket(socket, as: .link(index), in: poller)
         return true
     }
 
@@ -107,8 +98,7 @@ package final class LinkSockets {
         bulkRing.removeAll()
         guard !isSilent else { return }
         let socket = try Endpoints.bulkLink(context, to: endpoint, keys: keys)
-        poller.add(socket, as: .linkBulk(index))
-        bulk = consume socket
+        bulk = DialedSocket(socket, as: .linkBulk(index), in: poller)
     }
 
     package func subscribe(
@@ -150,7 +140,6 @@ package final class LinkSockets {
     package func close() {
         monitor = nil
         link = nil
-        opening = nil
         bulk = nil
         broadcast = nil
         nextRenewal = .never
@@ -159,7 +148,6 @@ package final class LinkSockets {
     /// Takes everything that has arrived into the rings; returns how much there was.
     package func drain() throws -> Int {
         var count = 0
-        if let opening { _ = try send(opening) }
         while let received = try link?.receive(into: &message) {
             count += 1
             if case .message = received { linkRing.append(WaitingFrame(message), from: .local) }
@@ -177,22 +165,7 @@ package final class LinkSockets {
     }
 
     /// False if nobody is connected any more or the queue is full: the machine says it again.
-    ///
-    /// libzmq queues nothing for a connection that does not stand yet, so the first frame, a HELLO, waits here for it:
-    /// else it would be said again only after 100 ms, of which the connection itself takes one or two.
-    package func send(_ frame: [UInt8]) throws -> Bool {
-        let isSent = try link?.send(frame) ?? false
-        guard isFresh, link != nil else { return isSent }
-        if isSent {
-            isFresh = false
-            if opening != nil { poller?.setInterest(.readable, of: .link(index)) }
-            opening = nil
-        } else {
-            if opening == nil { poller?.setInterest([.readable, .writable], of: .link(index)) }
-            opening = frame
-        }
-        return true
-    }
+    package func send(_ frame: [UInt8]) throws -> Bool { try link?.send(frame) ?? false }
 
     package func sendBulk(_ frame: [UInt8]) throws -> Bool { try bulk?.send(frame) ?? false }
 }

@@ -51,6 +51,19 @@ import ZeroMQ
         #expect(try ingress.next(milliseconds: 30_000) == [3])
     }
 
+    /// Goal: the same of the bulk link, whose first frame is a SYNC.
+    @Test func theFirstBulkFrameLeavesWithTheConnection() throws {
+        let context = try Context()
+        var ingress = try Ingress(context)
+        let poller = Poller<LoopToken>()
+        let links = LinkSockets(index: 0, context: try Context())
+        try links.connectBulk(to: try ingress.socket.lastEndpoint, poller: poller)
+        #expect(try links.sendBulk([1]))
+        #expect(try turn(links, poller))
+        #expect(try ingress.next(milliseconds: 30_000) == [1])
+        #expect(try !turn(links, poller, milliseconds: 50))
+    }
+
     /// Goal: what waits for one connection does not leave on the next one, which begins with a nonce of its own.
     @Test func aFrameThatWaitsEndsWithItsConnection() throws {
         let context = try Context()

@@ -87,9 +87,8 @@ struct QueryLink {
         _ query: Query, over socket: consuming Socket<Dealer>, to endpoint: String,
         until deadline: ContinuousClock.Instant, _ notice: WaitNotice
     ) throws -> Answer? {
-        let socket = socket
         let poller = Poller<Bool>()
-        poller.add(socket, as: true)
+        let link = DialedSocket(socket, as: true, in: poller)
         var message = ZeroMQ.Message()
         var generator = SystemRandomNumberGenerator()
         let hello = Hello(
@@ -99,11 +98,11 @@ struct QueryLink {
         var question: [UInt8]?
         while ContinuousClock.now < deadline {
             notice.waiting(for: "an answer of \(endpoint)")
-            // What finds no room, or no connection yet, is sent again.
-            _ = try socket.send(question ?? greeting)
+            // What finds no room, or is lost, is sent again.
+            _ = try link.send(question ?? greeting)
             let pause = min(.milliseconds(300), ContinuousClock.now.duration(to: deadline))
             try poller.wait(timeout: max(.zero, pause))
-            while case .some(.message) = try socket.receive(into: &message) {
+            while case .some(.message) = try link.receive(into: &message) {
                 let frame = message.bytes
                 // Another version's frame is no answer; the wait goes on.
                 guard let received = try? Self.decode(frame) else { continue }
@@ -113,7 +112,7 @@ struct QueryLink {
                     let stamp = FrameStamp(
                         channel: welcome.channel, clusterHash: welcome.cluster.hash, epoch: welcome.commit.epoch)
                     question = stamp.frame(.query(query))
-                    _ = try socket.send(question ?? [])
+                    _ = try link.send(question ?? [])
                 case .refused(let refused):
                     if refused.reason == .notPrimary { throw try redirection(refused.endpoint, endpoint) }
                     throw CommandFailure(

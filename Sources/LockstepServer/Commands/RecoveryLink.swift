@@ -17,8 +17,8 @@ final class RecoveryLink {
     /// When the node's other key is tried.
     private var nextKey = Tick.never
     private let context: Context
-    private var ingress: Socket<Dealer>?
-    private var bulk: Socket<Dealer>?
+    private var ingress: DialedSocket<RecoveryLinkName>?
+    private var bulk: DialedSocket<RecoveryLinkName>?
     private let poller = Poller<RecoveryLinkName>()
     private var message = ZeroMQ.Message()
     private let began = ContinuousClock.now
@@ -75,9 +75,8 @@ final class RecoveryLink {
             bulk = nil
             let socket = try Endpoints.bulkLink(
                 context, to: TCPEndpoint.reachable(announced, through: through), keys: present)
-            poller.add(socket, as: .bulk)
-            bulk = consume socket
-        // What finds no room, or no connection yet, is sent again.
+            bulk = DialedSocket(socket, as: .bulk, in: poller)
+        // What finds no room is sent again.
         case .send(let frame, .ingress): _ = try ingress?.send(frame)
         case .send(let frame, .bulk): _ = try bulk?.send(frame)
         case .failed(let failure): throw meaning(failure) ?? failure.error(of: endpoint)
@@ -93,8 +92,7 @@ final class RecoveryLink {
         present = dial
         nextKey = hasOthers ? now.advanced(byMilliseconds: LinkKeys.patience.wholeMicroseconds / 1_000) : .never
         let socket = try Endpoints.link(context, to: endpoint, keys: present)
-        poller.add(socket, as: .ingress)
-        ingress = consume socket
+        ingress = DialedSocket(socket, as: .ingress, in: poller)
     }
 
     /// Gives the machine what came, until it directs something.
