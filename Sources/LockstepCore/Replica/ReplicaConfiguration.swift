@@ -50,7 +50,7 @@ enum ReplicaTiming {
     static let shortSilence: Int64 = 50
     /// A plan takes a round trip; then the question, or the answer, was lost.
     static let plan: Int64 = 1_000
-    /// The first SYNC on a new socket, which is lost if the socket is not connected yet.
+    /// The first SYNC on a new socket, whose connection may not come about.
     static let planOnNewSocket: Int64 = 200
     /// A chunk waits for those before it, and for the server's throttle.
     static let chunk: Int64 = 2_000
