@@ -12,8 +12,8 @@ import ZeroMQ
         let poller = Poller<Bool>()
         var message = ZeroMQ.Message()
 
-        init(_ context: Context) throws {
-            let endpoint = try TCPEndpoint("tcp://127.0.0.1:\(FreePorts.next())", use: "a test")
+        init(_ context: Context, at endpoint: String) throws {
+            let endpoint = try TCPEndpoint(endpoint, use: "a test")
             socket = try Endpoints.ingress(context, at: endpoint, keys: nil)
             poller.add(socket, as: true)
         }
@@ -26,6 +26,8 @@ import ZeroMQ
         }
     }
 
+    private func freeEndpoint() -> String { "tcp://127.0.0.1:\(FreePorts.next())" }
+
     /// Turns as a node does until something came of it or a time has passed; returns whether the link was ready.
     private func turn(_ links: LinkSockets, _ poller: Poller<LoopToken>, milliseconds: Int = 30_000) throws -> Bool {
         try poller.wait(timeout: .milliseconds(milliseconds))
@@ -37,12 +39,14 @@ import ZeroMQ
     /// that; of several the newest, once; and then the link is asleep until something comes (PROTOCOL, "Client").
     @Test func theFirstFrameLeavesWithTheConnection() throws {
         let context = try Context()
-        var ingress = try Ingress(context)
+        let endpoint = freeEndpoint()
         let poller = Poller<LoopToken>()
         let links = LinkSockets(index: 0, context: try Context())
-        #expect(try links.connect(to: try ingress.socket.lastEndpoint, poller: poller))
+        #expect(try links.connect(to: endpoint, poller: poller))
         #expect(try links.send([1]))
         #expect(try links.send([2]))
+        // Only now is there somebody to connect to.
+        var ingress = try Ingress(context, at: endpoint)
         #expect(try turn(links, poller))
         #expect(try ingress.next(milliseconds: 30_000) == [2])
         #expect(try ingress.next(milliseconds: 50) == nil)
@@ -54,11 +58,12 @@ import ZeroMQ
     /// Goal: the same of the bulk link, whose first frame is a SYNC.
     @Test func theFirstBulkFrameLeavesWithTheConnection() throws {
         let context = try Context()
-        var ingress = try Ingress(context)
+        let endpoint = freeEndpoint()
         let poller = Poller<LoopToken>()
         let links = LinkSockets(index: 0, context: try Context())
-        try links.connectBulk(to: try ingress.socket.lastEndpoint, poller: poller)
+        try links.connectBulk(to: endpoint, poller: poller)
         #expect(try links.sendBulk([1]))
+        var ingress = try Ingress(context, at: endpoint)
         #expect(try turn(links, poller))
         #expect(try ingress.next(milliseconds: 30_000) == [1])
         #expect(try !turn(links, poller, milliseconds: 50))
@@ -67,11 +72,11 @@ import ZeroMQ
     /// Goal: what waits for one connection does not leave on the next one, which begins with a nonce of its own.
     @Test func aFrameThatWaitsEndsWithItsConnection() throws {
         let context = try Context()
-        var ingress = try Ingress(context)
-        let endpoint = try ingress.socket.lastEndpoint
+        let endpoint = freeEndpoint()
+        var ingress = try Ingress(context, at: endpoint)
         let poller = Poller<LoopToken>()
         let links = LinkSockets(index: 0, context: try Context())
-        #expect(try links.connect(to: "tcp://127.0.0.1:\(FreePorts.next())", poller: poller))
+        #expect(try links.connect(to: freeEndpoint(), poller: poller))
         #expect(try links.send([1]))
         #expect(try links.connect(to: endpoint, poller: poller))
         #expect(try !turn(links, poller, milliseconds: 50))
@@ -93,14 +98,13 @@ import ZeroMQ
     /// to close and nothing to write.
     @Test(arguments: [true, false])
     func whoWaitsForNothingStopsAtOnce(isGraceful: Bool) throws {
-        let configuration = try CheckedConfiguration(.client(of: "tcp://127.0.0.1:\(FreePorts.next())"))
+        let configuration = try CheckedConfiguration(.client(of: freeEndpoint()))
         let loop = try NodeEventLoop(name: "test-stop")
         let services = try NodeServices(configuration: configuration, loop: loop, logger: Logger(label: "test"))
         let client = ClientConfiguration(
             store: "sums", node: "reader", role: .client, client: ClientKey(using: &services.generator),
             boot: services.boot, incarnation: Incarnation(rawValue: 1), cluster: nil, endpoint: "tcp://127.0.0.1:1",
-            seed: 1,
-            wantsSession: false)
+            seed: 1, wantsSession: false)
         let host = StoreHost(
             port: StorePort(name: "sums", inbox: Inbox(signaller: loop.signaller)), index: 0, services: services,
             mailbox: Mailbox(signaller: loop.signaller), state: nil, client: client)
