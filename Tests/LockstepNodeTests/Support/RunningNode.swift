@@ -56,9 +56,10 @@ extension Node {
 extension StorePort {
     static let patience = Duration.seconds(30)
 
-    /// Adds these bytes, one action each and none of them zero, and returns the sums.
-    func add(_ bytes: [UInt8], timeout: Duration = StorePort.patience) async throws -> [UInt64] {
-        let replies = try await submit(SumState.actions(bytes), count: bytes.count, timeout: timeout)
+    /// Adds these bytes, one action of `width` bytes each and none of them zero, and returns the sums.
+    func add(_ bytes: [UInt8], width: Int = 1, timeout: Duration = StorePort.patience) async throws -> [UInt64] {
+        let actions = SumState.actions(bytes, width: width)
+        let replies = try await submit(actions, count: bytes.count, timeout: timeout)
         return try replies.outcomes().map { outcome in
             // The text of a refusal would be read as a sum.
             guard outcome.status == .committed else {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A state for tests: a sum.
 ///
-/// An action is one byte that is added, 0 is refused; the reply is the new sum.
+/// An action is a byte that is added, 0 is refused; the reply is the new sum.
 ///
 /// A query without bytes is answered with the published sum.
 final class SumState: ReplicatedState {
@@ -123,8 +123,10 @@ final class SumState: ReplicatedState {
         }
     }
 
-    /// Actions that add these bytes.
-    static func actions(_ bytes: [UInt8]) -> [UInt8] { bytes.flatMap { [1, $0] } }
+    /// Actions that add these bytes. Each has `width` bytes, 127 at most, of which the first counts.
+    static func actions(_ bytes: [UInt8], width: Int = 1) -> [UInt8] {
+        bytes.flatMap { [UInt8(width), $0] + [UInt8](repeating: 0, count: width - 1) }
+    }
 }
 
 extension RawReplies {
