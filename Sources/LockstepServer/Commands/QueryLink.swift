@@ -28,6 +28,8 @@ struct QueryLink {
 
     /// How long one of several nodes is asked before the next one is.
     private static let turn: Duration = .seconds(2)
+    /// After so long HELLO and QUERY are said again.
+    private static let pause: Duration = .milliseconds(300)
 
     /// Asks the nodes one after the other, each with the primary that it names, until one answers or the time is over.
     func ask(_ query: Query, nodes: [String]) throws -> Answer {
@@ -96,12 +98,15 @@ struct QueryLink {
             boot: BootID(using: &generator), store: store, known: .none)
         let greeting = FrameStamp(channel: .none, clusterHash: 0, epoch: .zero).frame(.hello(hello))
         var question: [UInt8]?
+        var due = ContinuousClock.now
         while ContinuousClock.now < deadline {
             notice.waiting(for: "an answer of \(endpoint)")
-            // What finds no room, or is lost, is sent again.
-            _ = try link.send(question ?? greeting)
-            let pause = min(.milliseconds(300), ContinuousClock.now.duration(to: deadline))
-            try poller.wait(timeout: max(.zero, pause))
+            if due <= ContinuousClock.now {
+                // What finds no room, or is lost, is sent again.
+                _ = try link.send(question ?? greeting)
+                due = ContinuousClock.now + Self.pause
+            }
+            try poller.wait(timeout: max(.zero, ContinuousClock.now.duration(to: min(due, deadline))))
             while case .some(.message) = try link.receive(into: &message) {
                 let frame = message.bytes
                 // Another version's frame is no answer; the wait goes on.
@@ -112,7 +117,7 @@ struct QueryLink {
                     let stamp = FrameStamp(
                         channel: welcome.channel, clusterHash: welcome.cluster.hash, epoch: welcome.commit.epoch)
                     question = stamp.frame(.query(query))
-                    _ = try link.send(question ?? [])
+                    due = ContinuousClock.now
                 case .refused(let refused):
                     if refused.reason == .notPrimary { throw try redirection(refused.endpoint, endpoint) }
                     throw CommandFailure(

@@ -123,7 +123,9 @@ final class SumState: ReplicatedState {
         }
     }
 
-    /// Actions that add these bytes. Each has `width` bytes, 127 at most, of which the first counts.
+    /// Actions that add these bytes.
+    ///
+    /// Each has `width` bytes, 127 at most, of which the first counts.
     static func actions(_ bytes: [UInt8], width: Int = 1) -> [UInt8] {
         bytes.flatMap { [UInt8(width), $0] + [UInt8](repeating: 0, count: width - 1) }
     }

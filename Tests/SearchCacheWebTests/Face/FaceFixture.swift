@@ -138,7 +138,7 @@
 
         /// Asks for a metric until it has the value.
         func wait(for name: String, _ value: Double) async throws {
-            while try await metric(name) != value { try Task.checkCancellation() }
+            while try await metric(name) != value { try await Task.sleep(for: .milliseconds(5)) }
         }
 
         /// Waits until the state is as wanted.
