@@ -167,6 +167,20 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case acknowledgedTooMuchLogged
     /// A QUERY moves the session to its connection (against R-29).
     case queryBinds
+    /// A client whose OPEN was not answered asks again after 30 s (against section 8).
+    case openAskedLate
+    /// A client that resumes its session takes SESSION_EXPIRED for old news (against section 8).
+    case expiryUnheardInResume
+    /// A client forgets the local reads that wait when its connection is a new one (against section 8).
+    case localReadsForgotten
+    /// A client forgets a session read that its node cannot answer yet (against section 4).
+    case unavailableReadForgotten
+    /// A primary that awaited its replicas answers no linearizable read when they were heard (against R-48).
+    case heardPrimaryStaysUnread
+    /// A client takes QUERY_RESULT of a session that it has no more for old news (against section 4).
+    case formerSessionsUnheard
+    /// A primary that awaited its replicas admits only when its wall clock has reached the log's time (against R-15).
+    case clockAwaited
 
     /// A commit returns before its write-ahead log is synced: `synchronous = NORMAL` (against R-16).
     case commitNotSynced
@@ -247,6 +261,8 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
     case learnerWithoutOpening
     /// Who lacks what another node knows to be committed campaigns all the same (against R-80).
     case lackingCampaigns
+    /// A standby whose primary is silent reads the record again after 30 s (against R-80).
+    case recordAskedLate
 
     /// Those of the journal, which the simulator does not run; `deploy/storage-test` finds them.
     package static let ofStorage: [PlantedDefect] = [
@@ -261,7 +277,7 @@ package enum PlantedDefect: String, CaseIterable, Sendable {
         .confirmationAskedOnce, .refusedFetchAtOnce, .openingNotAwaited, .minimumIgnored, .promiseKept,
         .laterClientServed, .deposedStays, .silentStays, .leftOutIsSilent, .deafKeepsPost, .handoverNotAwaited,
         .adoptedBelow, .lossNotNoted, .lossNotSaid, .acknowledgementsUnmatched, .learnerWithoutOpening,
-        .lackingCampaigns,
+        .lackingCampaigns, .recordAskedLate,
     ]
     /// Those that the simulator finds.
     package static var ofMachines: [PlantedDefect] {
