@@ -87,6 +87,8 @@ package struct LinearizabilityEvidence<Model: SequentialModel>: Sendable, Custom
     package var state: Model.State
     /// The operations that ran then, at most ``longest``: none of them can be the next one.
     package var stuck: [Operation<Model.Input, Model.Output>]
+    /// Those that never returned, are in the log, and have no place in that order, at most ``longest``.
+    package var unplaced: [Operation<Model.Input, Model.Output>]
 
     /// The most operations in each part of the evidence.
     package static var longest: Int { 12 }
@@ -97,6 +99,8 @@ package struct LinearizabilityEvidence<Model: SequentialModel>: Sendable, Custom
             ["\(placed) of \(returned) operations can be ordered; the last of them are"]
             + ending.map { "  \($0)" } + ["the state is then \(state), and none of these can be next"]
             + stuck.map { "  \($0)" }
-        return lines.joined(separator: "\n")
+        guard !unplaced.isEmpty else { return lines.joined(separator: "\n") }
+        let open = ["these never returned, and the log has them"] + unplaced.map { "  \($0)" }
+        return (lines + open).joined(separator: "\n")
     }
 }

@@ -38,6 +38,7 @@ struct LinearizabilitySearch<Model: SequentialModel> {
     private var visited: Set<Place> = []
     private var steps = 0
     private var best: LinearizabilityEvidence<Model>?
+    private var leftAtBest = Int.max
 
     private struct Place: Hashable {
         var answered: PlacedSet.Key
@@ -206,12 +207,19 @@ struct LinearizabilitySearch<Model: SequentialModel> {
     // MARK: Evidence
 
     private var evidence: LinearizabilityEvidence<Model> {
-        best ?? LinearizabilityEvidence(placed: 0, returned: answered.count, ending: [], state: state, stuck: [])
+        best
+            ?? LinearizabilityEvidence(
+                placed: 0, returned: answered.count, ending: [], state: state, stuck: [], unplaced: [])
     }
 
     private mutating func noteEvidence() {
         let placed = answered.count - answeredLeft
-        guard best.map({ placed > $0.placed }) ?? true else { return }
+        guard let best else { return keepEvidence(placed) }
+        if placed > best.placed || placed == best.placed && orderedLeft < leftAtBest { keepEvidence(placed) }
+    }
+
+    private mutating func keepEvidence(_ placed: Int) {
+        leftAtBest = orderedLeft
         let longest = LinearizabilityEvidence<Model>.longest
         let ending = stack.suffix(longest).map { frame in
             switch frame.placed {
@@ -225,7 +233,9 @@ struct LinearizabilitySearch<Model: SequentialModel> {
             stuck.append(answered[node / 2])
             node = next[node]
         }
+        let unplaced = open.indices.filter { open[$0].isOrdered && !placedOpen.contains($0) }.prefix(longest)
         best = LinearizabilityEvidence(
-            placed: placed, returned: answered.count, ending: ending, state: state, stuck: stuck)
+            placed: placed, returned: answered.count, ending: ending, state: state, stuck: stuck,
+            unplaced: unplaced.map { open[$0] })
     }
 }

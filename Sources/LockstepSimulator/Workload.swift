@@ -72,6 +72,8 @@ package struct CallRecord: Sendable {
     package var epoch = Epoch.zero
     package var sequence = SequenceNumber.zero
     package var session = SessionID.none
+    /// The nonce with which its caller opened the session: an older copy may give the session's name to another one.
+    package var opening: UInt64 = 0
     package var number: RequestNumber = 0
     /// What a session read was to include at least.
     package var minimum = SequenceNumber.zero

@@ -178,6 +178,16 @@ import Testing
         #expect(verdict.holds == true, "\(verdict)")
     }
 
+    /// What the log has of a caller that never heard of it needs a place too, and is named if it has none.
+    @Test func whatTheLogHasAndCannotBeIsShown() throws {
+        let calls = [call(1, 0, 10, .add(1), .value(1)), call(2, 20, nil, .add(1), .value(7))]
+        let evidence = try #require(checker.check(calls).evidence)
+        #expect(evidence.placed == 1)
+        #expect(evidence.stuck.isEmpty)
+        #expect(evidence.unplaced.map(\.output) == [.value(7)])
+        #expect(evidence.description.contains("client 2 [20, ?] a.add(1) -> value(7)"))
+    }
+
     /// One damaged output in the middle of a long history is found, and the evidence is near it.
     @Test func oneWrongOutputInALongHistoryIsFound() throws {
         var generator = Generator(seed: 0x5EED_0004)

@@ -104,23 +104,35 @@ import Testing
         return record
     }
 
+    private static func asKept(
+        _ record: CallRecord, _ reply: LogReply?, opening: UInt64? = 3, isAtPresentPlace: Bool
+    ) -> CallRecord? {
+        var record = record
+        record.opening = 3
+        return GivenUp.kept(record, reply: reply, opening: opening, isAtPresentPlace: isAtPresentPlace)
+    }
+
     /// The search for an order gets the actions that the kept history has, with its answers.
     @Test func actionsAreTakenFromTheKeptHistory() {
         let done = Self.record(.answered(.committed, [1]), at: 5, .action([9]))
-        let same = GivenUp.kept(done, reply: Self.reply(5, [1], in: Self.kept), isAtPresentPlace: true)
+        let same = Self.asKept(done, Self.reply(5, [1], in: Self.kept), isAtPresentPlace: true)
         #expect(same?.outcome == done.outcome && same?.returned == 2)
         // Given up, and not performed again: it did not happen.
-        #expect(GivenUp.kept(done, reply: nil, isAtPresentPlace: true) == nil)
+        #expect(Self.asKept(done, nil, isAtPresentPlace: true) == nil)
         // Given up and performed again at another place: with that answer, which nobody was told.
-        let again = GivenUp.kept(done, reply: Self.reply(6, [2], in: Self.kept), isAtPresentPlace: false)
+        let again = Self.asKept(done, Self.reply(6, [2], in: Self.kept), isAtPresentPlace: false)
         #expect(again?.outcome == .answered(.committed, [2]) && again?.sequence == Self.at(6))
         #expect(again?.returned == nil)
+        // The number is that of another session, which has its name.
+        let other = Self.reply(6, [2], in: Self.kept)
+        #expect(Self.asKept(done, other, opening: 4, isAtPresentPlace: true) == nil)
+        #expect(Self.asKept(done, other, opening: nil, isAtPresentPlace: true) == nil)
         // What nobody knows may have happened; what never got a number certainly did not, in any history.
         let unknown = Self.record(.unknown, at: 0, .action([9]))
-        #expect(GivenUp.kept(unknown, reply: nil, isAtPresentPlace: false)?.outcome == .unknown)
+        #expect(Self.asKept(unknown, nil, isAtPresentPlace: false)?.outcome == .unknown)
         var forgotten = Self.record(.answered(.void, []), at: 0, .action([9]))
         forgotten.session = .none
-        #expect(GivenUp.kept(forgotten, reply: nil, isAtPresentPlace: false)?.outcome == .answered(.void, []))
+        #expect(Self.asKept(forgotten, nil, isAtPresentPlace: false)?.outcome == .answered(.void, []))
     }
 
     /// A read is compared with a batch that was given up in that one's epoch only, and with a present one in any: a
@@ -150,8 +162,8 @@ import Testing
             (ReadLevel.local, ReadLevel.local), (.session, .local), (.linearizable, .linearizable),
         ] {
             let read = Self.record(.read([1]), at: 5, .read([3], level))
-            #expect(GivenUp.kept(read, reply: nil, isAtPresentPlace: false) == nil)
-            let found = try #require(GivenUp.kept(read, reply: nil, isAtPresentPlace: true))
+            #expect(Self.asKept(read, nil, isAtPresentPlace: false) == nil)
+            let found = try #require(Self.asKept(read, nil, isAtPresentPlace: true))
             guard case .read(_, let level) = found.call else {
                 Issue.record("a read stays a read")
                 continue

@@ -59,10 +59,12 @@ package struct GivenUp {
 
     /// A call as the history that was kept has it; nil if it is not in that one.
     ///
-    /// `reply` is what the kept history answers to its number; `isAtPresentPlace` says whether a batch of that history
-    /// ends where the call was read, and none that was given up. It lacks the answers and reads of those that were given
-    /// up, whose actions did not happen.
-    package static func kept(_ record: CallRecord, reply: LogReply?, isAtPresentPlace: Bool) -> CallRecord? {
+    /// `reply` is what the kept history answers to its number, in the session that was opened there with the nonce
+    /// `opening`; `isAtPresentPlace` says whether a batch of that history ends where the call was read, and none that was
+    /// given up. It lacks the answers and reads of those that were given up, whose actions did not happen.
+    package static func kept(
+        _ record: CallRecord, reply: LogReply?, opening: UInt64?, isAtPresentPlace: Bool
+    ) -> CallRecord? {
         switch record.outcome {
         case .pending, .unknown: return record
         case .read:
@@ -73,7 +75,8 @@ package struct GivenUp {
             return read
         case .answered:
             guard record.session != .none else { return record }
-            guard let reply else { return nil }
+            // A session of the same name may be another one's, since an older copy gave its epoch a number again.
+            guard let reply, opening == record.opening else { return nil }
             if reply.epoch == record.epoch, reply.sequence == record.sequence { return record }
             // It came again, and nobody was told.
             var again = record
@@ -157,6 +160,7 @@ extension Oracle {
         return records.compactMap { record in
             GivenUp.kept(
                 record, reply: replies[ReplyKey(session: record.session, number: record.number)],
+                opening: sessions[record.session]?.opening,
                 isAtPresentPlace: isOnlyPresent(record.epoch, record.sequence))
         }
     }

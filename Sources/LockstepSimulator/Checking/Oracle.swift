@@ -93,6 +93,8 @@ final class Oracle {
         var isOver = false
         var window: SessionWindow
         let client: ClientKey
+        /// The nonce of its OPEN.
+        let opening: UInt64
         /// Who opened it, says the log.
         let sender: String?
         /// Microseconds.
@@ -102,6 +104,7 @@ final class Oracle {
             self.sender = sender
             window = SessionWindow(open)
             client = open.client
+            opening = open.nonce
             timeToLive = open.timeToLive
         }
     }

@@ -153,11 +153,13 @@ final class Caller {
             else { return }
             let last = number + UInt64(count) - 1
             let session = machine.session?.id ?? .none
+            let opening = machine.session?.openNonce ?? 0
             store.oracle.ownership.submitted(client, session, through: last)
             for place in 0..<count {
                 let record = staged.removeFirst()
                 outstanding.append((number + UInt64(place), record))
                 store.history[record].session = session
+                store.history[record].opening = opening
                 store.history[record].number = number + UInt64(place)
                 if case .action(let bytes) = store.history[record].call {
                     planCancellation(of: bytes, number + UInt64(place))
