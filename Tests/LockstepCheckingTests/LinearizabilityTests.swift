@@ -138,6 +138,16 @@ import Testing
         #expect(evidence.description.contains("client 2 [40, 50] a.read -> value(1)"))
     }
 
+    /// What the log has of a caller that never heard of it needs a place too, and is named if it has none.
+    @Test func whatTheLogHasAndCannotBeIsShown() throws {
+        let calls = [call(1, 0, 10, .add(1), .value(1)), call(2, 20, nil, .add(1), .value(7))]
+        let evidence = try #require(checker.check(calls).evidence)
+        #expect(evidence.placed == 1)
+        #expect(evidence.stuck.isEmpty)
+        #expect(evidence.unplaced.map(\.output) == [.value(7)])
+        #expect(evidence.description.contains("client 2 [20, ?] a.add(1) -> value(7)"))
+    }
+
     @Test func rejectionsAreRightOnlyWhereTheyAreDue() {
         let bounded = LinearizabilityChecker(CounterModel(bounds: ["a": 0...3]))
         let full = call(1, 0, 10, .set(3), .value(3))
@@ -176,16 +186,6 @@ import Testing
         ).calls
         let verdict = LinearizabilityChecker(CounterModel(), stepLimit: 100 * operations).check(calls)
         #expect(verdict.holds == true, "\(verdict)")
-    }
-
-    /// What the log has of a caller that never heard of it needs a place too, and is named if it has none.
-    @Test func whatTheLogHasAndCannotBeIsShown() throws {
-        let calls = [call(1, 0, 10, .add(1), .value(1)), call(2, 20, nil, .add(1), .value(7))]
-        let evidence = try #require(checker.check(calls).evidence)
-        #expect(evidence.placed == 1)
-        #expect(evidence.stuck.isEmpty)
-        #expect(evidence.unplaced.map(\.output) == [.value(7)])
-        #expect(evidence.description.contains("client 2 [20, ?] a.add(1) -> value(7)"))
     }
 
     /// One damaged output in the middle of a long history is found, and the evidence is near it.
