@@ -181,7 +181,9 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await site.console.run() }
             // On a busy host it may first be told that the node's thread has not answered yet.
-            while try await !site.text("/api/status").contains("does not run") { try await Task.sleep(for: .milliseconds(5)) }
+            while try await !site.text("/api/status").contains("does not run") {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             #expect(try await site.answer("/api/status").status == 503)
             group.cancelAll()
         }

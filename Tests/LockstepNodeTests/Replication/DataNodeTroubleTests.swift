@@ -131,7 +131,7 @@ import Testing
     /// PROTOCOL: actions that take 3 s together cost no heartbeat: a turn takes some of them.
     ///
     /// Most come from the primary's own callers, the others from those of another node. 1,024 of them are a frame, 41 ms
-    /// of work, so a node with a twentieth of a core keeps the post, too.
+    /// of work, and a turn takes two of them: a node with a tenth of a core keeps the post, too.
     @Test func actionsThatTakeLongCostNoPost() async throws {
         try await undisturbed {
             let cluster = try await DataNodes(3, minimum: 2, cost: .microseconds(40))
